@@ -6,14 +6,18 @@ Every tenth hand-in is sent twice at the same moment under one Idempotency-Key. 
 card at once, two of them for each side. At the end others write for some seconds, and everybody reads. The
 database must be empty; without a URL it is an SQLite file that is deleted afterwards. The exit status is 1
 where anything was lost or doubled, or an answer was 500 or above.
+
+The clients share the machine with the server, so they write plain requests and read plain answers on sockets
+that they keep open: a client of Python's own would take a large part of what is measured. What both sides
+take of the processor is said beside; of PostgreSQL's processes nothing is.
 """
 
 import argparse
-import http.client
 import json
 import os
 import secrets
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -30,6 +34,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from bench.installation import processor_of  # noqa: E402
 
 RACERS = 4  # people at one card
 HELD = 3.0  # seconds for which others write while everybody reads
@@ -50,19 +56,40 @@ class Client:
     def ask(
         self, method: str, path: str, token: str, body: Any = None, key: str = ""
     ) -> tuple[int, dict[str, Any]]:
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        if key:
-            headers["Idempotency-Key"] = key
+        content = json.dumps(body).encode() if body is not None else b""
+        lines = [
+            f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", f"Authorization: Bearer {token}",
+            "Content-Type: application/json", f"Content-Length: {len(content)}",
+            *([f"Idempotency-Key: {key}"] if key else []), "", "",
+        ]  # fmt: skip
         began = time.perf_counter()
         if began - self.used > KEPT:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
-        self.connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-        answer = self.connection.getresponse()
-        told = answer.read()
+            self.connection = socket.create_connection(("127.0.0.1", self.port), timeout=WAIT)
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connection.sendall("\r\n".join(lines).encode() + content)
+        status, told = self._read()
         self.used = time.perf_counter()
         self.took.append(self.used - began)
-        self.answers[answer.status] += 1
-        return answer.status, json.loads(told) if told else {}
+        self.answers[status] += 1
+        return status, json.loads(told) if told else {}
+
+    def _read(self) -> tuple[int, bytes]:
+        """Status and content of an answer; each of ours says its length."""
+        read = b""
+        while b"\r\n\r\n" not in read:
+            read += self._some()
+        head, _, told = read.partition(b"\r\n\r\n")
+        _, _, after = head.lower().partition(b"\r\ncontent-length:")
+        length = int(after.partition(b"\r\n")[0])
+        while len(told) < length:
+            told += self._some()
+        return int(head.split(b" ", 2)[1]), told
+
+    def _some(self) -> bytes:
+        read = self.connection.recv(65536)
+        if not read:
+            raise ConnectionError("The server closed the connection before it had answered.")
+        return read
 
 
 class Figures:
@@ -162,6 +189,18 @@ def create_cards(count: int) -> tuple[list[str], list[str]]:
 # --- The races ----------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def weighing(server_pid: int, figures: Figures) -> Iterator[None]:
+    """Say afterwards what one request took of the processor, there and here."""
+    children = Path(f"/proc/{server_pid}/task/{server_pid}/children").read_text().split()
+    pids = [server_pid, *map(int, children)]
+    before, own = processor_of(pids), time.process_time()
+    yield
+    theirs, ours = processor_of(pids) - before, time.process_time() - own
+    count = len(figures.took) / 1000
+    print(f"  processor of a request: server {theirs / count:.1f} ms, clients {ours / count:.1f} ms")
+
+
 def hand_in(port: int, runs: list[tuple[str, str]], clients: int, figures: Figures) -> None:
     """Everybody takes the next run and hands in for it; some do it twice at once."""
     waiting = iter(enumerate(runs))
@@ -193,6 +232,8 @@ def hand_in(port: int, runs: list[tuple[str, str]], clients: int, figures: Figur
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
     """Do all of it in threads that begin at the same moment."""
+    if len(works) == 1:
+        return [works[0]()]
     start = threading.Barrier(len(works), timeout=WAIT)
 
     def one(work: Callable[[], Any]) -> Any:
@@ -319,8 +360,8 @@ def check_rulings(count: int, won: Counter[str], figures: Figures) -> None:
 
 
 @contextmanager
-def server(workers: int) -> Iterator[int]:
-    """The web server as an installation starts it; its port."""
+def server(workers: int) -> Iterator[tuple[int, int]]:
+    """The web server as an installation starts it; its port, and the key of its first process."""
     from agents.hosts import api_server
 
     port = api_server.free_port()
@@ -333,7 +374,7 @@ def server(workers: int) -> Iterator[int]:
             if process.poll() is not None or time.monotonic() > until:
                 raise SystemExit("The web server could not be started.")
             time.sleep(0.1)
-        yield port
+        yield port, process.pid
     finally:
         process.terminate()
         process.wait(WAIT)
@@ -379,8 +420,9 @@ def run(asked: argparse.Namespace, home: str) -> int:
     refs, tokens = create_cards(asked.races)
     print(f"{connection.vendor}, {asked.clients} clients, {asked.workers} workers")
     every = [Figures() for _ in range(3)]
-    with server(asked.workers) as port:
-        hand_in(port, runs, asked.clients, every[0])
+    with server(asked.workers) as (port, pid):
+        with weighing(pid, every[0]):
+            hand_in(port, runs, asked.clients, every[0])
         check_hand_ins(asked.hand_ins, every[0])
         won = race(port, refs, tokens, max(asked.clients // RACERS, 1), every[1])
         check_rulings(asked.races, won, every[1])

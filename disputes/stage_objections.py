@@ -11,6 +11,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 from tasks.remarks import objections
 from tasks.remarks.comments import add_comment
 from tasks.remarks.objections import BACK, FORWARD, Objection
@@ -88,8 +89,15 @@ def agree(task: Task, comment: Comment, *, actor: Actor) -> None:
     _resolve(task, objection.root, ACCEPTED, actor)
 
 
+_any_moved = Prepared(
+    lambda task: Comment.objects.filter(task=task).exclude(sends="").order_by().values_list("pk")[:1]
+)
+
+
 def handed_in(task: Task, *, actor: Actor) -> None:
     """Whoever hands in has ended the argument: here the objection is accepted, at its own stage dropped."""
+    if not _any_moved.rows(task.pk):
+        return
     for objection in objections.objections_of(task):
         if not objection.is_open:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from disputes.models import Dispute, Follow, OnCall
@@ -19,6 +19,7 @@ from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 
 CLAIM_FOR = timedelta(minutes=5)
 SNOOZE_MAX = timedelta(days=365)
@@ -210,22 +211,33 @@ def wake_due() -> int:
     return sum(wake(dispute, "time") for dispute in due.select_related("project", "task__project"))
 
 
+def _waiting_for_landing(project: Expression, task: Expression) -> QuerySet[Dispute]:
+    direct = Q(task__dependencies__on=task)
+    by_section = Q(task__section__depends_on__tasks=task)
+    sleeping = Dispute.objects.open().filter(direct | by_section, project=project, snoozed_for=LANDING)
+    return sleeping.order_by().distinct().values_list("pk")
+
+
+def _waiting(task: Expression, condition: Expression) -> QuerySet[Dispute]:
+    sleeping = Dispute.objects.open().filter(task=task, snoozed_for=condition)
+    return sleeping.order_by().values_list("pk", "snoozed_by")
+
+
+_until_landing, _until_something = Prepared(_waiting_for_landing), Prepared(_waiting)
+
+
 def wake_for(event: Event) -> None:
     """Wake what waited for this event, in the event's own transaction. One's own comment wakes nothing."""
     condition = WAKING.get(event.kind)
     if condition is None or event.task_id is None:
         return
-    sleeping = Dispute.objects.open().filter(snoozed_for=condition)
     if condition == LANDING:
-        direct = Q(task__dependencies__on=event.task_id)
-        by_section = Q(task__section__depends_on__tasks=event.task_id)
-        sleeping = sleeping.filter(direct | by_section, project=event.project_id).distinct()
+        found = [pk for (pk,) in _until_landing.rows(event.project_id, event.task_id)]
     else:
-        sleeping = sleeping.filter(task=event.task_id)
-    if condition == COMMENT and event.user_id:
-        sleeping = sleeping.exclude(snoozed_by=event.user_id)
-    found = list(sleeping.order_by().values_list("pk", flat=True))  # at most events none
-    if found:
+        own = event.user_id if condition == COMMENT else None
+        rows = _until_something.rows(event.task_id, condition)
+        found = [pk for pk, snoozed_by in rows if own is None or snoozed_by != own]
+    if found:  # at most events none
         for dispute in Dispute.objects.filter(pk__in=found).select_related("project", "task__project"):
             wake(dispute, condition)
 

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from tasks.errors import Refused
 from tasks.locking import repeated
 from tasks.models import Idempotency, StaleTask
+from tasks.models.prepared import Prepared
 from tasks.states import IllegalMove
 
 KEY_MAX = 80
@@ -31,16 +32,19 @@ def _hash(request: Request) -> str:
     return hashlib.sha256(request.path.encode() + b"\0" + request.body).hexdigest()
 
 
+_earlier = Prepared(lambda actor, key: Idempotency.objects.filter(actor=actor, key=key).order_by())
+
+
 def earlier_reply(request: Request) -> Response | None:
     """The stored reply to this very request, also for a token that died with it.
 
     Raises Refused where the key was used for another request.
     """
     key = key_of(request)
-    found = Idempotency.objects.filter(actor=_actor(request), key=key).order_by() if key else ()
-    row = next(iter(found), None)
-    if row is None:
+    found = _earlier.found(_actor(request), key) if key else []
+    if not found:
         return None
+    (row,) = found
     if row.request_hash != _hash(request):
         raise Refused(
             "key_reused", "This Idempotency-Key was sent with another request before.",

@@ -20,6 +20,7 @@ from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks import log_lines
 from tasks.errors import Refused
 from tasks.locking import attempted
+from tasks.models.prepared import Prepared
 
 
 def bearer_of(request: Any) -> str:
@@ -41,6 +42,11 @@ def _note_use(token: Token, now: datetime) -> None:
         cache.set(left_out, True, NOTED_EVERY)
 
 
+_of_token = Prepared(
+    lambda hashed: Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").order_by()
+)
+
+
 class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer stx_…`."""
 
@@ -49,9 +55,7 @@ class TokenAuthentication(BaseAuthentication):
         if not secret:
             return None
         hashed = token_hash(secret)
-        found = Run.objects.filter(token_hash=hashed).select_related("task__project", "agent").order_by()
-        run = next(iter(found), None)
-        if run is not None:
+        for run in _of_token.found(hashed):  # one at most
             log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run
         token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()

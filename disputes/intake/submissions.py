@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from django.db.models import Max
+from django.db.models import Expression, QuerySet
 
 from disputes import opening, rearguing, stage_objections
 from disputes.closed_findings import settled_findings
@@ -17,6 +17,7 @@ from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
+from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 
@@ -29,6 +30,18 @@ class Held:
     decided: list[StandingDecision] = field(default_factory=list)
 
 
+def _attempts(task: Expression, round_: Expression) -> QuerySet[Submission]:
+    rows = Submission.objects.standing().filter(task=task, round=round_)
+    return rows.order_by("-attempt").values_list("attempt")[:1]
+
+
+_any_finding = Prepared(
+    lambda task: Finding.objects.standing().filter(task=task).order_by().values_list("pk")[:1]
+)
+_last_attempt = Prepared(_attempts)
+_open_conflicts = Prepared(lambda task: Conflict.objects.of(task).open().order_by())
+
+
 def check_response(task: Task, response: ReadResponse) -> Held:
     """Whether what the response names exists (VAL-10). Raises Refused: unknown, unanswered or re-argued.
 
@@ -37,10 +50,10 @@ def check_response(task: Task, response: ReadResponse) -> Held:
     if task.is_session:
         known = session_findings.by_printed_code(task)
         settled, due, owed = settled_findings(task), findings_to_answer(task), []
+    elif not response.answers and not _any_finding.rows(task.pk):
+        return Held()
     else:
         known = {each.code: each for each in task.findings.standing().select_related("first").order_by()}
-        if not known and not response.answers:
-            return Held()
         asked, settled = asked_findings(task), settled_findings(task)
         due = findings_to_answer(task, asked, settled)
         owed = [finding for finding in due if finding.mandatory or finding.origin.pk in asked]
@@ -95,14 +108,14 @@ def take_submission(
     """
     task = submission.task
     against = check_response(task, response)
-    earlier = task.submissions.standing().filter(round=task.round).aggregate(last=Max("attempt"))
-    submission.round, submission.attempt = task.round, (earlier["last"] or 0) + 1
+    earlier = sum(attempt for (attempt,) in _last_attempt.rows(task.pk, task.round))
+    submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
-    submission.save()
+    submission.save(force_insert=True)
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
     take_answers(submission, response, against, actor=actor)
-    waiting = sorted(Conflict.objects.of(task).open().order_by(), key=lambda conflict: conflict.pk)
+    waiting = sorted(_open_conflicts.found(task.pk), key=lambda conflict: conflict.pk)
     held = [conflict for conflict in waiting if conflict.effect == HOLD]
     if held and task.status == Status.REVIEW:  # it may be disputed already
         task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])

@@ -12,7 +12,8 @@ from inspect import signature
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet, Value, prefetch_related_objects
+from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
+from django.db.models.sql import UpdateQuery
 
 GIVEN = "\0"  # in the text, where a value comes with each question
 
@@ -31,7 +32,17 @@ class _Built:
     text: str
     given: tuple[int, ...]  # which value stands at each place
     compiler: Any
+    converters: dict[int, Any]
     rows: QuerySet[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltUpdate:
+    """An update's text for one kind of database, and the fields that it writes."""
+
+    text: str
+    given: tuple[int, ...]
+    fields: "tuple[Field[Any, Any], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,7 @@ class Prepared:
         compiler = copy(built.compiler)
         compiler.connection = connection
         compiler.as_sql = lambda *_, **__: _asked(built, values)
+        compiler.get_converters = lambda _: built.converters
         iterable = built.rows._iterable_class
         found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
         if built.rows._prefetch_related_lookups:
@@ -85,16 +97,61 @@ class Prepared:
         if known is None:
             rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
             compiler = rows.query.get_compiler(connection=connection)
-            text, values = compiler.as_sql()
-            given = tuple(value.number for value in values if isinstance(value, _Given))
-            text = (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s")
-            known = self._known[connection.vendor] = _Built(text, given, compiler, rows)
+            text, given = _text_of(compiler)
+            converters = compiler.get_converters(column for column, _, _ in compiler.select)
+            known = self._known[connection.vendor] = _Built(text, given, compiler, converters, rows)
         return known
 
 
-def _asked(built: _Built, values: Sequence[Any]) -> tuple[str, list[Any]]:
+class PreparedUpdate:
+    """An update of which only the values change that `rows` takes, and those that are written.
+
+    `rows` gets an expression for each of its values. `changed` names the fields that are written with a value
+    each time, `always` what is written in the same way each time.
+    """
+
+    def __init__(self, rows: Callable[..., QuerySet[Any, Any]], *changed: str, **always: Any) -> None:
+        self._rows, self._changed, self._always = rows, changed, always
+        self._takes = len(signature(rows).parameters)
+        self._known: dict[str, _BuiltUpdate] = {}
+
+    def write(self, *values: Any, **changes: Any) -> int:
+        """Write it into the rows of these values. Returns into how many."""
+        built = self._built()
+        named = zip(self._changed, built.fields, strict=True)
+        written = [_as_kept(changes[name], field) for name, field in named]
+        with connection.cursor() as cursor:
+            cursor.execute(*_asked(built, (*values, *written)))
+            return int(cursor.rowcount)
+
+    def _built(self) -> _BuiltUpdate:
+        known = self._known.get(connection.vendor)
+        if known is None:
+            rows = self._rows(*(Value(_Given(number)) for number in range(self._takes)))
+            written = {name: Value(_Given(number)) for number, name in enumerate(self._changed, self._takes)}
+            query = rows.query.chain(UpdateQuery)
+            query.add_update_values(self._always | written)
+            fields = tuple(rows.model._meta.get_field(name) for name in self._changed)
+            text, given = _text_of(query.get_compiler(connection=connection))
+            known = self._known[connection.vendor] = _BuiltUpdate(text, given, fields)
+        return known
+
+
+def _text_of(compiler: Any) -> tuple[str, tuple[int, ...]]:
+    """A query's text, and which of the given values stands at each of its places."""
+    text, values = compiler.as_sql()
+    given = tuple(value.number for value in values if isinstance(value, _Given))
+    return (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s"), given
+
+
+def _asked(built: _Built | _BuiltUpdate, values: Sequence[Any]) -> tuple[str, list[Any]]:
     """The text, and the value at each of its places."""
     return built.text, [_adapted(values[number]) for number in built.given]
+
+
+def _as_kept(value: Any, field: "Field[Any, Any]") -> Any:
+    """What the field keeps of the value, of another row its key."""
+    return field.get_db_prep_save(value.pk if isinstance(value, Model) else value, connection)
 
 
 def _adapted(value: Any) -> Any:

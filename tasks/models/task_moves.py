@@ -3,6 +3,7 @@
 Nobody outside this class assigns `status`.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.db import models, transaction
@@ -16,6 +17,7 @@ from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models.event import record
+from tasks.models.prepared import PreparedUpdate
 from tasks.models.project import Section
 from tasks.states import Status
 
@@ -31,6 +33,15 @@ class StaleTask(Exception):
         now = type(task).objects.filter(pk=task.pk).values_list("status", flat=True).first()
         self.task, self.status_now = task, now
         super().__init__(f"{task.ref} has moved on: it is {now} now.")
+
+
+@cache
+def _moving(task: "type[TaskMoves]", *changed: str) -> PreparedUpdate:
+    """A compare-and-set that writes these fields."""
+    return PreparedUpdate(
+        lambda pk, version, status: task.objects.filter(pk=pk, version=version, status=status),
+        *changed, version=F("version") + 1,
+    )  # fmt: skip
 
 
 class TaskMoves(models.Model):
@@ -59,16 +70,16 @@ class TaskMoves(models.Model):
         """
         old, new = self.status, states.target(verb, self.status, to)
         values = {"status": new, "status_at": timezone.now(), **changes}
-        with transaction.atomic():
-            moved = self._row.filter(version=self.version, status=old).update(
-                version=F("version") + 1, **values
-            )
-            if not moved:
-                raise StaleTask(self)
-            record(
-                self.project, verb, actor=actor, task=self, old=old, new=new, note=note,
-                data={"round": changes.get("round", self.round), **(data or {})},
-            )  # fmt: skip
+        with transaction.atomic(savepoint=False):
+            moving = _moving(type(self), *sorted(values))
+            moved = moving.write(self.pk, self.version, old, **values)
+            if moved:
+                record(
+                    self.project, verb, actor=actor, task=self, old=old, new=new, note=note,
+                    data={"round": changes.get("round", self.round), **(data or {})},
+                )  # fmt: skip
+        if not moved:
+            raise StaleTask(self)  # out here: nothing was written that the caller's transaction must undo
         self.version += 1
         for name, value in values.items():
             setattr(self, name, value)

@@ -4,9 +4,10 @@ import pytest
 from django.db import connection
 from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedUpdate
 from tests.factories import create_project, create_task
 
 
@@ -47,3 +48,30 @@ def test_it_finds_what_its_query_set_finds_for_whatever_values_are_given(db: Non
     assert numbers.found("pending") == [(one.pk, 2, one.name), (two.pk, 1, two.name)]
     assert numbers.found("failed") == []
     assert {task.pk for task in tasks} == set(Task.objects.values_list("pk", flat=True))
+
+
+def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected(db: None) -> None:
+    one, two = create_task(title="First", status="pending"), create_task(title="Second", status="pending")
+    later = timezone.now()
+
+    def of(pk: Expression, title: Expression) -> QuerySet[Task]:
+        return Task.objects.filter(pk=pk, title=title, status="pending")
+
+    update = PreparedUpdate(
+        of, "tags", "not_before", "parent", "section_id", rank=F("rank") + 1, body="100 % of it's done"
+    )
+    for values in (
+        {"tags": ["50 %"], "not_before": later, "parent": two, "section_id": two.section_id},
+        {"tags": [], "not_before": None, "parent": None, "section_id": one.section_id},
+    ):
+        rank = Task.objects.get(pk=one.pk).rank
+        with CaptureQueriesContext(connection) as asked:
+            assert update.write(one.pk, "First", **values) == 1
+        assert len(asked) == 1
+        kept = Task.objects.get(pk=one.pk)
+        assert {name: getattr(kept, name) for name in values} == values
+        assert (kept.rank, kept.body) == (rank + 1, "100 % of it's done")
+        assert update.write(one.pk, "Second", **values) == 0
+    with pytest.raises(KeyError):
+        update.write(one.pk, "First", tags=[])
+    assert Task.objects.get(pk=two.pk).body == ""

@@ -10,7 +10,9 @@ from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Task
+from tasks.models import Submission, Task
+from tasks.models.prepared import Prepared, PreparedUpdate
+from tasks.models.task import TaskQuerySet
 
 # Who may do what. People need the membership role, runs the run's role; no person gives an opinion.
 RUN_VERBS: dict[str, frozenset[str]] = {
@@ -47,7 +49,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
     """The caller and the task, locked. Raises Refused: not_found, wrong_role, other_task, no_right."""
     if isinstance(user, RunPrincipal):
         run = user.run
-        task = _locked(Task.objects.filter(pk=run.task_id))
+        task = next(iter(_of_run.found(run.task_id)), None)
         if task is None or task.ref != ref:
             raise Refused(
                 "other_task", f"This run works on {run.task.ref}, not on {ref}.",
@@ -66,7 +68,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
             )  # fmt: skip
         actor = Actor("run", run.agent_label, run_number=run.pk, model=model or run.model)
         return Caller(actor, run), task
-    task = _locked(tasks_for(user).named(ref))
+    task = next(iter(_held(tasks_for(user).named(ref))), None)
     if task is None:
         raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
     if verb not in PERSON_VERBS:
@@ -77,13 +79,22 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
     return Caller(Actor.person(user)), task
 
 
-def _locked(tasks: Any) -> Task | None:
-    """There is at most one, so that it needs no order."""
-    return next(iter(locked(tasks).select_related("project", "section").order_by()), None)
+def _held(tasks: TaskQuerySet) -> TaskQuerySet:
+    """There is one at most, so that it needs no order."""
+    return locked(tasks).select_related("project").order_by()
+
+
+_of_run = Prepared(lambda pk: _held(Task.objects.filter(pk=pk)))
 
 
 def end_run(caller: Caller, task: Task) -> None:
     """The run has handed in: exactly once, and only in the turn it was started for."""
+    require_turn(caller, task)
+    close_run(caller)
+
+
+def require_turn(caller: Caller, task: Task) -> None:
+    """Raises Refused: stale_turn, where the task moved on after the run was started."""
     run = caller.run
     if run is None:
         return
@@ -92,10 +103,19 @@ def end_run(caller: Caller, task: Task) -> None:
             "stale_turn", f"{task.ref} moved on while this run worked: it is {task.status} now.",
             "End your work. What lies in the clone is saved.", status_now=task.status,
         )  # fmt: skip
-    live = [Run.Status.STARTING, Run.Status.RUNNING]
-    if not Run.objects.filter(pk=run.pk, fence=run.fence, status__in=live).update(
-        status=Run.Status.CLOSING, token_hash=None
-    ):
+
+
+LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
+_closing = PreparedUpdate(
+    lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status__in=LIVE), "submission",
+    status=Run.Status.CLOSING, token_hash=None,
+)  # fmt: skip
+
+
+def close_run(caller: Caller, submission: Submission | None = None) -> None:
+    """Its token is dead from now on. Raises Refused: handed_in."""
+    run = caller.run
+    if run and not _closing.write(run.pk, run.fence, submission=submission):
         raise Refused("handed_in", f"Run {run.pk} has handed in already.", "End your work.")
 
 

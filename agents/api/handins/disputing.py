@@ -12,7 +12,7 @@ from tasks.models import Finding, Submission
 from tasks.states import Status, severity_rank
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """Put the task, or one of its findings, before a human."""
     caller, task = callers.caller_of(user, "dispute", ref, data["model"])
@@ -108,7 +108,7 @@ def _positions(
     }
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A minor disagreement: recorded, nothing waits, the coder's way stands."""
     if not data["minor"]:

@@ -8,7 +8,7 @@ from agents.crew import specialists
 from tasks.states import Status
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def escalate(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """The coder cannot do it; specialists of the reason take it over, or a human where there are none."""
     caller, task = callers.caller_of(user, "escalate", ref)

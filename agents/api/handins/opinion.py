@@ -16,7 +16,7 @@ TOLD = {
 }
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def opinion(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A judge's verdict or a mediator's proposal, on the conflict that its run was started for (ARB-6)."""
     caller, task = callers.caller_of(user, "opinion", ref, data["model"])

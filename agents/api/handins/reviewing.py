@@ -18,7 +18,7 @@ MAX_FINDINGS = 200
 ASKED_BACK = "It is not sure that this was meant"
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict[str, Any]:
     """A reviewer approves or rejects the commit that its run was started for."""
     read = _read_review(data, approves)

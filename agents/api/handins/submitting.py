@@ -3,8 +3,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
-from agents.api.handins.caller import Caller, end_run, reply, require_status
-from agents.models import Run
+from agents.api.handins.caller import Caller, close_run, reply, require_status, require_turn
 from agents.pull import leases
 from disputes import intake
 from disputes.protocol.responses.response import read_response
@@ -14,7 +13,7 @@ from tasks.models import Submission, Task
 from tasks.states import Status
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A coder hands in a commit and its answers; declined mandatory findings open conflicts at once."""
     caller, task = callers.caller_of(user, "submit", ref, data["model"])
@@ -23,7 +22,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         response = handing_in.read_document(task, data["response"])
     else:
         response = read_response(data["response"], strict=True)
-    end_run(caller, task)
+    require_turn(caller, task)
     run, actor = caller.run, caller.actor
     submission = Submission(
         task=task, sha=data["sha"], base_sha=_base_of(caller, task, data["sha"]), by_agent=actor.label,
@@ -31,8 +30,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         by_user_id=actor.user_id,
     )  # fmt: skip
     conflicts = intake.take_submission(submission, response, actor=actor, note=data["notes"])
-    if run:
-        Run.objects.filter(pk=run.pk).update(submission=submission)
+    close_run(caller, submission=submission)
     if run and run.is_pulled:
         leases.hand_over(run, submission)
     message = f"{task.ref} is handed in at {submission.sha[:12]}."

@@ -13,7 +13,7 @@ from tasks.remarks.comments import add_comment
 from tasks.states import Status
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """The coder cannot go on without an access, a tool or a fact; a human is asked."""
     caller, task = callers.caller_of(user, "blocked", ref)
@@ -26,7 +26,7 @@ def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     return reply(f"{task.ref} waits for help ({conflict.ref}).", task, conflicts=[conflict.ref])
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """A remark on the task; does not end the run, unless it sends the task to another stage (ITM-2)."""
     caller, task = callers.caller_of(user, "comment", ref)
