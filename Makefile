@@ -22,7 +22,7 @@ test: setup-dev
 
 # Whole installations with real processes, and pages in a real browser.
 test-slow: setup-dev
-	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder -m "slow or browser"
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "slow or browser"
 
 # Whatever uses the database, once more on PostgreSQL.
 test-postgres: setup-dev
