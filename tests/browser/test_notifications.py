@@ -83,8 +83,9 @@ document.hasFocus = () => false;
 
 def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: Open, scene: Scene) -> None:
     page = open_page("/notifications/")
+    page.add_init_script(FAKE)
+    page.reload()
     expect(page).to_have_title(f"({waiting()}) Notifications | Steroids Web")
-    page.evaluate(FAKE)
     page.get_by_role("button", name="Turn on desktop notifications").click()
     expect(page.get_by_role("button", name="Stop it")).to_be_visible()
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 COMMAND = Path(sys.executable).with_name("schemathesis")
 SECONDS = 18  # for each caller: first the limits of each field at each address, then what comes to mind
+AT_ONCE = 2  # callers
 LEAST = 20  # addresses that are reached in that time on a loaded machine; there are about thirty
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
@@ -44,13 +46,13 @@ def callers(ledger: Project, lea: User, tom: User) -> dict[str, tuple[str, str]]
     return found
 
 
-def try_out(url: str, token: str, ref: str, folder: Path) -> tuple[str, dict[str, Any]]:
+def try_out(url: str, token: str, schema: Path, parameters: str, folder: Path) -> tuple[str, dict[str, Any]]:
     """What Schemathesis prints, and its report, of requests with this token."""
+    folder.mkdir()
     config, report = folder / "schemathesis.toml", folder / "report.json"
-    number = Run.objects.get(is_pulled=True).pk
-    config.write_text(f'[parameters]\n"path.ref" = "{ref}"\n"path.id" = {number}\n' if ref else "")
+    config.write_text(parameters)
     words = [
-        COMMAND, "--config-file", config, "run", folder / "schema.yaml", "--url", url,
+        COMMAND, "--config-file", config, "run", schema, "--url", url,
         "--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--max-time", str(SECONDS),
         "--phases", "coverage,fuzzing", "--seed", "1", "--generation-database", "none",
         "--no-color", "--no-shrink", "--continue-on-failure", "--warnings", "off",
@@ -65,10 +67,19 @@ def test_the_api_answers_as_its_schema_says(
 ) -> None:
     if not COMMAND.exists():
         pytest.skip("Schemathesis is not installed: make setup-dev")
-    with (tmp_path / "schema.yaml").open("w") as file:
+    schema, number = tmp_path / "schema.yaml", Run.objects.get(is_pulled=True).pk
+    with schema.open("w") as file:
         call_command("spectacular", stdout=file)
-    for name, (token, ref) in callers.items():
-        printed, report = try_out(live_server.url, token, ref, tmp_path)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        tried = {
+            name: pool.submit(
+                try_out, live_server.url, token, schema,
+                f'[parameters]\n"path.ref" = "{ref}"\n"path.id" = {number}\n' if ref else "", tmp_path / name,
+            )
+            for name, (token, ref) in callers.items()
+        }  # fmt: skip
+    for name, trial in tried.items():
+        printed, report = trial.result()
         assert not report["failures"], f"{name}:\n{printed}"
         assert not report["errors"], f"{name}:\n{printed}"
         assert report["operations"]["tested"] >= LEAST, f"{name}:\n{printed}"
