@@ -49,6 +49,8 @@ def main() -> int:
         for package, pin in missing.items():
             if not install(f"{package}@{pin}") and not install(package):
                 return 1
+    # Runs in the sandbox have users of their own, and whoever installs may close files to all others.
+    subprocess.run(["chmod", "-R", "go=u-w", str(FOLDER)], check=True)
     print(f"The real commands, in {INSTALLED.relative_to(ROOT)}:")
     for package, pin in PINNED.items():
         version = installed(package)
