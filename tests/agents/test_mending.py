@@ -145,6 +145,22 @@ def test_a_lock_that_no_git_holds_any_more_does_not_stop_the_next_one(world: Wor
         assert not held.exists()
 
 
+def test_a_push_leaves_the_mirror_at_the_branch_whatever_lock_was_left(world: World) -> None:
+    mirror = paths.mirror(world.project)
+    run = world.coder()
+    sha = world.commit(run, {"one.py": "one\n"})
+    submissions.keep(world.hand_in(run, sha), run)
+    held = mirror.path / "refs" / "steroids" / "target" / "main.lock"
+    held.touch()
+    with pytest.raises(HostTrouble, match="main.lock"):
+        mirror.push(sha)
+    assert world.remote.head() == sha  # the remote has it, and whoever lands it asks the remote
+    os.utime(held, (LONG_AGO, LONG_AGO))
+    mirror.push(sha)
+    assert mirror.resolve(mirror.target_ref) == sha
+    assert not held.exists()
+
+
 def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror = paths.mirror(world.project)
     world.remote.push({"theirs.py": "theirs\n"})

@@ -110,7 +110,8 @@ class Mirror(Repository):
     def push(self, sha: str) -> None:
         """Push exactly this commit onto the target branch, never forced. Raises Unreachable.
 
-        Once the remote has taken it, that is where the branch is.
+        Once the remote has taken it, that is where the branch is. Git only warns where it cannot write that
+        down here, for a lock that another one left.
         """
         before = ""
         with contextlib.suppress(GitError):  # it may be a new branch
@@ -121,6 +122,9 @@ class Mirror(Repository):
             self.path, self.network, *named, "push", "--quiet", "--no-verify", "--porcelain",
             "--end-of-options", "target", f"{sha}:refs/heads/{self.branch}",
         )  # fmt: skip
+        if self.resolve(self.target_ref) != sha:
+            self.fetch_target()
+            return
         self._note_head(sha)
         with contextlib.suppress(OSError):
             self.tags.move(before, sha)
