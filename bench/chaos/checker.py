@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPException
@@ -18,6 +19,7 @@ SUBJECT = re.compile(r"(small-\d+) (\d)")
 TOKENS = 6  # of ended runs that are tried
 ENDED_FOR = 20.0  # seconds after which nothing of a run may be alive
 UNPLANNED = ("alert", "help", "silence")
+DOCTOR_PATIENCE = 20.0  # seconds; nothing may stand for sixty after the end of a fault
 OF_THE_WORK = ("rate", "divergence", "stall")  # warnings about so much disagreement, whatever the fault
 
 
@@ -162,12 +164,20 @@ class Checker:
             if origin not in origins:
                 yield f"untold: no card of the kind {origin} tells people"
 
-    def _doctor(self) -> Iterator[str]:
-        found = self.site.steward("doctor", *DOCTOR)
+    def _doctor(self) -> list[str]:
+        """What it goes on saying: after a clock's step all messages of the moment before are late."""
+        until = time.monotonic() + DOCTOR_PATIENCE
+        while (found := self._examined()) and time.monotonic() < until:
+            time.sleep(2)
+        return found
+
+    def _examined(self) -> list[str]:
         dropped = any(batch.dropped for batch in self.site.batches)
-        for check, says in found:
-            if not (dropped and check == "mirrors" and "no longer on" in says):
-                yield f"doctor {check}: {says}"
+        return [
+            f"doctor {check}: {says}"
+            for check, says in self.site.steward("doctor", *DOCTOR)
+            if not (dropped and check == "mirrors" and "no longer on" in says)
+        ]
 
     def _processes(self) -> Iterator[str]:
         ended = set(self.site.numbers("SELECT id FROM agents_run WHERE status = 'ended'"))
