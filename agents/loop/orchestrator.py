@@ -161,7 +161,7 @@ def tick_project(
     (COL-3). `ahead` is what may be due; without it that is everything.
     """
     crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
-    project = next(iter(_held_project.found(pk)), None)
+    project = _held_project.first(pk)
     if project is None or (project.trouble_until and project.trouble_until > timezone.now()):
         return
     if ahead.to_verify or ahead.is_special:

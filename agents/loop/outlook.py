@@ -128,10 +128,8 @@ def _projects(since: Expression) -> QuerySet[Project]:
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
     kept_now = being_kept(since).filter(task__project=OuterRef("pk")).order_by().values("task__project")
     moves = Exists(about_to_be_pushed(since).filter(project=OuterRef("pk")))
-    begun, new = (
-        alone.exclude(status__in=[Status.REVIEW, Status.PENDING]),
-        alone.filter(status=Status.PENDING),
-    )
+    begun = alone.exclude(status__in=[Status.REVIEW, Status.PENDING])
+    new = alone.filter(status=Status.PENDING)
     elsewhere = ~Q(stage=DEV.name) | Q(origin=Task.Origin.AMENDMENT)
     under_way = Landing.objects.filter(status__in=Landing.LIVE)
     on_its_way = under_way.filter(submission=OuterRef("accepted"))

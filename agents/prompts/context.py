@@ -86,7 +86,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     task = run.task
     last = task.last_submission()
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
-    back = next(iter(_last_rollback.found(task.pk)), None)
+    back = _last_rollback.first(task.pk)
     if back:
         earlier = earlier.filter(queued_at__gt=back.at)
     is_another = bool(_ended_coder.rows(task.pk, run.round))
@@ -208,8 +208,8 @@ def retry_of(earlier: Run | None) -> dict[str, Any]:
 def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """What a reviewer is told of rulings, of the coder's answers and of the change."""
     task = run.task
-    submission = next(iter(_under_review.found(task.pk, run.sha)), None)
-    result = next(iter(_verification.found(task.project_id, run.sha)), None)
+    submission = _under_review.first(task.pk, run.sha)
+    result = _verification.first(task.project_id, run.sha)
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
     is_another = bool(_ended_reviewer.rows(task.pk, run.sha))

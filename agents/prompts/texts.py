@@ -26,7 +26,7 @@ class BadText(ValueError):
 
 def in_use(project_pk: int, name: str) -> PromptText | None:
     """The project's own text of this name; None where it has the program's."""
-    return next(iter(_in_use.found(project_pk, name)), None)
+    return _in_use.first(project_pk, name)
 
 
 _in_use = Prepared(

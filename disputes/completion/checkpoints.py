@@ -34,7 +34,7 @@ FEW = 3  # tasks with which a project may begin and be told nothing of stalls
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
     """The newest one; its number is how many turns the project has had."""
-    return next(iter(_newest.found(project.pk)), None)
+    return _newest.first(project.pk)
 
 
 def take_checkpoint(pk: int) -> Checkpoint | None:
@@ -60,7 +60,7 @@ def take_checkpoint(pk: int) -> Checkpoint | None:
 
 
 def _is_due(pk: int) -> bool:
-    last, now = next(iter(_newest.found(pk)), None), _under_way(pk)
+    last, now = _newest.first(pk), _under_way(pk)
     if last is None or not last.under_way:
         return bool(now)
     return not any(now.get(task) == round_ for task, round_ in last.under_way.items())

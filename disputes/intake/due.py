@@ -18,7 +18,7 @@ from tasks.states import severity_rank
 
 def last_reviews(task: Task) -> list[Review]:
     """The newest review of what stands of the task's present stage, behind those of the same turn."""
-    last = next(iter(_last_review.found(task.pk, task.stage)), None)
+    last = _last_review.first(task.pk, task.stage)
     return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
 
 

@@ -32,7 +32,7 @@ class Held:
 
 def _attempts(task: Expression, round_: Expression) -> QuerySet[Submission]:
     rows = Submission.objects.standing().filter(task=task, round=round_)
-    return rows.order_by("-attempt").values_list("attempt")[:1]
+    return rows.order_by("-attempt").values_list("attempt", flat=True)[:1]
 
 
 _any_finding = Prepared(
@@ -108,7 +108,7 @@ def take_submission(
     """
     task = submission.task
     against = check_response(task, response)
-    earlier = sum(attempt for (attempt,) in _last_attempt.rows(task.pk, task.round))
+    earlier = _last_attempt.first(task.pk, task.round) or 0
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
     submission.save(force_insert=True)

@@ -92,6 +92,10 @@ class Prepared:
             prefetch_related_objects(found, *built.rows._prefetch_related_lookups)
         return found
 
+    def first(self, *values: Any) -> Any:
+        """The first of what its query set finds; None where that is nothing."""
+        return next(iter(self.found(*values)), None)
+
     def _built(self) -> _Built:
         known = self._known.get(connection.vendor)
         if known is None:

@@ -49,7 +49,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
     """The caller and the task, locked. Raises Refused: not_found, wrong_role, other_task, no_right."""
     if isinstance(user, RunPrincipal):
         run = user.run
-        task = next(iter(_of_run.found(run.task_id)), None)
+        task = _of_run.first(run.task_id)
         if task is None or task.ref != ref:
             raise Refused(
                 "other_task", f"This run works on {run.task.ref}, not on {ref}.",
