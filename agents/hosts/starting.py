@@ -24,7 +24,7 @@ from tasks.locking import locked
 from tasks.models import Project, StaleTask, Submission, Task
 
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
-SHIM = Path(__file__).with_name("shim.py")
+SHIM = Path(__file__).parent / "shims" / "shim.py"
 
 
 class BaseNotFit(Exception):

@@ -16,7 +16,7 @@ import pytest
 
 from agents.hosts import processes
 
-SHIM = Path(__file__).resolve().parents[2] / "agents" / "hosts" / "shim.py"
+SHIM = Path(__file__).resolve().parents[2] / "agents" / "hosts" / "shims" / "shim.py"
 MARK = "STEROIDS_SHIM_TEST"
 LIMITS = {
     "silence": 300.0, "wall": 300.0, "orphan": 300.0, "grace": 0.3, "bytes": 1_000_000,

@@ -13,7 +13,7 @@ from tests.sources import ROOT, tree
 ROOMS = ("tasks", "disputes", "agents", "steroidsweb")
 # Run by a bare Python, without the project on its path.
 ALONE = {
-    "agents/cli.py", "agents/hosts/processes.py", "agents/hosts/shim.py", "agents/inside/gate.py",
+    "agents/cli.py", "agents/hosts/processes.py", "agents/hosts/shims/shim.py", "agents/inside/gate.py",
     "agents/providers/replay_player.py",
 }  # fmt: skip
 

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-import processes  # noqa: E402  (a sibling file; the shim runs without the project on its path)
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from agents.hosts import processes  # noqa: E402  (a bare Python does not have the project on its path)
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 # Seconds between looks at the file `stop` and the size of the log: the longer nothing is said, the longer.
 POLL, POLL_MAX = 0.05, 0.25
-GATE = Path(__file__).parents[1] / "inside" / "gate.py"
+GATE = Path(__file__).parents[2] / "inside" / "gate.py"
 READY = (
     "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
 )
