@@ -272,10 +272,7 @@ def read(root: Path) -> dict[str, Module]:
         body = list(_statements(trees[name].body))
         for node in body:  # first the names, so that every use finds its definition
             if isinstance(node, ast.Import | ast.ImportFrom):
-                for local, dotted in _imported(node).items():
-                    # The shim imports its neighbour by its bare name.
-                    beside = f"{name.rpartition('.')[0]}.{dotted}"
-                    module.imports[local] = beside if beside in known else dotted
+                module.imports |= _imported(node)
             for own in _defined(node):
                 module.entries[own] = Entry(name, own, module.path, node.lineno, Uses())
         for node in body:

@@ -27,6 +27,7 @@ def one_run(number: int, setting: str) -> float:
     from django.conf import settings
 
     from agents.hosts import sandbox, starting
+    from agents.hosts.shims.nursery import NURSERY
     from agents.verification import commands
 
     settings.SANDBOX = setting
@@ -38,7 +39,7 @@ def one_run(number: int, setting: str) -> float:
     begun = time.perf_counter()
     starting.write_job(folder, str(number), steps, sandbox.Room(folder, 1, "coder", (), sandbox.Reach()))
     starting.renew_lease(folder)
-    starting.start_shim(folder, str(number))
+    NURSERY.start_shim(folder)
     while (left := starting.exit_of(folder)) is None:
         time.sleep(0.001)
     assert left["steps"][0]["code"] == 0, (folder / "output.log").read_text()

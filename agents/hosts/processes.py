@@ -190,12 +190,15 @@ def marked(variable: str, value: str) -> list[Identity]:
 
 
 def _of_some_run() -> Iterator[tuple[int, bytes]]:
-    """Processes of runs, of whichever installation, with their words and environment."""
-    return (each for each in _others("cmdline", "environ") if b"STEROIDS_RUN=" in each[1])
+    """Processes of runs, of whichever installation, with words, environment and current folder."""
+    for pid, words in _others("cmdline", "environ"):
+        if b"STEROIDS_RUN=" in words:
+            with contextlib.suppress(OSError):
+                yield pid, words + os.fsencode(os.readlink(f"/proc/{pid}/cwd")) + b"\0"
 
 
 def working_in(folder: Path) -> list[Identity]:
-    """Processes of this user that a run in this folder started: their environment or their words name it.
+    """Processes of this user that a run in this folder started: environment, words or current folder name it.
 
     The number of a run would not do: another installation on this machine counts its runs as well.
     """

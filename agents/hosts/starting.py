@@ -1,8 +1,6 @@
 """Starting a run on this host: clone, prompt, token, shim."""
 
-import os
 import shutil
-import subprocess
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from django.utils import timezone
 from agents import judging
 from agents.hosts import agent_command, api_server, landing, paths, processes, sandbox, submodules
 from agents.hosts.git.mirror import Mirror
+from agents.hosts.shims.nursery import NURSERY
 from agents.hosts.submissions import bring_here
 from agents.models import Agent, Prompt, Run, new_token, token_hash
 from agents.prompts import compose
@@ -24,7 +23,6 @@ from tasks.locking import locked
 from tasks.models import Project, StaleTask, Submission, Task
 
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
-SHIM = Path(__file__).parent / "shims" / "shim.py"
 
 
 class BaseNotFit(Exception):
@@ -260,23 +258,9 @@ def start(run: Run) -> None:
     prepare(run)
     folder = paths.run_folder(run.pk)
     renew_lease(folder)
-    start_shim(folder, str(run.pk))
+    NURSERY.start_shim(folder)
     Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
         status=Run.Status.RUNNING, started_at=timezone.now()
-    )
-
-
-def start_shim(folder: Path, mark: str) -> None:
-    """The shim of a folder with a job in it; it leaves us at once."""
-    subprocess.run(
-        [*processes.words_of(commands.base_python(), SHIM), str(folder)],
-        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": mark},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        close_fds=True,
-        timeout=30,
-        check=True,
     )
 
 

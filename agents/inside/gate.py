@@ -1,11 +1,11 @@
-"""The one way out of a run's sandbox: `gate.py FOLDER`, beside the shim and outside of the sandbox.
+"""The one way out of a run's sandbox: a process beside the shim, which forks it, and outside of the sandbox.
 
 It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose address lies in
 the folder. As a proxy (CONNECT and whole addresses) it opens connections to the hosts that the run may reach,
 and to nothing of this machine or of a private network unless the operator named that very host. What it
 refuses is said in the answer and once in the run's log. It ends with the shim.
 
-Started with `python -I -S`; standard library only.
+Standard library only: a bare Python imports it.
 """
 
 import contextlib
@@ -282,9 +282,8 @@ def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
         back.join()
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    rules = json.loads((folder / "job.json").read_text())["gate"]
+def serve(folder: Path, rules: dict[str, Any], *, listening: int) -> None:
+    """For the rest of this process. Says by a byte to the descriptor `listening` that it listens."""
     os.chdir(folder)  # the path of a socket is short
     with contextlib.suppress(FileNotFoundError):
         os.unlink(SOCKET)
@@ -293,9 +292,5 @@ def main() -> None:
     os.chmod(SOCKET, 0o600)
     os.chown(SOCKET, rules["user"], rules["user"])  # -1: it stays our own
     server.listen(CONNECTIONS)
-    os.write(1, b"1")
+    os.write(listening, b"1")
     Gate(folder, rules).serve(server)
-
-
-if __name__ == "__main__":
-    main()

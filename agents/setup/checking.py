@@ -19,6 +19,7 @@ from django_q.tasks import async_task
 
 from agents.crew import pauses
 from agents.hosts import agent_command, outcomes, paths, processes, provider_trouble, sandbox, starting
+from agents.hosts.shims.nursery import NURSERY
 from agents.models import Agent
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
@@ -176,7 +177,7 @@ def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
         job |= sandbox.Room(folder, 0, "check", (), starting.reach_of_agent(None, agent)).enclose(steps)
     processes.write_json(folder / "job.json", job)
     starting.renew_lease(folder)
-    starting.start_shim(folder, folder.name)
+    NURSERY.start_shim(folder)
     deadline = time.monotonic() + longest + limits["grace"] + limits["orphan"]
     while (left := starting.exit_of(folder)) is None and time.monotonic() < deadline:
         starting.renew_lease(folder)

@@ -23,6 +23,7 @@ from agents.hosts.git import remotes
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
+from agents.hosts.shims.nursery import NURSERY
 from agents.models import Host, Trial
 from agents.recipes import own_file, toolchains
 from agents.recipes.candidates import candidates
@@ -236,7 +237,7 @@ def _start(trial: Trial) -> None:
     room = sandbox.Room(folder, trial.project_id, "verifier", borrowed, _reach(trial.project))
     starting.write_job(folder, f"trial-{trial.pk}", steps, room, steps_decide=True)
     starting.renew_lease(folder)
-    starting.start_shim(folder, f"trial-{trial.pk}")
+    NURSERY.start_shim(folder)
 
 
 def _reach(project: Project) -> sandbox.Reach:

@@ -19,6 +19,7 @@ from agents.hosts import paths, processes, sandbox, starting, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
+from agents.hosts.shims.nursery import NURSERY
 from agents.inside.gate import is_named
 from agents.verification import commands, verdicts
 from tasks.configuration.changing import configure
@@ -138,7 +139,7 @@ class Held:
         job["limits"] |= limits
         (self.folder / "job.json").write_text(json.dumps(job))
         starting.renew_lease(self.folder)
-        starting.start_shim(self.folder, "7")
+        NURSERY.start_shim(self.folder)
         deadline = time.monotonic() + PATIENCE
         while (left := starting.exit_of(self.folder)) is None:
             assert time.monotonic() < deadline, (self.folder / "output.log").read_text()

@@ -1,4 +1,4 @@
-"""The shim, run the way a host runs it: as a script, on a folder, with real processes in it."""
+"""The shim, started the way a host starts it, on a folder, with real processes in it."""
 
 import fcntl
 import json
@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from agents.hosts import processes
+from agents.hosts.shims.nursery import NURSERY, Nursery
 
-SHIM = Path(__file__).resolve().parents[2] / "agents" / "hosts" / "shims" / "shim.py"
+SHIMS = Path(__file__).resolve().parents[2] / "agents" / "hosts" / "shims"
 MARK = "STEROIDS_SHIM_TEST"
 LIMITS = {
     "silence": 300.0, "wall": 300.0, "orphan": 300.0, "grace": 0.3, "bytes": 1_000_000,
@@ -74,21 +75,16 @@ class Held:
         fresh.write_text(f"{processes.boottime() - age:.3f}")
         fresh.replace(self.folder / "lease")
 
-    def launch(self, **more: Any) -> "subprocess.CompletedProcess[bytes]":
-        """Start a shim on the folder as it is; it returns as soon as the shim has left."""
-        argv = [sys.executable, "-I", "-S", str(SHIM), str(self.folder)]
-        environment = {"PATH": os.environ["PATH"], MARK: str(self.folder)}
-        return subprocess.run(
-            argv, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
-            check=True, **more,
-        )  # fmt: skip
-
-    def start(self, *, lease: bool = True, **limits: float) -> "Held":
+    def prepare(self, *, lease: bool = True, **limits: float) -> "Held":
+        """All that a shim finds in its folder."""
         job = {"steps": self.steps, "limits": self.limits | limits, "bell": str(self.folder / "bell")}
         (self.folder / "job.json").write_text(json.dumps(job))
         if lease:
             self.lease()
-        self.launch()
+        return self
+
+    def start(self, *, lease: bool = True, **limits: float) -> "Held":
+        NURSERY.start_shim(self.prepare(lease=lease, **limits).folder)
         return self
 
     @property
@@ -220,7 +216,8 @@ def test_the_step_inherits_no_open_file_but_its_three_and_the_lock(held: Held) -
             json.dumps({"steps": held.steps, "limits": LIMITS, "bell": str(held.folder / "bell")})
         )
         held.lease()
-        held.launch(pass_fds=(secret.fileno(),))
+        os.set_inheritable(secret.fileno(), True)
+        Nursery().start_shim(held.folder)
         held.wait()
     open_files = [line.split(" -> ")[1] for line in held.log.splitlines() if " -> " in line]
     names = sorted(Path(name).name for name in open_files if not name.startswith("/proc/"))
@@ -243,7 +240,6 @@ def test_the_step_leaves_no_core_file(held: Held) -> None:
 
 def test_it_leaves_its_starter_at_once(held: Held) -> None:
     held.add("sleep 300").start()
-    # Its output was captured: an inherited pipe would have kept us to the end.
     assert not (held.folder / "exit.json").exists()
     assert os.getsid(held.shim.pid) != os.getsid(0)
 
@@ -280,7 +276,7 @@ def test_a_second_shim_on_the_same_folder_leaves_at_once(held: Held) -> None:
     held.add("echo started >> starts; sleep 30").start()
     held.has("starts")
     first = held.shim
-    held.launch()
+    NURSERY.start_shim(held.folder)
     until(lambda: len(shims_of(held)) == 1, "the second shim's leaving")
     assert held.shim == first
     assert held.has("starts").read_text() == "started\n"
@@ -289,15 +285,8 @@ def test_a_second_shim_on_the_same_folder_leaves_at_once(held: Held) -> None:
 
 def shims_of(held: Held) -> list[int]:
     """Living shims on this folder, the ones that are about to leave included."""
-    found = []
-    for who in processes.marked(MARK, str(held.folder)):
-        try:
-            words = Path(f"/proc/{who.pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if str(SHIM).encode() in words:
-            found.append(who.pid)
-    return found
+    names = {who.pid: Path(f"/proc/{who.pid}/comm") for who in processes.working_in(held.folder)}
+    return [pid for pid, name in names.items() if name.exists() and name.read_text().startswith("shim ")]
 
 
 def test_the_lock_outlives_a_killed_shim_while_a_daemon_of_the_run_lives(held: Held) -> None:
@@ -308,7 +297,7 @@ def test_the_lock_outlives_a_killed_shim_while_a_daemon_of_the_run_lives(held: H
     until(lambda: not processes.is_alive(held.shim), "the shim's end")
     assert processes.is_alive(daemon)
     assert held.is_locked()
-    held.launch()
+    NURSERY.start_shim(held.folder)
     until(lambda: not shims_of(held), "the second shim's leaving")
     assert held.log == ""
 
@@ -322,22 +311,70 @@ def test_a_killed_shim_takes_its_step_with_it(held: Held) -> None:
 
 
 def test_a_killed_shim_takes_its_gate_with_it_before_that_has_said_a_word(held: Held) -> None:
-    slow = held.folder / "slow_gate.py"
-    slow.write_text(
-        "import os, pathlib, sys, time\n\n"
-        "def main():\n"
-        "    pathlib.Path(sys.argv[1], 'gate.pid').write_text(str(os.getpid()))\n"
-        "    time.sleep(60)\n"
-    )
     (held.folder / "job.json").write_text(json.dumps({"steps": [], "limits": held.limits, "gate": {}}))
     script = (
-        f"import pathlib, sys; sys.path.insert(0, {str(SHIM.parent)!r}); import shim; "
-        f"shim.GATE = pathlib.Path({str(slow)!r}); shim.Shim(pathlib.Path({str(held.folder)!r})).run()"
+        f"import os, pathlib, sys, time; sys.path.insert(0, {str(SHIMS.parents[2])!r})\n"
+        "from agents.hosts.shims import shim\n"
+        f"folder = pathlib.Path({str(held.folder)!r})\n"
+        "def serve(*words, listening):\n"
+        "    (folder / 'gate.pid').write_text(str(os.getpid()))\n"
+        "    time.sleep(60)\n"
+        "shim.gate.serve = serve\n"
+        "shim.Shim(folder).run()\n"
     )
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", script]) as shim:
         gate = held.pid_in("gate.pid")
         shim.kill()
     until(lambda: not processes.is_alive(gate), "the gate's end")
+
+
+def test_a_gate_that_cannot_listen_leaves_its_reason_in_the_log(held: Held) -> None:
+    (held.folder / "gate").mkdir()
+    job = {"steps": [], "limits": held.limits, "gate": {"user": -1}, "bell": str(held.folder / "bell")}
+    (held.folder / "job.json").write_text(json.dumps(job))
+    held.lease()
+    NURSERY.start_shim(held.folder)
+    assert held.wait()["steps"] == []
+    assert "IsADirectoryError" in held.log
+
+
+def test_shims_outlive_the_process_that_forked_them_and_the_next_one_forks_on(held: Held) -> None:
+    nursery = Nursery()
+    held.add("echo up > up; sleep 30").prepare()
+    nursery.start_shim(held.folder)
+    held.has("up")
+    forking = nursery._process
+    assert forking
+    forking.kill()
+    forking.wait()
+    second = Held(held.folder.with_name("second"))
+    nursery.start_shim(second.add("true").prepare().folder)
+    assert codes(second.wait()) == [0]
+    assert processes.is_alive(held.shim)
+    (held.folder / "stop").touch()
+    held.wait()
+
+
+def test_the_process_that_forks_shims_ends_with_whoever_started_it(held: Held) -> None:
+    script = (
+        f"import os, pathlib, sys; sys.path.insert(0, {str(SHIMS.parents[2])!r})\n"
+        "from agents.hosts.shims.nursery import NURSERY\n"
+        f"NURSERY.start_shim(pathlib.Path({str(held.add('echo up > up; sleep 30').prepare().folder)!r}))\n"
+        "print(NURSERY._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import django; django.setup()\n{script}"],
+        env=settings, cwd=SHIMS.parents[2], capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    forking = processes.identity(int(done.stdout))
+    until(lambda: not processes.is_alive(forking), "its end")
+    held.has("up")
+    assert processes.is_alive(held.shim)
+    (held.folder / "stop").touch()
+    held.wait()
 
 
 def test_a_signal_for_the_terminal_does_not_reach_it(held: Held) -> None:

@@ -1,8 +1,8 @@
 """The shim: one small process that holds one run, so that nothing else has to live as long as the agent.
 
-A bare Python runs it with the folder as its only word. It leaves its starter at once, takes the folder's lock
-(which every process of the run inherits), runs the steps of `job.json` one after the other until one fails,
-and writes `exit.json` as its last act but one; the last is to ring the host's loop.
+It is forked (forking.py) for one folder. It leaves its starter at once, takes the folder's lock (which every
+process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
+`exit.json` as its last act but one; the last is to ring the host's loop.
 
 A step of a sandbox is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
 
@@ -23,6 +23,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -31,16 +32,17 @@ from pathlib import Path
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, NoReturn
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.hosts import processes  # noqa: E402  (a bare Python does not have the project on its path)
+from agents.inside import gate  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 # Seconds between looks at the file `stop` and the size of the log: the longer nothing is said, the longer.
 POLL, POLL_MAX = 0.05, 0.25
-GATE = Path(__file__).parents[2] / "inside" / "gate.py"
 READY = (
     "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
 )
@@ -48,9 +50,10 @@ GATE_SECONDS = 20.0
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
 SWEPT_AFTER = 8  # the folders are measured when the disk filled by this part of what the run may take
 PAGE = os.sysconf("SC_PAGE_SIZE")
+DESCRIPTORS = 64  # more than a shim ever opens
 
 
-def prctl(option: int, value: int) -> None:
+def prctl(option: int, value: int | bytes) -> None:
     """Linux only; elsewhere the run is merely less well held."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
@@ -182,7 +185,7 @@ class Shim:
         self.started = time.monotonic()
         self.log = os.open(folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        self.gate: subprocess.Popen[bytes] | None = None
+        self.gate = 0  # its pid
         written = [str(folder / name) for name in ("clone", "home", "tmp", "env", "reports")]
         self.weight = Weight(written, self.limits)
 
@@ -295,7 +298,7 @@ class Shim:
             return "timeout"
         if now - changed > self.limits["silence"]:
             return "silent"
-        return self.weight.is_too_much(self.gate_pid)
+        return self.weight.is_too_much(self.gate)
 
     def stop_reason(self) -> str:
         """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
@@ -316,7 +319,7 @@ class Shim:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
         for _ in range(50):
-            left = descendants(self.gate_pid)
+            left = descendants(self.gate)
             if not left:
                 break
             processes.signal_all(map(processes.identity, left), signal.SIGKILL)
@@ -332,41 +335,50 @@ class Shim:
                 os.killpg(step, signal.SIGTERM)
             return
         walls = {step, *children(step)}
-        inside = [pid for pid in descendants(self.gate_pid) if pid not in walls]
+        inside = [pid for pid in descendants(self.gate) if pid not in walls]
         processes.signal_all(map(processes.identity, inside or [step]), signal.SIGTERM)
 
     def reap(self, step: int) -> None:
         """Collect orphans that came to us; the step itself is left to its Popen."""
-        for orphan in descendants(self.gate_pid):
+        for orphan in descendants(self.gate):
             if orphan != step:
                 with contextlib.suppress(ChildProcessError, OSError):
                     os.waitpid(orphan, os.WNOHANG)
 
-    @property
-    def gate_pid(self) -> int:
-        return self.gate.pid if self.gate else 0
-
     def open_gate(self) -> None:
-        """Start the sandbox's way out and wait until it listens; without it the sandbox does not stand."""
+        """Fork the sandbox's way out and wait until it listens; without it the sandbox does not stand."""
         if "gate" not in self.job:
             return
-        argv = [*processes.words_of(sys.executable, GATE), str(self.folder)]
-        self.gate = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, env={},
-            start_new_session=True, preexec_fn=die_with_shim,
-        )  # fmt: skip
-        if self.gate.stdout:
-            select.select([self.gate.stdout], [], [], GATE_SECONDS)
+        listens, said = os.pipe()
+        shim = os.getpid()
+        self.gate = os.fork()
+        if not self.gate:
+            self.be_the_gate(shim, said)
+        os.close(said)
+        select.select([listens], [], [], GATE_SECONDS)
+        os.close(listens)
+
+    def be_the_gate(self, shim: int, said: int) -> NoReturn:
+        """In the fork: it dies with the shim, and holds neither the lock nor any pipe but `said`."""
+        try:
+            os.setsid()
+            die_with_shim()
+            if os.getppid() == shim:
+                os.dup2(self.log, 2)
+                os.dup2(said, 1)
+                os.closerange(3, DESCRIPTORS)
+                gate.serve(self.folder, self.job["gate"], listening=1)
+        except BaseException:  # noqa: BLE001  (this fork must not go on as a second shim)
+            sys.excepthook(*sys.exc_info())
+        os._exit(1)
 
     def close_gate(self) -> None:
         if self.gate:
-            self.gate.kill()
-            self.gate.wait()
+            os.kill(self.gate, signal.SIGKILL)
+            os.waitpid(self.gate, 0)
 
     def ring(self) -> None:
         """Tell the host's loop; it would notice by itself a moment later."""
-        import socket  # here, for what a shim holds in memory each agent costs
-
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
             bell.setblocking(False)
             bell.sendto(b"x", self.job["bell"])
@@ -384,14 +396,15 @@ def detach() -> None:
         os.dup2(null, descriptor)
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    detach()
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    Shim(folder).run()
-
-
-if __name__ == "__main__":
-    main()
+def hold(folder: Path) -> NoReturn:
+    """In a fork of its own: leave the starter, hold the run, and end."""
+    try:
+        detach()
+        os.chdir(folder)  # by which a process of this run is known until it has written its number
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        prctl(PR_SET_NAME, f"shim {folder.name}".encode())
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        Shim(folder).run()
+    finally:
+        os._exit(0)

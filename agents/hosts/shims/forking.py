@@ -1,0 +1,45 @@
+"""The process that forks shims: a bare Python that has loaded shim and gate, so that a run costs a fork.
+
+The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL; it answers each
+with a byte. It ends when the host has ended. What it forked belongs to nobody by then, and lives on.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from agents.hosts.shims import shim  # noqa: E402  (a bare Python does not have the project on its path)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FORKED = b"."
+
+
+def folders() -> Iterator[Path]:
+    """What the host names, until it closes the pipe."""
+    left = b""
+    while more := os.read(0, 65536):
+        *whole, left = (left + more).split(b"\0")
+        yield from (Path(os.fsdecode(name)) for name in whole)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal at which somebody started the host
+        signal.signal(number, signal.SIG_IGN)
+    gc.freeze()  # a collection would copy into each shim what they share
+    for folder in folders():
+        if not os.fork():
+            shim.hold(folder)
+        os.wait()
+        os.write(1, FORKED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The host's end of the process that forks shims."""
+
+import contextlib
+import os
+import select
+import subprocess
+import threading
+from pathlib import Path
+
+from agents.hosts import processes
+from agents.verification import commands
+
+FORKING = Path(__file__).with_name("forking.py")
+PATIENCE = 30.0  # seconds for a fork
+
+
+class Nursery:
+    """One process that forks all shims of this one, started with the first of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start_shim(self, folder: Path) -> None:
+        """A shim for a folder with a job in it, which leaves us at once. Raises OSError."""
+        with self._lock:
+            try:
+                self._ask(folder)
+            except OSError:  # it was killed; should it have forked, the folder's lock lets only one shim stay
+                self._end()
+                self._ask(folder)
+
+    def _ask(self, folder: Path) -> None:
+        self._process = self._process or _started()
+        tell, answer = self._process.stdin, self._process.stdout
+        if tell and answer:
+            tell.write(os.fsencode(folder) + b"\0")
+            ready, _, _ = select.select([answer], [], [], PATIENCE)
+            if ready and answer.read(1):
+                return
+        raise OSError("the process that forks shims does not answer")
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+            for pipe in filter(None, (process.stdin, process.stdout)):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    """Its variables are those of every shim: whatever looks for processes of runs knows them by that name."""
+    return subprocess.Popen(
+        processes.words_of(commands.base_python(), FORKING),
+        env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": "shims"},
+        cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+NURSERY = Nursery()
