@@ -355,6 +355,16 @@ def test_shims_outlive_the_process_that_forked_them_and_the_next_one_forks_on(he
     held.wait()
 
 
+def test_a_run_that_no_shim_can_hold_is_refused_at_once(held: Held) -> None:
+    for job in ("{", "[]"):
+        held.prepare()
+        (held.folder / "job.json").write_text(job)
+        with pytest.raises(OSError, match="could not take the run"):
+            NURSERY.start_shim(held.folder)
+    with pytest.raises(OSError, match="could not take the run"):
+        NURSERY.start_shim(held.folder / "gone")
+
+
 def test_the_process_that_forks_shims_ends_with_whoever_started_it(held: Held) -> None:
     script = (
         f"import os, pathlib, sys; sys.path.insert(0, {str(SHIMS.parents[2])!r})\n"

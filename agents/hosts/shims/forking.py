@@ -1,7 +1,7 @@
 """The process that forks shims: a bare Python that has loaded shim and gate, so that a run costs a fork.
 
-The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL; it answers each
-with a byte. It ends when the host has ended. What it forked belongs to nobody by then, and lives on.
+The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL; a shim answers with
+a byte once it holds its run. It ends when the host has ended. What it forked belongs to nobody by then.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from agents.hosts.shims import shim  # noqa: E402  (a bare Python does not have 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-FORKED = b"."
 
 
 def folders() -> Iterator[Path]:
@@ -38,7 +36,6 @@ def main() -> None:
         if not os.fork():
             shim.hold(folder)
         os.wait()
-        os.write(1, FORKED)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The host's end of the process that forks shims."""
 
 import contextlib
+import errno
 import os
 import select
 import subprocess
@@ -8,6 +9,7 @@ import threading
 from pathlib import Path
 
 from agents.hosts import processes
+from agents.hosts.shims.shim import HELD
 from agents.verification import commands
 
 FORKING = Path(__file__).with_name("forking.py")
@@ -22,23 +24,25 @@ class Nursery:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start_shim(self, folder: Path) -> None:
-        """A shim for a folder with a job in it, which leaves us at once. Raises OSError."""
+        """A shim that holds the run of a folder with a job in it, and belongs to nobody. Raises OSError."""
         with self._lock:
             try:
-                self._ask(folder)
+                answer = self._answer(folder)
             except OSError:  # it was killed; should it have forked, the folder's lock lets only one shim stay
                 self._end()
-                self._ask(folder)
+                answer = self._answer(folder)
+        if answer != HELD:
+            raise OSError(errno.EIO, "its shim could not take the run")
 
-    def _ask(self, folder: Path) -> None:
+    def _answer(self, folder: Path) -> bytes:
         self._process = self._process or _started()
         tell, answer = self._process.stdin, self._process.stdout
         if tell and answer:
             tell.write(os.fsencode(folder) + b"\0")
             ready, _, _ = select.select([answer], [], [], PATIENCE)
-            if ready and answer.read(1):
-                return
-        raise OSError("the process that forks shims does not answer")
+            if ready and (said := answer.read(1)):
+                return said
+        raise OSError(errno.EPIPE, "the process that forks shims does not answer")
 
     def _end(self) -> None:
         process, self._process = self._process, None

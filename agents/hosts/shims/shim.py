@@ -50,6 +50,7 @@ GATE_SECONDS = 20.0
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
 SWEPT_AFTER = 8  # the folders are measured when the disk filled by this part of what the run may take
 PAGE = os.sysconf("SC_PAGE_SIZE")
+HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
 
 
@@ -189,13 +190,17 @@ class Shim:
         written = [str(folder / name) for name in ("clone", "home", "tmp", "env", "reports")]
         self.weight = Weight(written, self.limits)
 
-    def run(self) -> None:
-        """Hold the run from the first step to `exit.json`. Another holder of the lock ends it at once."""
+    def takes_the_run(self) -> bool:
+        """Whether it is ours now, and our number is written down. False where another one holds the lock."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return
+            return False
         processes.write_identity(self.folder / "pid", processes.identity())
+        return True
+
+    def run(self) -> None:
+        """From the first step to `exit.json`."""
         done: list[dict[str, Any]] = []
         reason = ""
         self.open_gate()
@@ -397,14 +402,25 @@ def detach() -> None:
 
 
 def hold(folder: Path) -> NoReturn:
-    """In a fork of its own: leave the starter, hold the run, and end."""
+    """In a fork of its own: leave the starter, hold the run, and end.
+
+    One byte to standard output says how that began: HELD, also where an earlier shim holds it, or NOT_HELD.
+    """
+    answer = os.dup(1)
+    says = NOT_HELD
     try:
-        detach()
         os.chdir(folder)  # by which a process of this run is known until it has written its number
+        detach()
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         prctl(PR_SET_NAME, f"shim {folder.name}".encode())
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-        Shim(folder).run()
+        shim = Shim(folder)
+        is_ours, says = shim.takes_the_run(), HELD
+        os.write(answer, says)
+        if is_ours:
+            shim.run()
     finally:
+        if says != HELD:
+            os.write(answer, says)
         os._exit(0)
