@@ -1,7 +1,7 @@
 """The process that forks shims: a bare Python that has loaded shim and gate, so that a run costs a fork.
 
-The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL; a shim answers with
-a byte once it holds its run. It ends when the host has ended. What it forked belongs to nobody by then.
+The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL. A shim answers
+with a byte once it holds its run. It ends when the host has ended; what it forked belongs to nobody by then.
 """
 
 from __future__ import annotations
