@@ -35,7 +35,7 @@ LOOKED_FOR = {
     "urls": re.compile(r"urlpatterns|app_name|handler\d+"),
     "wsgi": re.compile(r"application"),
     "apps": re.compile(r"\w+Config"),
-    "api_server_config": re.compile(r"when_ready"),
+    "api_server_config": re.compile(r"[a-z]\w*"),
     "sqlite3.base": re.compile(r"DatabaseWrapper"),
 }
 # Decorators after which somebody else holds the definition: Django's, and `source` of the tallies.

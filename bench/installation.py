@@ -90,19 +90,24 @@ class Installation:
         return path
 
     def processes(self) -> list[int]:
-        """All processes that were started with its data folder, agents included."""
+        """All processes that were started with its data folder or work in it, agents and shims included.
+
+        What forks the shims names no folder; it is a child of the loop.
+        """
         mark = f"{self.home}/".encode()
-        found = []
+        found: list[int] = []
+        parents: dict[int, int] = {}
         for entry in os.scandir("/proc"):
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
-                    words = (
-                        Path(entry.path, "environ").read_bytes() + Path(entry.path, "cmdline").read_bytes()
-                    )
+                    words = [Path(entry.path, name).read_bytes() for name in ("environ", "cmdline")]
+                    words.append(os.fsencode(Path(entry.path, "cwd").readlink()) + b"/")
+                    stat = Path(entry.path, "stat").read_text()
                 except OSError:
                     continue
-                found += [int(entry.name)] if mark in words else []
-        return found
+                parents[int(entry.name)] = int(stat.rsplit(")", 1)[1].split()[1])
+                found += [int(entry.name)] if mark in b"".join(words) else []
+        return found + [pid for pid, parent in parents.items() if parent in found and pid not in found]
 
 
 def processor_of(pids: list[int]) -> float:

@@ -4,7 +4,6 @@ With a web server at hand that is its address. Else the host opens a door of its
 application, one worker, which closes by itself when this host has held no run for a while.
 """
 
-import contextlib
 import fcntl
 import http.client
 import json
@@ -14,16 +13,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
+from gunicorn.app.base import Application
 
 from agents.hosts import paths, processes
 
 START_SECONDS = 40.0
 STOP_SECONDS = 2.0
-INSTANCE = "STEROIDS_INSTANCE"  # in the environment of each server: whose it is
+INSTANCE = "STEROIDS_INSTANCE"  # in the environment of a door: whose it is
 DOOR = "door"
 CONFIG = Path(__file__).with_name("api_server_config.py")
+FIRST_PORT, PORTS = 8000, 50
+BACKLOG = 2048  # connections that wait until somebody takes them
+WORKERS = 2
 _answered: dict[tuple[str, processes.Identity], float] = {}  # until when each door is not asked again
 
 
@@ -59,26 +64,67 @@ def _known() -> tuple[str, processes.Identity] | None:
     return (str(data["url"]), who) if processes.is_alive(who) else None
 
 
+def _bound(port: int) -> socket.socket | None:
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        one.bind(("127.0.0.1", port))
+    except OSError:
+        one.close()
+        return None
+    return one
+
+
 def free_port(first: int = 0) -> int:
     """A free port on loopback: `first` or the next one above it; any where `first` is 0."""
-    for port in range(first, first + 50) if first else [0]:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return int(probe.getsockname()[1])
-    raise NoDoor(f"No port from {first} to {first + 49} is free on 127.0.0.1.")
+    for port in range(first, first + PORTS) if first else [0]:
+        if one := _bound(port):
+            with one:
+                return int(one.getsockname()[1])
+    raise NoDoor(f"No port from {first} to {first + PORTS - 1} is free on 127.0.0.1.")
 
 
-def gunicorn_argv(port: int, *, workers: int, config: Path | None = None) -> list[str]:
-    """The web server's command line: threads for pages and hand-ins, no control socket in a home folder."""
-    argv = [
-        sys.executable, "-m", "gunicorn", "steroidsweb.wsgi:application", "--bind", f"127.0.0.1:{port}",
-        "--workers", str(workers), "--worker-class", "gthread", "--threads", "4",
-        "--no-control-socket", "--preload",
-        "--graceful-timeout", "5", "--log-level", "warning", "--timeout", "60",
+def listen(port: int) -> socket.socket:
+    """The web server's socket on loopback: on this port, or for 0 on the first free one from 8000 on.
+
+    Raises NoDoor where another program listens there.
+    """
+    for one in [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS):
+        if listener := _bound(one):
+            listener.listen(BACKLOG)
+            return listener
+    where = f"Port {port} of 127.0.0.1 is" if port else f"Ports {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are"
+    raise NoDoor(f"{where} taken by other programs. End them, or set PORT to another number.")
+
+
+class WebServer(Application):
+    """gunicorn in this process, which has loaded the program already, on a socket that listens already."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        super().__init__()
+
+    def load_config(self) -> None:
+        self.load_config_from_file(str(CONFIG))
+        self.cfg.set("bind", f"fd://{self.descriptor}")
+        self.cfg.set("workers", WORKERS)
+
+    def load(self) -> Any:
+        return import_string(settings.WSGI_APPLICATION)
+
+
+def serve(descriptor: int) -> int:
+    """Serve pages and API on this listening socket, until told to stop."""
+    WebServer(descriptor).run()
+    return 0
+
+
+def gunicorn_argv(port: int, *, workers: int) -> list[str]:
+    """The command line of a web server of its own."""
+    return [
+        sys.executable, "-m", "gunicorn", "steroidsweb.wsgi:application", "--config", str(CONFIG),
+        "--bind", f"127.0.0.1:{port}", "--workers", str(workers),
     ]  # fmt: skip
-    return [*argv, "--config", str(config)] if config else argv
 
 
 def address() -> str:
@@ -94,11 +140,12 @@ def address() -> str:
         if known and answers(known[0]):
             _answered[known] = time.monotonic() + settings.DURATIONS["loop"]
             return known[0]
-        processes.end_all(processes.marked(INSTANCE, _mark()), 1.0)
+        processes.end_all(processes.marked(INSTANCE, mark()), 1.0)
         return _open()
 
 
-def _mark() -> str:
+def mark() -> str:
+    """How the door of this data folder is known."""
     return f"{settings.HOME}:{DOOR}"
 
 
@@ -111,7 +158,7 @@ def _open() -> str:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = os.environ | {
-        INSTANCE: _mark(),
+        INSTANCE: mark(),
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "steroidsweb.settings"),
         "STEROIDS_DOOR_LEASE": str(lease_file()),
         "STEROIDS_DOOR_IDLE": str(settings.DURATIONS["door_idle"]),
@@ -119,7 +166,7 @@ def _open() -> str:
     log = paths.folder("log") / "door.log"
     with log.open("ab") as output:
         child = subprocess.Popen(
-            gunicorn_argv(port, workers=1, config=CONFIG),
+            gunicorn_argv(port, workers=1),
             cwd=settings.BASE_DIR,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -145,5 +192,5 @@ def close() -> None:
     """Close the door that this host opened, if it is open."""
     if known := _known():
         processes.end_all([known[1]], STOP_SECONDS)
-    processes.end_all(processes.marked(INSTANCE, _mark()), 0.5)
+    processes.end_all(processes.marked(INSTANCE, mark()), 0.5)
     _file().unlink(missing_ok=True)

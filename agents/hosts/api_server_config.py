@@ -1,9 +1,20 @@
-"""gunicorn's configuration for the door: it ends when nobody has renewed its lease for a while."""
+"""gunicorn's configuration: threads for pages and hand-ins, no control socket in a home folder.
+
+The door ends when nobody has renewed its lease for a while.
+"""
 
 import os
 import signal
 import threading
 import time
+
+worker_class = "gthread"
+threads = 4
+preload_app = True
+control_socket_disable = True
+graceful_timeout = 5
+timeout = 60
+loglevel = "warning"
 
 
 def _lease_is_old() -> bool:
@@ -25,4 +36,5 @@ def _watch() -> None:
 
 
 def when_ready(server: object) -> None:
-    threading.Thread(target=_watch, name="door-lease", daemon=True).start()
+    if "STEROIDS_DOOR_LEASE" in os.environ:
+        threading.Thread(target=_watch, name="door-lease", daemon=True).start()

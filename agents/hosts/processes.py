@@ -189,6 +189,20 @@ def marked(variable: str, value: str) -> list[Identity]:
     return [identity(pid) for pid, words in _others("environ") if needle in words.split(b"\0")]
 
 
+def of_session(first: Identity) -> list[Identity]:
+    """The processes of the session that this process began, itself included.
+
+    While one of them lives, no other process gets the first one's number.
+    """
+    if first.boot_id != boot_id() or start_of(first.pid) not in {0, first.start}:
+        return []
+    stats = ((int(name), _stat(int(name))) for name in os.listdir("/proc") if name.isdigit())
+    return [
+        Identity(first.boot_id, pid, int(fields[19])) for pid, fields in stats
+        if fields and fields[0] not in "ZX" and int(fields[3]) == first.pid and int(fields[19]) >= first.start
+    ]  # fmt: skip
+
+
 def _of_some_run() -> Iterator[tuple[int, bytes]]:
     """Processes of runs, of whichever installation, with words, environment and current folder."""
     for pid, words in _others("cmdline", "environ"):

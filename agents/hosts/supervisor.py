@@ -1,42 +1,49 @@
-"""The resident process of one host: the loop, and a watch over the cluster and the web server."""
+"""What one host runs: the loop, the background jobs and the web server, forked from one process.
+
+That process loads the program once, so that its children share it, forks again what died, and holds the web
+server's socket: whoever calls while that server is begun anew waits instead of being refused. It does nothing
+else, has no thread, and asks the database nothing while they live.
+"""
 
 import contextlib
+import ctypes
 import fcntl
+import gc
 import logging
+import multiprocessing
 import os
 import signal
-import subprocess
+import socket
 import sys
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from typing import NoReturn
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.core.management import call_command
+from django.db import connections
+from django.utils.module_loading import import_string
 
-from agents.hosts import api_server, naming, paths, processes
-from agents.hosts.naming import NameTaken
-from agents.hosts.reconciler import HostBusy, Reconciler, idle
-from agents.hosts.watchdog import Watchdog
-from agents.jobs import BUDGET
-from agents.loop import bell, orchestrator
-from agents.setup import hosts
+from agents.hosts import api_server, paths, processes
 
 log = logging.getLogger(__name__)
 
-LEASH = Path(__file__).with_name("parent_death.py")
-INSTANCE = api_server.INSTANCE
+LOOP, JOBS, WEB = "loop", "cluster", "web"
 STOP_LIMIT = 9.5  # seconds from the first signal to the end, whatever hangs
-CHILDREN_PATIENCE = 5.0  # seconds of them that the servers have
-LEFTOVERS_PATIENCE = 1.0  # seconds more; they were told when their parent died
+SERVERS_PATIENCE = 5.0  # seconds of them that the servers have
+LEFTOVERS_PATIENCE = 1.0  # seconds for what the parent of has died
+TURN = 0.5  # seconds between looks at the time
+MANY_STARTS, MINUTE = 5, 60.0  # a server that dies at once is not started more often than that
 EXIT_AT_ONCE = 130
+READY = signal.SIGUSR1
+HEARD = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, READY}
+PR_SET_PDEATHSIG = 1
 
 
 class AlreadyRunning(Exception):
-    """This data folder has a resident process already. `url` is where its web server answers."""
+    """This data folder has a supervisor already. `url` is where its web server answers."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -44,234 +51,209 @@ class AlreadyRunning(Exception):
 
 
 @dataclass
-class Child:
-    """A server process that must be there: started on a leash, started again when it dies."""
+class Server:
+    """A process that must be there, the first of a session of its own. `serve` gives its exit status."""
 
     name: str
-    argv: list[str]
-    process: subprocess.Popen[bytes] | None = None
+    serve: Callable[[], int]
+    who: processes.Identity | None = None
+    status: int = 0  # of the last one that ended, as waitpid gives it
     starts: list[float] = field(default_factory=list)
 
-    def start(self, instance: str) -> None:
-        environment = os.environ | {
-            INSTANCE: f"{instance}:{self.name}",
-            "STEROIDS_API_URL": settings.API_URL,
-            "STEROIDS_HOME": str(settings.HOME),
-        }
-        with (paths.folder("log") / f"{self.name}.log").open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *self.argv],
-                cwd=settings.BASE_DIR, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=output, start_new_session=True,
-            )  # fmt: skip
-        self.starts = [*self.starts[-4:], time.monotonic()]
+    def is_due(self) -> bool:
+        """Whether it is missing and was not started too often."""
+        often = len(self.starts) >= MANY_STARTS and time.monotonic() - self.starts[0] < MINUTE
+        return self.who is None and not often
 
-    def is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
-
-    def may_start(self) -> bool:
-        """A child that dies at once is not started more than five times a minute."""
-        return len(self.starts) < 5 or time.monotonic() - self.starts[0] > 60
-
-    def ask_to_stop(self) -> None:
-        """TERM to the main process only: the cluster hangs when its whole group is signalled."""
-        if self.process and self.process.poll() is None:
-            self.process.terminate()
-
-    def wait(self, seconds: float) -> None:
-        """Until it has ended, for so long at most."""
-        if self.process:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(max(seconds, 0.0))
+    def ended_by_itself(self) -> bool:
+        return self.who is None and os.WIFEXITED(self.status)
 
 
-class Resident:
-    """Everything one host runs, until it is told to stop or has nothing left to do."""
+class Supervisor:
+    """Forks the servers of one host, and forks again what died, until the loop ends by itself."""
 
-    def __init__(
-        self,
-        *,
-        web: bool,
-        until_idle: bool = False,
-        port: int = 0,
-        say: Callable[[str], None],
-        each_turn: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.web, self.until_idle, self.port, self.say = web, until_idle, port, say
-        self.each_turn = each_turn
-        self.instance = str(settings.HOME)
-        self.children: list[Child] = []
-        self.stopping = False
-        self.watchdog = Watchdog()
-        self._over = threading.Event()
-        self._greeting = threading.Thread(target=self._greet, name="greeting", daemon=True)
+    def __init__(self, *, loop: Callable[[], int], web: bool) -> None:
+        self.loop, self.jobs = Server(LOOP, loop), Server(JOBS, serve_jobs)
+        self.web = Server(WEB, lambda: api_server.serve(self._socket.fileno())) if web else None
+        self._socket = socket.socket()
+        self._lock = -1
+        self._pid = 0
+        self._stopping = 0.0  # since when
 
-    def run(self) -> None:
-        """Raises AlreadyRunning, HostBusy where another process keeps this host's runs, and NameTaken."""
+    def run(self) -> int:
+        """The exit status of the loop. Raises AlreadyRunning, and NoDoor where the address is taken."""
         with self._only_one():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, self._stop)
-            self._end_leftovers()
-            with self._take_host() as host:
-                if host.row.why_open:
-                    self.say(f"Runs are not sandboxed here: {host.row.why_open} See docs/safety.md.")
-                try:
-                    if self.web:
-                        self._choose_address()
-                    self._start_children()
-                    self._loop(host)
-                finally:
-                    self._over.set()
-                    self._end_children()
-                    api_server.close()
-                    self._say_who_goes_on(host)
-                    self._leave()
-            self._let_go_of_name(host)
-
-    def _let_go_of_name(self, host: Reconciler) -> None:
-        """Where nothing is left here, another data folder may go on under this name at once."""
-        with contextlib.suppress(DatabaseError):
-            if not hosts.left_on(host.row):
-                naming.let_go(host.row)
-
-    def _say_who_goes_on(self, host: Reconciler) -> None:
-        with contextlib.suppress(DatabaseError):
-            if count := len(host.held()):
-                agents = "One agent goes" if count == 1 else f"{count} agents go"
-                orphan = settings.DURATIONS["orphan"]
-                self.say(f"{agents} on for {orphan:.0f} seconds. Start again until then to keep the work.")
-
-    def _take_host(self) -> Reconciler:
-        """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
-        deadline = time.monotonic() + BUDGET + 10
-        while True:
-            host = Reconciler(threads=True)
+            processes.end_all(_leftovers(), LEFTOVERS_PATIENCE)
+            if self.web:
+                self._socket = api_server.listen(settings.PORT)
+                settings.API_URL = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
             try:
-                host.take()
-                return host
-            except HostBusy:
-                if time.monotonic() > deadline or self.stopping:
-                    raise
-                time.sleep(0.2)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        """The first time in order, within ten seconds; the second time at once. Rows are right either way."""
-        if self.stopping:
-            os._exit(EXIT_AT_ONCE)
-        self.stopping = True
-        last = threading.Timer(STOP_LIMIT, os._exit, [0])
-        last.daemon = True
-        last.start()
+                self._fork(self.loop)
+                import_string(settings.WSGI_APPLICATION)  # with all pages, for those that are forked now
+                if self.web:
+                    self._fork(self.web)
+                return self._watch()
+            finally:
+                self._end(self._servers())
+                _note([])
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                self._socket.close()
 
     @contextlib.contextmanager
-    def _only_one(self) -> "contextlib._GeneratorContextManager[None]":  # type: ignore[misc]
-        lock = os.open(paths.resident_lock(), os.O_RDWR | os.O_CREAT, 0o600)
-        if not _took(lock):
-            os.close(lock)
-            url = paths.folder("host") / "web.url"
-            raise AlreadyRunning(url.read_text().strip() if url.exists() else "") from None
+    def _only_one(self) -> Iterator[None]:
+        self._lock = os.open(paths.resident_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         try:
+            if not _took(self._lock):
+                url = paths.folder("host") / "web.url"
+                raise AlreadyRunning(url.read_text().strip() if url.exists() else "")
             yield
         finally:
-            os.close(lock)
+            os.close(self._lock)
 
-    def _end_leftovers(self) -> None:
-        """A killed parent leaves servers behind; two clusters on one queue would be worse than none."""
-        marks = [f"{self.instance}:{name}" for name in ("cluster", "web", api_server.DOOR)]
-        left = [who for mark in marks for who in processes.marked(INSTANCE, mark)]
-        if left:
-            log.warning("Ending %d processes of earlier servers.", len(left))
-            processes.end_all(left, LEFTOVERS_PATIENCE)
+    def _servers(self) -> list[Server]:
+        return [server for server in (self.loop, self.jobs, self.web) if server]
 
-    def _choose_address(self) -> None:
-        self.port = settings.PORT or api_server.free_port(8000)
-        settings.API_URL = f"http://127.0.0.1:{self.port}"
+    # --- Forking ----------------------------------------------------------------------------------------
 
-    def _start_children(self) -> None:
-        manage = [sys.executable, str(Path(settings.BASE_DIR) / "manage.py")]
-        self.children = [Child("cluster", [*manage, "qcluster"])]
-        if self.web:
-            self.children.append(Child("web", api_server.gunicorn_argv(self.port, workers=2)))
-        for child in self.children:
-            child.start(self.instance)
-        if self.web:
-            self._greeting.start()
+    def _fork(self, server: Server) -> None:
+        connections.close_all()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        gc.freeze()  # a collection in a child would copy what all share
+        self._pid = os.getpid()
+        if not (pid := os.fork()):
+            self._become(server)
+        server.who = processes.identity(pid)
+        server.starts = [*server.starts[1 - MANY_STARTS :], time.monotonic()]
+        _note(self._servers())
 
-    def _greet(self) -> None:
-        """Say where the web server answers once it does; the loop goes on with its work meanwhile."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not self.stopping:
-            if api_server.answers(settings.API_URL):
-                (paths.folder("host") / "web.url").write_text(settings.API_URL)
-                self.say(f"Steroids Web answers on {settings.API_URL}")
-                return
-            if not self.children[-1].is_alive():
-                break
-            if self._over.wait(0.1):
-                return
-        log_file = paths.folder("log") / "web.log"
-        if not self.stopping:
-            self.say(f"The web server did not start on port {self.port}; {log_file} says why.")
+    def _become(self, server: Server) -> NoReturn:
+        """In the fork. It hears of its parent's death, and keeps nothing that outlives that."""
+        code = 1
+        try:
+            os.setsid()
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            if os.getppid() != self._pid:
+                os._exit(0)
+            os.close(self._lock)
+            if server is not self.web:
+                self._socket.close()
+            if server is not self.loop:
+                _write_to(paths.folder("log") / f"{server.name}.log")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HEARD)
+            code = server.serve()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            log.exception("%s ended.", server.name)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
 
-    def _leave(self) -> None:
-        """Nobody reads an address any more on which nothing answers."""
-        if self._greeting.is_alive():
-            self._greeting.join()
-        (paths.folder("host") / "web.url").unlink(missing_ok=True)
+    # --- Watching ---------------------------------------------------------------------------------------
 
-    def _end_children(self) -> None:
-        deadline = time.monotonic() + CHILDREN_PATIENCE
-        for child in self.children:
-            child.ask_to_stop()
-        for child in self.children:
-            child.wait(deadline - time.monotonic())
-        marks = [f"{self.instance}:{child.name}" for child in self.children]
-        processes.end_all([who for mark in marks for who in processes.marked(INSTANCE, mark)], 0.5)
+    def _watch(self) -> int:
+        while True:
+            heard = signal.sigtimedwait(HEARD, TURN)
+            number = heard.si_signo if heard else 0
+            if number in {signal.SIGTERM, signal.SIGINT}:
+                if self._stopping:
+                    self._kill(self._servers())
+                    return EXIT_AT_ONCE
+                self._ask_to_stop()
+            if number == READY and self.jobs.is_due():
+                self._fork(self.jobs)
+            self._collect()
+            if self._stopping:
+                if not self._still_stops():
+                    return 0
+            elif self.loop.ended_by_itself():
+                return os.waitstatus_to_exitcode(self.loop.status)
+            else:
+                self._make_good()
 
-    # --- The loop ---------------------------------------------------------------------------------------
-
-    def _loop(self, host: Reconciler) -> None:
-        started = time.monotonic()
-        watched = reaped = 0.0
-        quiet = orchestrator.Quiet()
-        while not self.stopping:
-            try:
-                if time.monotonic() - reaped < settings.DURATIONS["reap"]:
-                    orchestrator.go_on(quiet=quiet)
-                else:
-                    reaped = time.monotonic()
-                    orchestrator.tick(quiet=quiet)
-                busy = host.step()
-                self.each_turn()
-                if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
+    def _collect(self) -> None:
+        """Who has ended since."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if not pid:
                     return
-            except NameTaken:
-                raise
-            except Exception:
-                log.exception("A turn of the loop failed; the next one tries again.")
-                close_old_connections()
-            if time.monotonic() - watched > settings.DURATIONS["loop"]:
-                watched = time.monotonic()
-                try:
-                    self._watch(started)
-                except Exception:
-                    log.exception("The servers could not be looked after; the next turn tries again.")
-            host.wait()
+                for server in self._servers():
+                    if server.who and server.who.pid == pid:
+                        self._bury(server, status)
 
-    def _watch(self, started: float) -> None:
-        """Start again what died; a cluster that no longer ticks is wedged and ended whole."""
-        for child in self.children:
-            if child.name == "cluster" and self._is_wedged(started):
-                log.warning("The cluster has not ticked for too long; starting it anew.")
-                processes.end_all(processes.marked(INSTANCE, f"{self.instance}:cluster"), 1.0)
-            if not child.is_alive() and child.may_start():
-                log.warning("%s died; starting it again.", child.name)
-                processes.end_all(processes.marked(INSTANCE, f"{self.instance}:{child.name}"), 1.0)
-                child.start(self.instance)
+    def _bury(self, server: Server, status: int) -> None:
+        """What it started must not live on: two clusters on one queue would be worse than none."""
+        left, server.who, server.status = server.who, None, status
+        if left and not self._stopping and not (server is self.loop and server.ended_by_itself()):
+            log.warning(
+                "The %s ended (%d); starting it again.", server.name, os.waitstatus_to_exitcode(status)
+            )
+            processes.end_all(processes.of_session(left), LEFTOVERS_PATIENCE)
 
-    def _is_wedged(self, started: float) -> bool:
-        cluster = next(child for child in self.children if child.name == "cluster")
-        return self.watchdog.is_wedged(max(started, cluster.starts[-1]))
+    def _make_good(self) -> None:
+        """Fork again what was there and is not any more."""
+        for server in self._servers():
+            if server.starts and server.is_due():
+                self._fork(server)
+
+    # --- The end ----------------------------------------------------------------------------------------
+
+    def _ask_to_stop(self) -> None:
+        self._stopping = time.monotonic()
+        for server in self._servers():
+            if server.who:
+                processes.signal_all([server.who], signal.SIGTERM)
+
+    def _still_stops(self) -> bool:
+        """Whether to wait on. Servers have less time than the loop, and what they leave is killed."""
+        since = time.monotonic() - self._stopping
+        if since > SERVERS_PATIENCE:
+            self._kill(server for server in self._servers() if server is not self.loop)
+        return since < STOP_LIMIT and any(server.who for server in self._servers())
+
+    def _end(self, servers: list[Server]) -> None:
+        """After the loop: the others, in order where they can."""
+        if not self._stopping:
+            self._ask_to_stop()
+        deadline = self._stopping + SERVERS_PATIENCE
+        while any(server.who for server in servers) and time.monotonic() < deadline:
+            signal.sigtimedwait({signal.SIGCHLD}, TURN)
+            self._collect()
+        self._kill(servers)
+
+    def _kill(self, servers: "Iterator[Server] | list[Server]") -> None:
+        left = [who for server in servers if server.starts for who in servers_of(settings.HOME, server.name)]
+        processes.signal_all(left, signal.SIGKILL)
+        self._collect()
+
+
+def say_ready() -> None:
+    """The loop's word to the supervisor that forked it: this host is its own, background jobs may begin."""
+    os.kill(os.getppid(), READY)
+
+
+def serve_jobs() -> int:
+    """django-q2's processes, until they are told to stop."""
+    call_command("qcluster")
+    for child in multiprocessing.active_children():
+        child.join()
+    return 0
+
+
+def _write_to(file: Path) -> None:
+    """From now on whatever this process says goes to the end of that file, and it reads nothing."""
+    output = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for here, there in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(here, there)
+        os.set_inheritable(there, True)
+    os.close(output)
+    os.close(nothing)
 
 
 def _took(lock: int) -> bool:
@@ -284,9 +266,41 @@ def _took(lock: int) -> bool:
     return False
 
 
-def once() -> None:
-    """One turn: a tick, and one pass over this host's runs."""
-    bell.answered()
-    orchestrator.tick()
-    with Reconciler() as host:
-        host.step()
+# --- Who they are -------------------------------------------------------------------------------------------
+
+
+def _record(home: Path) -> Path:
+    return home / "host" / "servers.json"
+
+
+def _note(servers: list[Server]) -> None:
+    """Write down who they are; those of whom it is not known any more keep their last process."""
+    who = {server.name: server.who._asdict() for server in servers if server.who}
+    known = _noted(Path(settings.HOME)) if servers else {}
+    paths.folder("host")
+    processes.write_json(_record(Path(settings.HOME)), {n: w._asdict() for n, w in known.items()} | who)
+
+
+def _noted(home: Path) -> dict[str, processes.Identity]:
+    try:
+        known = processes.read_json(_record(home))
+        return {str(name): processes.Identity(**who) for name, who in known.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def first_of(home: Path, name: str) -> processes.Identity | None:
+    """The process of that server which the supervisor forked last."""
+    return _noted(home).get(name)
+
+
+def servers_of(home: Path, name: str) -> list[processes.Identity]:
+    """All processes of that server of that data folder."""
+    first = first_of(home, name)
+    return processes.of_session(first) if first else []
+
+
+def _leftovers() -> list[processes.Identity]:
+    """Of a killed supervisor, of the door that its loop had opened, too."""
+    left = [who for name in (LOOP, JOBS, WEB) for who in servers_of(Path(settings.HOME), name)]
+    return [*left, *processes.marked(api_server.INSTANCE, api_server.mark())]

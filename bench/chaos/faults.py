@@ -76,16 +76,16 @@ def kill_server(name: str, generation: int) -> Callable[[Scene], None]:
     return strike
 
 
-def kill_loop(scene: Scene) -> None:
+def kill_supervisor(scene: Scene) -> None:
     scene.moment()
-    end_loop(scene.site)
+    end_supervisor(scene.site)
 
 
-def end_loop(site: Site) -> None:
-    resident = site.resident
-    if resident is not None:
-        site.killed.add(resident.pid)
-        resident.kill()
+def end_supervisor(site: Site) -> None:
+    supervisor = site.supervisor
+    if supervisor is not None:
+        site.killed.add(supervisor.pid)
+        supervisor.kill()
 
 
 def kill_shim(scene: Scene) -> None:
@@ -99,21 +99,19 @@ def kill_agent(scene: Scene) -> None:
 def kill_everything(scene: Scene) -> None:
     """As when the machine loses its power, but for what the disk had not written yet."""
     scene.moment()
-    end_loop(scene.site)
+    end_supervisor(scene.site)
     kill(*scene.site.all_at_once())
 
 
 def freeze_loop(scene: Scene) -> None:
     """Nothing is killed; the loop only stands still for some of its turns."""
     scene.moment()
-    resident = scene.site.resident
-    if resident is None:
-        return
-    resident.send_signal(signal.SIGSTOP)
+    loop = scene.site.top_of("loop")
+    processes.signal_all(loop, signal.SIGSTOP)
     try:
         scene.last(SHORT)
     finally:
-        resident.send_signal(signal.SIGCONT)
+        processes.signal_all(loop, signal.SIGCONT)
 
 
 def lose_answers(scene: Scene) -> None:
@@ -152,8 +150,7 @@ def kill_push_before(scene: Scene) -> None:
 def kill_push_after(scene: Scene) -> None:
     """The remote has the commit, nobody hears so, the loop dies too, and a colleague pushes on top."""
     with held(scene, "after"):
-        end_loop(scene.site)
-        kill(*scene.site.pushes())
+        kill(*scene.site.top_of("loop"), *scene.site.pushes())
     push_something(scene, "on top")
 
 
@@ -362,11 +359,13 @@ def needs_disk(site: Site) -> str:
 
 KILLED = "SIGKILL"
 FAULTS = [
-    Fault("web server", f"{KILLED} to gunicorn's main process", "started again", kill_server("web", 0)),
+    Fault("web server", f"{KILLED} to gunicorn's main process", "forked again", kill_server("web", 0)),
     Fault("web worker", f"{KILLED} to one that answers requests", "replaced", kill_server("web", 1)),
-    Fault("loop", f"{KILLED} to run_orchestrator", "started again 1 s later", kill_loop),
-    Fault("cluster", f"{KILLED} to qcluster's main process", "started again", kill_server("cluster", 0)),
-    Fault("cluster's sentinel", KILLED, "the cluster is started again", kill_server("cluster", 1)),
+    Fault("supervisor", f"{KILLED} to run_orchestrator, which all servers end with", "started again 1 s later",
+          kill_supervisor),
+    Fault("loop", f"{KILLED} to the loop alone", "forked again", kill_server("loop", 0)),
+    Fault("cluster", f"{KILLED} to qcluster's main process", "forked again", kill_server("cluster", 0)),
+    Fault("cluster's sentinel", KILLED, "the cluster is forked again", kill_server("cluster", 1)),
     Fault("cluster's worker", f"{KILLED} to a worker, the pusher or the monitor", "replaced",
           kill_server("cluster", 2)),
     Fault("shim", f"{KILLED} to one that holds a coder or reviewer", "its run is begun anew", kill_shim,
@@ -374,12 +373,12 @@ FAULTS = [
     Fault("agent", f"{KILLED} to a coder or reviewer", "its run is begun anew", kill_agent, failed=1),
     Fault("everything", f"{KILLED} to all processes at once, shims and agents too", "started again 1 s later",
           kill_everything, lost=4, failed=4),
-    Fault("frozen loop", "SIGSTOP to run_orchestrator", f"SIGCONT after {SHORT:g} s", freeze_loop),
+    Fault("frozen loop", "SIGSTOP to the loop", f"SIGCONT after {SHORT:g} s", freeze_loop),
     Fault("lost answers", "agents never read the answer to a hand-in", "they send it again", lose_answers),
     Fault("push, before", f"{KILLED} to git push before the remote took it", "pushed again",
           kill_push_before),
     Fault("push, after", f"{KILLED} to git push and the loop once the remote took it; others push on top",
-          "started again 1 s later", kill_push_after),
+          "the loop is forked again", kill_push_after),
     Fault("others push", "a colleague pushes three times meanwhile", "-", pushes_of_others),
     Fault("force-push", "a colleague drops what landed last from the branch", "people are told", force_push,
           cards=("rewritten",), again=True),

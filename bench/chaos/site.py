@@ -97,9 +97,9 @@ class Site(Installation):
         }  # fmt: skip
         self.ledger_folder = folder / "ledger"
         self.batches: list[Batch] = []
-        self.resident: subprocess.Popen[bytes] | None = None
+        self.supervisor: subprocess.Popen[bytes] | None = None
         self.is_kept = False
-        self.killed: set[int] = set()  # residents that were meant to end
+        self.killed: set[int] = set()  # supervisors that were meant to end
         self.remarks: list[str] = []  # what was noticed on the way
         self.said: list[tuple[str, str]] = []  # the person's own acknowledged writes: kind and what
         self.over = threading.Event()
@@ -177,7 +177,7 @@ class Site(Installation):
         return json.loads(said)
 
     def start(self) -> None:
-        self.resident = self.begin("run_orchestrator", "--quiet")
+        self.supervisor = self.begin("run_orchestrator", "--quiet")
         self.is_kept = True
 
     def end(self) -> list[str]:
@@ -188,11 +188,11 @@ class Site(Installation):
             self._steward.wait()
         found: list[str] = []
         self.is_kept = False
-        if self.resident and self.resident.poll() is None:
+        if self.supervisor and self.supervisor.poll() is None:
             began = time.monotonic()
-            self.resident.send_signal(signal.SIGINT)
+            self.supervisor.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.resident.wait(15)
+                self.supervisor.wait(15)
             took = time.monotonic() - began
             if took > 10:
                 found.append(f"Ctrl+C took {took:.1f} s, more than 10.")
@@ -204,8 +204,8 @@ class Site(Installation):
         """Whatever happened."""
         self.over.set()
         self.is_kept = False
-        if self.resident and self.resident.poll() is None:
-            self.resident.kill()
+        if self.supervisor and self.supervisor.poll() is None:
+            self.supervisor.kill()
         for name in ("hold-before", "hold-after"):
             (self.folder / name).unlink(missing_ok=True)
         self.end_everything()
@@ -224,7 +224,7 @@ class Site(Installation):
 
     def _keep(self) -> None:
         """As systemd would: what ended is started again a moment later."""
-        one = self.resident
+        one = self.supervisor
         if not self.is_kept or one is None or one.poll() is None:
             return
         if one.pid not in self.killed:
@@ -395,12 +395,8 @@ class Site(Installation):
         servers = [who for who in self.processes() if who.pid != steward]
         return [*servers, *(who for _, who in processes.of_runs(self.home / "runs"))]
 
-    def server(self, name: str) -> list[processes.Identity]:
-        """All processes of the cluster, or of the web server."""
-        return processes.marked(api_server.INSTANCE, f"{self.home}:{name}")
-
     def top_of(self, name: str) -> list[processes.Identity]:
-        """The one that the loop started; and below it, generation by generation."""
+        """The one that the supervisor forked; and below it, generation by generation."""
         there = self.server(name)
         pids = {who.pid for who in there}
         return [who for who in there if parent_of(who.pid) not in pids]

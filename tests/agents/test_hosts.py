@@ -23,7 +23,7 @@ from agents.hosts import api_server, naming, paths, processes, starting, submiss
 from agents.hosts import landing as landings
 from agents.hosts.naming import NameTaken
 from agents.hosts.reconciler import Reconciler
-from agents.hosts.supervisor import Resident
+from agents.hosts.resident import Resident
 from agents.loop import abandoned, bell, orchestrator
 from agents.models import Host, Run
 from agents.web.standing.facts import Facts

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agents.hosts import api_server, processes
+from agents.hosts import api_server, processes, supervisor
 from tests.durations import ENVIRONMENT
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,6 +141,10 @@ class Installation:
         token = self.home / "token"
         environment = {"PATH": os.environ["PATH"], "STEROIDS_URL": url, "STEROIDS_TOKEN_FILE": str(token)}
         return subprocess.run([*CLI, *words], env=environment, capture_output=True, text=True, check=False)
+
+    def server(self, name: str) -> list[processes.Identity]:
+        """All processes of the loop, of the cluster or of the web server."""
+        return supervisor.servers_of(self.home, name)
 
     def processes(self) -> list[processes.Identity]:
         """Every process that belongs to this installation."""

@@ -30,13 +30,13 @@ def handed_in(demo: Installation, at_least: int) -> bool:
         return False
 
 
-def resident(demo: Installation, begun: int) -> list[processes.Identity]:
+def supervisor(demo: Installation, begun: int) -> list[processes.Identity]:
     return [processes.identity(begun)]
 
 
 def server(name: str) -> Callable[[Installation, int], list[processes.Identity]]:
     def find(demo: Installation, begun: int) -> list[processes.Identity]:
-        return processes.marked("STEROIDS_INSTANCE", f"{demo.home}:{name}")
+        return demo.server(name)
 
     return find
 
@@ -53,7 +53,8 @@ VICTIMS = {
     "the web server": server("web"),
     "a shim": a_shim,
     "the cluster": server("cluster"),
-    "the resident loop": resident,
+    "the loop": server("loop"),
+    "the supervisor": supervisor,
 }
 
 
@@ -65,7 +66,7 @@ def strike(demo: Installation, begun: int, victim: str) -> None:
     if victim == "a shim":
         lost = "SELECT count(*) FROM agents_run WHERE outcome = 'lost' AND NOT is_counted"
         wait_for(lambda: demo.value(lost), "a lost run")
-    elif victim != "the resident loop":
+    elif victim != "the supervisor":
         wait_for(
             lambda: set(VICTIMS[victim](demo, begun)) - set(victims), f"another one in place of {victim}"
         )

@@ -52,7 +52,7 @@ def test_the_loop_and_every_hand_in_outlive_redis(installation: Installation, tm
     jobs = "SELECT count(*) FROM django_q_task WHERE func = 'agents.jobs.tick' AND success"
 
     def servers() -> set[processes.Identity]:
-        return {*processes.marked("STEROIDS_INSTANCE", f"{demo.home}:web")}
+        return {*demo.server("web")}
 
     with redis(tmp_path, port):
         begun = demo.begin("run_orchestrator", "--demo")

@@ -14,7 +14,7 @@ TICKED = "SELECT count(ticked_at) FROM agents_host"
 
 def test_ctrl_c_ends_within_ten_seconds_and_the_second_one_at_once(installation: Installation) -> None:
     def cluster() -> list[processes.Identity]:
-        return processes.marked("STEROIDS_INSTANCE", f"{installation.home}:cluster")
+        return installation.server("cluster")
 
     for times, code, longest in ((1, 0, 10.5), (2, 130, 2.0)):
         begun = installation.begin("run_orchestrator", "--no-web")

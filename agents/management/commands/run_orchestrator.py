@@ -9,9 +9,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from agents.hosts import paths
+from agents.hosts.api_server import NoDoor
 from agents.hosts.reconciler import HostBusy
+from agents.hosts.resident import Resident, once
 from agents.hosts.sandbox import HostUnfit
-from agents.hosts.supervisor import AlreadyRunning, Resident, once
+from agents.hosts.supervisor import AlreadyRunning, Supervisor
 from agents.setup import demo, first_hour
 from agents.setup.event_lines import EventLines
 from disputes.models import Conflict
@@ -48,22 +50,35 @@ class Command(ProgramCommand):
         if options["once"]:
             self._once()
             return
-        news = (lambda: None) if options["quiet"] else EventLines(self._say)
+        is_served = not options["no_web"]
         resident = Resident(
-            web=not options["no_web"], until_idle=options["until_idle"], say=self._say, each_turn=news
-        )
+            web=is_served, until_idle=options["until_idle"], say=self._say,
+            each_turn=(lambda: None) if options["quiet"] else EventLines(self._say),
+        )  # fmt: skip
         try:
-            resident.run()
-            news()  # what the last turn did
+            status = Supervisor(loop=lambda: self._loop(resident), web=is_served).run()
         except AlreadyRunning as error:
             self._say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
             return
-        except HostBusy as error:
-            raise CommandError(f"{error} End that process, or wait until it lets go.") from error
-        except HostUnfit as error:
+        except NoDoor as error:
             raise CommandError(str(error)) from error
+        if status:
+            raise SystemExit(status)
         if options["until_idle"]:
             self._report()
+
+    def _loop(self, resident: Resident) -> int:
+        """In a process of its own; the exit status."""
+        try:
+            resident.run()
+            resident.each_turn()  # what the last turn did
+        except HostBusy as error:
+            self.stderr.write(self.style.ERROR(f"{error} End that process, or wait until it lets go."))
+            return 1
+        except HostUnfit as error:
+            self.stderr.write(self.style.ERROR(str(error)))
+            return 1
+        return 0
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)

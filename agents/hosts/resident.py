@@ -1,0 +1,161 @@
+"""The loop of one host, until it is told to stop or has nothing left to do."""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+
+from agents.hosts import api_server, naming, paths, processes, supervisor
+from agents.hosts.naming import NameTaken
+from agents.hosts.reconciler import HostBusy, Reconciler, idle
+from agents.hosts.watchdog import Watchdog
+from agents.jobs import BUDGET
+from agents.loop import bell, orchestrator
+from agents.setup import hosts
+
+log = logging.getLogger(__name__)
+
+
+class Resident:
+    """This host's runs, and the work that is given out meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        web: bool,
+        until_idle: bool = False,
+        say: Callable[[str], None],
+        each_turn: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.web, self.until_idle, self.say = web, until_idle, say
+        self.each_turn = each_turn
+        self.stopping = False
+        self.watchdog = Watchdog()
+        self._over = threading.Event()
+        self._greeting = threading.Thread(target=self._greet, name="greeting", daemon=True)
+
+    def run(self) -> None:
+        """Raises HostBusy where another process keeps this host's runs, and NameTaken."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        with self._take_host() as host:
+            if host.row.why_open:
+                self.say(f"Runs are not sandboxed here: {host.row.why_open} See docs/safety.md.")
+            try:
+                supervisor.say_ready()
+                if self.web:
+                    self._greeting.start()
+                self._loop(host)
+            finally:
+                self._over.set()
+                api_server.close()
+                self._say_who_goes_on(host)
+                self._leave()
+        self._let_go_of_name(host)
+
+    def _let_go_of_name(self, host: Reconciler) -> None:
+        """Where nothing is left here, another data folder may go on under this name at once."""
+        with contextlib.suppress(DatabaseError):
+            if not hosts.left_on(host.row):
+                naming.let_go(host.row)
+
+    def _say_who_goes_on(self, host: Reconciler) -> None:
+        with contextlib.suppress(DatabaseError):
+            if count := len(host.held()):
+                agents = "One agent goes" if count == 1 else f"{count} agents go"
+                orphan = settings.DURATIONS["orphan"]
+                self.say(f"{agents} on for {orphan:.0f} seconds. Start again until then to keep the work.")
+
+    def _take_host(self) -> Reconciler:
+        """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
+        deadline = time.monotonic() + BUDGET + 10
+        while True:
+            host = Reconciler(threads=True)
+            try:
+                host.take()
+                return host
+            except HostBusy:
+                if time.monotonic() > deadline or self.stopping:
+                    raise
+                time.sleep(0.2)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """The first time in order, within ten seconds; the second time at once. Rows are right either way."""
+        if self.stopping:
+            os._exit(supervisor.EXIT_AT_ONCE)
+        self.stopping = True
+        last = threading.Timer(supervisor.STOP_LIMIT, os._exit, [0])
+        last.daemon = True
+        last.start()
+
+    def _greet(self) -> None:
+        """Say where the web server answers once it does; the loop goes on with its work meanwhile."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not self.stopping:
+            if api_server.answers(settings.API_URL):
+                (paths.folder("host") / "web.url").write_text(settings.API_URL)
+                self.say(f"Steroids Web answers on {settings.API_URL}")
+                return
+            if self._over.wait(0.1):
+                return
+        log_file = paths.folder("log") / "web.log"
+        if not self.stopping:
+            self.say(f"The web server does not answer on {settings.API_URL}; {log_file} says why.")
+
+    def _leave(self) -> None:
+        """Nobody reads an address any more on which nothing answers."""
+        if self._greeting.is_alive():
+            self._greeting.join()
+        (paths.folder("host") / "web.url").unlink(missing_ok=True)
+
+    # --- The loop ---------------------------------------------------------------------------------------
+
+    def _loop(self, host: Reconciler) -> None:
+        watched = reaped = 0.0
+        quiet = orchestrator.Quiet()
+        while not self.stopping:
+            try:
+                if time.monotonic() - reaped < settings.DURATIONS["reap"]:
+                    orchestrator.go_on(quiet=quiet)
+                else:
+                    reaped = time.monotonic()
+                    orchestrator.tick(quiet=quiet)
+                busy = host.step()
+                self.each_turn()
+                if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
+                    return
+            except NameTaken:
+                raise
+            except Exception:
+                log.exception("A turn of the loop failed; the next one tries again.")
+                close_old_connections()
+            if time.monotonic() - watched > settings.DURATIONS["loop"]:
+                watched = time.monotonic()
+                try:
+                    self._watch()
+                except Exception:
+                    log.exception("The cluster could not be looked after; the next turn tries again.")
+            host.wait()
+
+    def _watch(self) -> None:
+        """A cluster that no longer ticks is wedged and ended whole; the supervisor forks another one."""
+        cluster = supervisor.first_of(Path(settings.HOME), supervisor.JOBS)
+        if cluster and self.watchdog.is_wedged(time.monotonic() - processes.age_of(cluster)):
+            log.warning("The cluster has not ticked for too long; starting it anew.")
+            processes.end_all(processes.of_session(cluster), 1.0)
+
+
+def once() -> None:
+    """One turn: a tick, and one pass over this host's runs."""
+    bell.answered()
+    orchestrator.tick()
+    with Reconciler() as host:
+        host.step()
