@@ -19,7 +19,7 @@ from agents.hosts.git.remotes import HostTrouble, Interrupted
 log = logging.getLogger(__name__)
 
 LOCK_OLD = 150.0  # seconds: no command of ours may take so long
-LOCK_YOUNG = 5.0  # and one of this age, while no git is at work there, was left by one that was killed
+LOCK_YOUNG = 1.0  # and one of this age, while no git is at work there, was left by one that was killed
 CHECK_SECONDS = 300.0
 TAKEN_OVER_IN = 240.0  # seconds for what only this host has
 

@@ -361,7 +361,7 @@ KILLED = "SIGKILL"
 FAULTS = [
     Fault("web server", f"{KILLED} to gunicorn's main process", "forked again", kill_server("web", 0)),
     Fault("web worker", f"{KILLED} to one that answers requests", "replaced", kill_server("web", 1)),
-    Fault("supervisor", f"{KILLED} to run_orchestrator, which all servers end with", "started again 1 s later",
+    Fault("supervisor", f"{KILLED} to run_orchestrator; its servers end with it", "started again after 1 s",
           kill_supervisor),
     Fault("loop", f"{KILLED} to the loop alone", "forked again", kill_server("loop", 0)),
     Fault("cluster", f"{KILLED} to qcluster's main process", "forked again", kill_server("cluster", 0)),
@@ -371,7 +371,7 @@ FAULTS = [
     Fault("shim", f"{KILLED} to one that holds a coder or reviewer", "its run is begun anew", kill_shim,
           lost=1),
     Fault("agent", f"{KILLED} to a coder or reviewer", "its run is begun anew", kill_agent, failed=1),
-    Fault("everything", f"{KILLED} to all processes at once, shims and agents too", "started again 1 s later",
+    Fault("everything", f"{KILLED} to all processes at once, shims and agents too", "started again after 1 s",
           kill_everything, lost=4, failed=4),
     Fault("frozen loop", "SIGSTOP to the loop", f"SIGCONT after {SHORT:g} s", freeze_loop),
     Fault("lost answers", "agents never read the answer to a hand-in", "they send it again", lose_answers),
