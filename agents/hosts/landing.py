@@ -38,10 +38,11 @@ def due(host: str = "") -> list[Landing]:
     """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
 
     Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain. Commits
-    that only one host has are landed by that one: `host` leaves out those of others. Claims and rests are by
-    the database's clock, for each host has another one.
+    that only one host has are landed by that one: `host` leaves out those of others. What `host` itself holds
+    is due to it: each of its steps has ended before the next begins, or has broken off. Claims and rests are
+    by the database's clock, for each host has another one.
     """
-    queue = _live.found()
+    queue = _live.found(host)
     if not queue:
         return []
     alive = {"", *Host.objects.alive().values_list("name", flat=True)}
@@ -60,7 +61,7 @@ def due(host: str = "") -> list[Landing]:
     return [landing for pk in ready for landing in _whole.found(pk)]
 
 
-def _in_turn() -> QuerySet[Landing]:
+def _in_turn(host: Expression) -> QuerySet[Landing]:
     tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
     failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)
     known = Verification.objects.filter(
@@ -69,7 +70,8 @@ def _in_turn() -> QuerySet[Landing]:
     return (
         Landing.objects.filter(project__status=Project.Status.ACTIVE, status__in=Landing.LIVE)
         .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
-        .annotate(is_claimed=Q(claimed_until__gte=Now()), is_resting=Q(not_before__gt=Now()))
+        .annotate(is_claimed=Q(claimed_until__gte=Now()) & (Q(claimed_by="") | ~Q(claimed_by=host)))
+        .annotate(is_resting=Q(not_before__gt=Now()))
         .only("project", "target", "status", "problem")
         .order_by("at", "pk")
     )

@@ -55,5 +55,5 @@ def _give_back(
     """End a run that never began. Where its host is to blame the task rests: another host may well do it."""
     run_ends.end(run, outcome, reason=reason)
     if is_of_host:
-        run_ends.rest_after(run)
+        run_ends.rest_in_trouble(run)
     outcomes.remove_folder(run)

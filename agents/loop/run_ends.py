@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from agents.crew import attempts, refusals
@@ -156,12 +157,23 @@ def rest(task: Task, seconds: float) -> None:
     Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
 
 
+def _given_back(run: Run) -> QuerySet[Run]:
+    return Run.objects.filter(
+        task=run.task_id, agent=run.agent_id, outcome=Run.Outcome.STOPPED, task_version=run.task_version
+    )
+
+
 def rest_after(run: Run) -> None:
     """Let the task of a run that was given back rest, for longer each time this happens in the same state."""
-    given_back = Run.objects.filter(
-        task=run.task_id, agent=run.agent_id, outcome=Run.Outcome.STOPPED, task_version=run.task_version
-    ).count()
-    rest(run.task, backoff(given_back).total_seconds())
+    rest(run.task, backoff(_given_back(run).count()).total_seconds())
+
+
+def rest_in_trouble(run: Run) -> None:
+    """Let the task of a run that its host could not begin rest: half as long as that has gone on already."""
+    since = _given_back(run).aggregate(first=Min("queued_at"))["first"] or timezone.now()
+    lasted = (timezone.now() - since).total_seconds()
+    least, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
+    rest(run.task, min(max(lasted / 2, least), most))
 
 
 def send_back(task: Task, note: str) -> None:

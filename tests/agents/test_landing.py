@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from agents.hosts import landing as landings
@@ -851,6 +852,25 @@ def test_a_claim_holds_whatever_the_clocks_of_the_hosts_say(
         landings.release_claims("right")
     Landing.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     assert landings.due() == [landing]
+
+
+def test_a_step_that_broke_off_unforeseen_is_taken_again_by_its_own_host_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk the row that says so cannot be written either: the claim stayed for three minutes."""
+    landing = world.accepted({"new.py": "one\n"})
+
+    def full(*words: object, **more: object) -> None:
+        raise OperationalError("database or disk is full")
+
+    with Reconciler() as host:
+        with monkeypatch.context() as broken:
+            broken.setattr(landings, "_landed", full)
+            host.step()
+        assert world.remote.head() == landing.sha
+        assert landings.due("another") == []
+        host.step()
+    assert fresh(landing).status == Landing.Status.LANDED
 
 
 def test_a_clock_that_stepped_back_hides_no_loss(world: World) -> None:
