@@ -209,12 +209,13 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
 
     @display(
         description="state",
-        label={"alive": "success", "draining": "warning", "away": "danger", "removed": "neutral"},
-    )
+        label={
+            "alive": "success", "draining": "warning", "full": "danger", "away": "danger",
+            "removed": "neutral",
+        },
+    )  # fmt: skip
     def state(self, host: Any) -> str:
-        if host.is_removed or not host.is_alive:
-            return "removed" if host.is_removed else "away"
-        return "draining" if host.is_draining else "alive"
+        return str(host.state(is_alive=host.is_alive))
 
     @display(description="still has")
     def left(self, host: Host) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils.module_loading import import_string
+from django.core.servers.basehttp import get_internal_wsgi_application
 from gunicorn.app.base import Application
 
 from agents.hosts import paths, processes
@@ -110,7 +110,7 @@ class WebServer(Application):
         self.cfg.set("workers", WORKERS)
 
     def load(self) -> Any:
-        return import_string(settings.WSGI_APPLICATION)
+        return get_internal_wsgi_application()
 
 
 def serve(descriptor: int) -> int:

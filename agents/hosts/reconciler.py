@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -43,6 +44,7 @@ from agents.hosts.naming import host_name
 from agents.hosts.slow_work import Guard, SlowWork, logged
 from agents.loop import outlook, run_ends
 from agents.models import Run
+from agents.models.host import ROOM_MIN
 from agents.money import metering
 from agents.verification import trying
 from agents.verification.unreachable import trouble
@@ -385,6 +387,8 @@ class Reconciler:
     # --- Work that is taken -----------------------------------------------------------------------------
 
     def _claim(self, busy: int) -> None:
+        if shutil.disk_usage(settings.HOME).free < ROOM_MIN:
+            return  # the host's page says so; another host may have room
         places = {self.row.name} if self.row.is_draining else {"", self.row.name}
         labels = {"", *self.row.labels}
         mine = [

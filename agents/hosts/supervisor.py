@@ -23,8 +23,8 @@ from typing import NoReturn
 
 from django.conf import settings
 from django.core.management import call_command
+from django.core.servers.basehttp import get_internal_wsgi_application
 from django.db import connections
-from django.utils.module_loading import import_string
 
 from agents.hosts import api_server, paths, processes
 
@@ -90,7 +90,7 @@ class Supervisor:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
             try:
                 self._fork(self.loop)
-                import_string(settings.WSGI_APPLICATION)  # with all pages, for those that are forked now
+                get_internal_wsgi_application()  # with all pages, for those that are forked now
                 if self.web:
                     self._fork(self.web)
                 return self._watch()

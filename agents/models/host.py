@@ -19,6 +19,9 @@ class HostQuerySet(models.QuerySet["Host"]):
         return self.filter(Q(seen_at__lt=long_ago) | Q(is_removed=True))
 
 
+ROOM_MIN = 16 * 1024 * 1024  # bytes that must be free where a host begins a run
+
+
 class Tier(models.IntegerChoices):
     """How well a host isolates what it runs."""
 
@@ -70,3 +73,13 @@ class Host(models.Model):
     def takes_work(self) -> bool:
         """Whether it begins anything new. One without slots only serves pages and background jobs."""
         return self.slots > 0 and not self.is_draining
+
+    def state(self, *, is_alive: bool) -> str:
+        """What people read: a host that is full or draining takes no new runs."""
+        if self.is_removed:
+            return "removed"
+        if not is_alive:
+            return "away"
+        if self.is_draining:
+            return "draining"
+        return "full" if self.disk_free is not None and self.disk_free < ROOM_MIN else "alive"

@@ -17,7 +17,7 @@ from typing import Any
 
 from agents.hosts import processes
 from bench.chaos.servers import wait_until
-from bench.chaos.site import Batch, Site
+from bench.chaos.site import RESTART, Batch, Site
 from tests.end_to_end.installation import ROOT
 from tests.end_to_end.loop import git
 
@@ -78,14 +78,16 @@ def kill_server(name: str, generation: int) -> Callable[[Scene], None]:
 
 def kill_supervisor(scene: Scene) -> None:
     scene.moment()
-    end_supervisor(scene.site)
+    end_supervisor(scene)
 
 
-def end_supervisor(site: Site) -> None:
-    supervisor = site.supervisor
+def end_supervisor(scene: Scene) -> None:
+    """The second until it is started again is not the program's."""
+    supervisor = scene.site.supervisor
     if supervisor is not None:
-        site.killed.add(supervisor.pid)
+        scene.site.killed.add(supervisor.pid)
         supervisor.kill()
+        scene.held = RESTART
 
 
 def kill_shim(scene: Scene) -> None:
@@ -99,7 +101,7 @@ def kill_agent(scene: Scene) -> None:
 def kill_everything(scene: Scene) -> None:
     """As when the machine loses its power, but for what the disk had not written yet."""
     scene.moment()
-    end_supervisor(scene.site)
+    end_supervisor(scene)
     kill(*scene.site.all_at_once())
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -298,6 +299,22 @@ def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monk
     assert (first.outcome, first.reason) == ("stopped", "Host test-host could not begin it: Not a directory.")
     assert first.task.not_before > timezone.now()
     assert (second.status, second.outcome) == ("ended", "stopped")
+
+
+def test_a_host_without_room_takes_no_run_and_says_that_it_is_full(world: World, monkeypatch: Any) -> None:
+    """Another host may have room; and once there is some here, the run begins with the next turn."""
+    run = create_run(world.task(), "verifier", status="queued")
+    begun: list[int] = []
+    monkeypatch.setattr(starting, "start", lambda run: begun.append(run.pk))
+    there = shutil.disk_usage(world.settings.HOME)
+    with Reconciler() as host:
+        with monkeypatch.context() as full:
+            full.setattr(shutil, "disk_usage", lambda path: there._replace(free=1024**2))
+            host.step()
+            assert host.row.state(is_alive=True) == "full"
+        assert begun == []
+        host.step()
+    assert begun == [run.pk]
 
 
 def test_a_full_disk_asks_nobody_and_a_commit_that_is_gone_does(world: World, monkeypatch: Any) -> None:

@@ -69,7 +69,7 @@ class Command(ProgramCommand):
         now, alive = timezone.now(), set(Host.objects.alive().values_list("pk", flat=True))
         for host in rows:
             seen = f"seen {since(host.seen_at, now)}" if host.seen_at else "never seen"
-            state = "draining" if host.is_draining else "alive" if host.pk in alive else "away"
+            state = host.state(is_alive=host.pk in alive)
             disk = f"{filesizeformat(host.disk_free)} free" if host.disk_free is not None else ""
             words = [
                 f"{state}, {seen}", f"{host.slots} slot{'s' * (host.slots != 1)}", f"tier {host.tier}",
