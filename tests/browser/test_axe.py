@@ -1,4 +1,7 @@
-"""Every page under axe: nothing serious or critical for people with other means than eyes and a mouse."""
+"""Every page under axe: nothing serious or critical for people with other means than eyes and a mouse.
+
+And none is wider than its window.
+"""
 
 import os
 from collections.abc import Callable
@@ -32,6 +35,8 @@ RUN = """async context => {
     return grave.flatMap(each => each.nodes.slice(0, 4).map(node => `${each.id}: ${told(node)}`));
 }"""
 
+BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
 
 @pytest.fixture(scope="module")
 def axe() -> str:
@@ -51,6 +56,8 @@ def faults(page: "Page", paths: list[str], axe: str) -> list[str]:
         expect(page.locator("html[x-cloak]")).to_have_count(0)  # Alpine is done with the page
         if path == "/api/docs/":
             continue  # Swagger UI is not ours
+        if beyond := page.evaluate(BEYOND):
+            found.append(f"{path} scrolls sideways by {beyond} pixels")
         page.evaluate(axe)
         found += [f"{path} {fault}" for fault in page.evaluate(RUN, context)]
         context = {"include": ["html"], "exclude": ["#nav-sidebar"]}
@@ -59,7 +66,8 @@ def faults(page: "Page", paths: list[str], axe: str) -> list[str]:
 
 def test_no_page_has_a_grave_fault_in_the_light(open_page: Open, scene: Scene, axe: str) -> None:
     fill_scene(scene)
-    found = faults(open_page("/healthz"), every_page(scene), axe)
+    page = open_page("/healthz", viewport={"width": 1280, "height": 800})
+    found = faults(page, every_page(scene), axe)
     assert not found, "\n" + "\n".join(found)
 
 
