@@ -34,7 +34,7 @@ from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
-from tasks.states import STARTABLE, IllegalMove, Status
+from tasks.states import IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
@@ -439,11 +439,8 @@ def waiting_tasks(until: datetime) -> list[Task]:
     """Tasks that the loop would start by `until`, had it the seats and the agents."""
     held = Conflict.objects.of(OuterRef("pk")).open().holding()
     tasks = (
-        Task.objects.in_the_loop()
-        .filter(project__status=Project.Status.ACTIVE, section__is_stopped=False)
-        .filter(status__in=STARTABLE)
-        .exclude(status=Status.PENDING, waits_for__gt=0)
-        .filter(Q(not_before__isnull=True) | Q(not_before__lte=until))
+        Task.objects.startable(until)
+        .filter(project__status=Project.Status.ACTIVE)
         .annotate(last_state=_last_state())
         .filter(_may_go_on())
         .filter(Q(project__trouble_until__isnull=True) | Q(project__trouble_until__lte=until))

@@ -34,7 +34,7 @@ from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
 from tasks.models.prepared import Prepared
-from tasks.states import STARTABLE, Status
+from tasks.states import Status
 
 NOBODY = "{}"  # as a checkpoint keeps who is under way
 POLICIES = ("on_dispute", "prompt_user", "mediator", "judge_trust", "low_auto_resolve")
@@ -118,8 +118,7 @@ def _has_any(names: tuple[str, ...]) -> Q:
 def _projects(since: Expression) -> QuerySet[Project]:
     tasks = Task.objects.filter(project=OuterRef("pk"))
     rested = Q(not_before__isnull=True) | Q(not_before__lte=Now())
-    startable = tasks.filter(rested, status__in=STARTABLE, section__is_stopped=False)
-    startable = startable.exclude(status=Status.PENDING, waits_for__gt=0)
+    startable = tasks.open_to_agents().filter(rested)
     at_it = _live().filter(project=OuterRef("project"), task=OuterRef("pk"), status__in=Run.SEATED)
     alone = startable.exclude(Exists(at_it.exclude(role__in=Run.OPINION_ROLES)))
     handed_in = Submission.objects.filter(task=OuterRef("pk"))

@@ -20,10 +20,7 @@ DIGITS_MAX = 9  # of a task's number
 
 class TaskQuerySet(models.QuerySet["Task"]):
     def startable(self, now: Any = None) -> "TaskQuerySet":
-        """What the loop may pick now, in its order: reviews, work under way, new work; top to bottom.
-
-        Reviews and work under way do not wait for dependencies.
-        """
+        """What the loop may pick now, in its order: reviews, work under way, new work; top to bottom."""
         order = models.Case(
             *[
                 models.When(status=status, then=states.MEANINGS[status].order)
@@ -33,12 +30,19 @@ class TaskQuerySet(models.QuerySet["Task"]):
         )
         return (
             self.in_the_loop()
-            .filter(status__in=states.STARTABLE, section__is_stopped=False)
-            .exclude(status=Status.PENDING, waits_for__gt=0)
+            .open_to_agents()
             .filter(Q(not_before__isnull=True) | Q(not_before__lte=now or timezone.now()))
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )
+
+    def open_to_agents(self) -> "TaskQuerySet":
+        """In a state for agents, in a section that goes on, and not waiting for what has to land before.
+
+        Reviews and work under way do not wait for dependencies.
+        """
+        for_agents = self.filter(status__in=states.STARTABLE, section__is_stopped=False)
+        return for_agents.exclude(status=Status.PENDING, waits_for__gt=0)
 
     def in_the_loop(self) -> "TaskQuerySet":
         """What agents are started for: in a project of documents its session, and not the gaps themselves.
