@@ -41,7 +41,7 @@ def server(name: str) -> Callable[[Installation, int], list[processes.Identity]]
     return find
 
 
-def a_shim(demo: Installation, begun: int) -> list[processes.Identity]:
+def a_shim(demo: Installation) -> list[processes.Identity]:
     """The shim of a coder that works."""
     working = "SELECT id FROM agents_run WHERE role = 'coder' AND status = 'running'"
     shims = [processes.read_identity(demo.home / "runs" / str(pk) / "pid") for (pk,) in demo.rows(working)]
@@ -51,7 +51,6 @@ def a_shim(demo: Installation, begun: int) -> list[processes.Identity]:
 # One after the other, in the middle of the same demo; the last one takes everything with it.
 VICTIMS = {
     "the web server": server("web"),
-    "a shim": a_shim,
     "the cluster": server("cluster"),
     "the loop": server("loop"),
     "the supervisor": supervisor,
@@ -63,19 +62,29 @@ def strike(demo: Installation, begun: int, victim: str) -> None:
     victims = wait_for(lambda: VICTIMS[victim](demo, begun), victim)
     for who in victims:
         kill(who)
-    if victim == "a shim":
-        lost = "SELECT count(*) FROM agents_run WHERE outcome = 'lost' AND NOT is_counted"
-        wait_for(lambda: demo.value(lost), "a lost run")
-    elif victim != "the supervisor":
+    if victim != "the supervisor":
         wait_for(
             lambda: set(VICTIMS[victim](demo, begun)) - set(victims), f"another one in place of {victim}"
         )
+
+
+def strike_a_shim(demo: Installation) -> None:
+    """SIGKILL to shims of coders until one had not handed in yet: its run is lost, and not counted."""
+    lost = "SELECT count(*) FROM agents_run WHERE outcome = 'lost' AND NOT is_counted"
+
+    def killed() -> bool:
+        for who in a_shim(demo):
+            kill(who)
+        return bool(demo.value(lost))
+
+    wait_for(killed, "a lost run")
 
 
 def test_it_ends_the_same_after_kills(installation: Installation) -> None:
     demo = installation
     begun = demo.begin("run_orchestrator", "--demo", "--until-idle")
     wait_for(lambda: handed_in(demo, 1), "the first hand-in")
+    strike_a_shim(demo)
     for victim in VICTIMS:
         strike(demo, begun.pid, victim)
     begun.wait(PATIENCE)
