@@ -55,7 +55,6 @@ from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
 
-LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 RUN_FOLDER = regex(r"[1-9][0-9]{0,17}")
 MISSED_REVIEWS = 50  # of which a new loop looks up the places
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
@@ -280,18 +279,13 @@ class Reconciler:
         if self._slow.is_under_way(f"run-{run.pk}"):
             return
         folder = paths.run_folder(run.pk)
-        shim = processes.read_identity(folder / "pid")
-        left = starting.read_exit(run.pk)
-        if left is not None and shim and processes.is_gone_within(shim, LAST_ACT):
-            left = starting.read_exit(run.pk)  # the shim's own last word, where another was forged before
-        elif shim:
-            left = None
+        shim, is_held, left = starting.hold_of(folder)
         if left is not None:
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence).update(status=Run.Status.RUNNING)
             self._end(run, lambda: outcomes.finish(run, left))
             return
-        if shim and processes.is_alive(shim):
+        if shim and is_held:
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
                     status=Run.Status.RUNNING, started_at=timezone.now()

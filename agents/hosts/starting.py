@@ -3,7 +3,7 @@
 import shutil
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -22,6 +22,7 @@ from disputes import rulings
 from tasks.locking import locked
 from tasks.models import Project, StaleTask, Submission, Task
 
+LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
 
 
@@ -275,9 +276,23 @@ def renew_lease(folder: Path) -> None:
         processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
 
 
-def read_exit(run_pk: int) -> dict[str, Any] | None:
-    """How the run's process ended; None where it has not."""
-    return exit_of(paths.run_folder(run_pk))
+class Hold(NamedTuple):
+    """What stands in the folder of a run, or of a trial."""
+
+    shim: processes.Identity | None  # where it could write that down
+    is_held: bool  # the shim lives
+    left: dict[str, Any] | None  # its last word, once it does not
+
+
+def hold_of(folder: Path) -> Hold:
+    """Who holds a run. The shim is looked at first: it writes its last word before it ends."""
+    shim = processes.read_identity(folder / "pid")
+    is_held = shim is not None and processes.is_alive(shim)
+    left = exit_of(folder)
+    if shim and is_held and left is not None:
+        is_held = not processes.is_gone_within(shim, LAST_ACT)
+        left = exit_of(folder)  # the shim's own, where another was forged before
+    return Hold(shim, is_held, None if is_held else left)
 
 
 def exit_of(folder: Path) -> dict[str, Any] | None:

@@ -247,10 +247,10 @@ def _reach(project: Project) -> sandbox.Reach:
 
 def _look_after(trial: Trial, do: Do) -> None:
     folder = folder_of(trial.pk)
-    left, shim = starting.exit_of(folder), processes.read_identity(folder / "pid")
-    if left is not None and (shim is None or processes.is_gone_within(shim, 0.5)):
+    shim, is_held, left = starting.hold_of(folder)
+    if left is not None:
         do(f"trial-{trial.pk}", lambda: _finish(trial, left))
-    elif shim is not None and not processes.is_alive(shim):
+    elif shim is not None and not is_held:
         do(f"trial-{trial.pk}", lambda: _bury(trial, folder))
     elif shim is None and _age(trial) > settings.DURATIONS["starting"]:
         _put_back(trial)

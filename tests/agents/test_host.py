@@ -120,6 +120,27 @@ def replace(path: Path, spoil: Callable[[Path], object]) -> None:
     spoil(path)
 
 
+def test_a_shim_that_ends_while_its_host_looks_was_not_killed(
+    held: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host had read that there was no last word yet, and then found nobody alive."""
+    run, read = held(), starting.exit_of
+
+    def ends_meanwhile(folder: Path) -> object:
+        found = read(folder)
+        if found is None:
+            end_shim(run)
+        return found
+
+    with Reconciler() as host:
+        with monkeypatch.context() as patched:
+            patched.setattr(starting, "exit_of", ends_meanwhile)
+            host.step()
+        host.step()
+    run.refresh_from_db()
+    assert (run.status, run.outcome != "lost") == ("ended", True), run.reason
+
+
 def test_no_file_in_a_runs_folder_stops_the_host(held: Callable[..., Run], world: World, caplog: Any) -> None:
     """One agent's `echo '{}' > "$STEROIDS_CONTEXT"` stalled every project of the host."""
     sound = held()
