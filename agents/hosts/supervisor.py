@@ -190,9 +190,8 @@ class Supervisor:
         """What it started must not live on: two clusters on one queue would be worse than none."""
         left, server.who, server.status = server.who, None, status
         if left and not self._stopping and not (server is self.loop and server.ended_by_itself()):
-            log.warning(
-                "The %s ended (%d); starting it again.", server.name, os.waitstatus_to_exitcode(status)
-            )
+            code = os.waitstatus_to_exitcode(status)
+            log.warning("The server %s ended (%d); it is forked again.", server.name, code)
             processes.end_all(processes.of_session(left), LEFTOVERS_PATIENCE)
 
     def _make_good(self) -> None:

@@ -60,7 +60,7 @@ def test_a_server_that_cannot_stay_is_not_forked_again_and_again(installation: I
     (installation.home / "log").mkdir(mode=0o700)
     (installation.home / "log" / "cluster.log").mkdir()  # it cannot say anything
     begun = installation.begin("run_orchestrator", "--no-web")
-    said = "The cluster ended (1); starting it again."
+    said = "The server cluster ended (1); it is forked again."
     log = installation.home / "begun.log"
     wait_for(lambda: log.read_text().count(said) == 5, "its fifth end")
     time.sleep(3)
