@@ -88,15 +88,16 @@ def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     for ahead in outlook.projects_ahead():
         if project_pk not in {None, ahead.pk}:
             continue
-        if ahead.is_in_a_turn and not quiet.is_known(ahead) and not checkpoints.take_checkpoint(ahead.pk):
-            quiet.note(ahead)  # first, for what it warns of holds the next round
+        started = 0
         is_ruled = ahead.has_policy and opinions.apply_policy(Project.objects.get(pk=ahead.pk)) > 0
         if is_ruled or _may_be_due(ahead, crew):
             of_project = _ticked(outlook.everything(ahead.pk) if is_ruled else ahead, crew)
-            done.started += of_project.started
+            started = of_project.started
+            done.started += started
             done.landings += of_project.landings
-            if of_project.started:
-                checkpoints.take_checkpoint(ahead.pk)
+        is_in_a_turn = ahead.is_in_a_turn and not quiet.is_known(ahead)
+        if (started or is_in_a_turn) and not checkpoints.take_checkpoint(ahead.pk):
+            quiet.note(ahead)
     return done
 
 

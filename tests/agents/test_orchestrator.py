@@ -78,23 +78,6 @@ def test_reviews_come_first_then_work_under_way_then_new_work(project: Project) 
     assert tick() == [(review.pk, "reviewer"), (going.pk, "coder"), (new.pk, "coder")]
 
 
-def test_a_checkpoint_is_taken_before_the_next_round_is_given_out(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it warned of held a session whose next round had begun already, and was handed in all the same."""
-    task = create_task(project, status="in_progress", round=2)
-    take, given = orchestrator.checkpoints.take_checkpoint, []
-
-    def taken(pk: int) -> object:
-        given.append(len(queued()))
-        Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(hours=1))
-        return take(pk)
-
-    monkeypatch.setattr(orchestrator.checkpoints, "take_checkpoint", taken)
-    assert tick() == []
-    assert given == [0]
-
-
 def test_where_nothing_is_to_be_run_nobody_runs_it_however_late_the_work_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
