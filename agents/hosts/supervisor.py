@@ -6,7 +6,6 @@ else, has no thread, and asks the database nothing while they live.
 """
 
 import contextlib
-import ctypes
 import fcntl
 import gc
 import logging
@@ -16,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -39,7 +38,6 @@ MANY_STARTS, MINUTE = 5, 60.0  # a server that dies at once is not started more 
 EXIT_AT_ONCE = 130
 READY = signal.SIGUSR1
 HEARD = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, READY}
-PR_SET_PDEATHSIG = 1
 
 
 class AlreadyRunning(Exception):
@@ -133,8 +131,7 @@ class Supervisor:
         code = 1
         try:
             os.setsid()
-            with contextlib.suppress(OSError, AttributeError):
-                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            processes.prctl(processes.PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != self._pid:
                 os._exit(0)
             os.close(self._lock)
@@ -225,7 +222,7 @@ class Supervisor:
             self._collect()
         self._kill(servers)
 
-    def _kill(self, servers: "Iterator[Server] | list[Server]") -> None:
+    def _kill(self, servers: Iterable[Server]) -> None:
         left = [who for server in servers if server.starts for who in servers_of(settings.HOME, server.name)]
         processes.signal_all(left, signal.SIGKILL)
         self._collect()

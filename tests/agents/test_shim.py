@@ -355,6 +355,23 @@ def test_shims_outlive_the_process_that_forked_them_and_the_next_one_forks_on(he
     held.wait()
 
 
+def test_a_process_that_is_stuck_forks_no_more_and_its_late_answer_misleads_nobody(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nursery = Nursery()
+    nursery.start_shim(held.add("true").prepare().folder)
+    stuck = nursery._process
+    assert stuck
+    stuck.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr("agents.hosts.shims.nursery.PATIENCE", 3.0)
+    second = Held(held.folder.with_name("second"))
+    nursery.start_shim(second.add("true").prepare().folder)
+    assert stuck.wait(PATIENCE) == -signal.SIGKILL
+    assert codes(second.wait()) == [0]
+    with pytest.raises(OSError, match="could not take the run"):
+        nursery.start_shim(held.folder.with_name("gone"))
+
+
 def test_a_run_that_no_shim_can_hold_is_refused_at_once(held: Held) -> None:
     for job in ("{", "[]"):
         held.prepare()

@@ -25,24 +25,24 @@ class Nursery:
 
     def start_shim(self, folder: Path) -> None:
         """A shim that holds the run of a folder with a job in it, and belongs to nobody. Raises OSError."""
-        with self._lock:
-            try:
-                answer = self._answer(folder)
-            except OSError:  # it was killed; should it have forked, the folder's lock lets only one shim stay
-                self._end()
-                answer = self._answer(folder)
+        with self._lock:  # asked twice, only one shim stays: it has the folder's lock
+            answer = self._answer(folder) or self._answer(folder)
         if answer != HELD:
             raise OSError(errno.EIO, "its shim could not take the run")
 
     def _answer(self, folder: Path) -> bytes:
+        """Empty where the process was killed or is stuck. It is ended then: a late answer would mislead."""
         self._process = self._process or _started()
         tell, answer = self._process.stdin, self._process.stdout
+        said = b""
         if tell and answer:
-            tell.write(os.fsencode(folder) + b"\0")
-            ready, _, _ = select.select([answer], [], [], PATIENCE)
-            if ready and (said := answer.read(1)):
-                return said
-        raise OSError(errno.EPIPE, "the process that forks shims does not answer")
+            with contextlib.suppress(OSError):
+                tell.write(os.fsencode(folder) + b"\0")
+                ready, _, _ = select.select([answer], [], [], PATIENCE)
+                said = answer.read(1) if ready else b""
+        if not said:
+            self._end()
+        return said
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -16,7 +16,6 @@ pipe's reader would be the death of the agent.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import json
 import os
@@ -38,7 +37,6 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.hosts import processes  # noqa: E402  (a bare Python does not have the project on its path)
 from agents.inside import gate  # noqa: E402
 
-PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 # Seconds between looks at the file `stop` and the size of the log: the longer nothing is said, the longer.
@@ -54,15 +52,9 @@ HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
 
 
-def prctl(option: int, value: int | bytes) -> None:
-    """Linux only; elsewhere the run is merely less well held."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
 def die_with_shim() -> None:
     """In the child, before it becomes a step or the gate."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    processes.prctl(processes.PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -413,8 +405,8 @@ def hold(folder: Path) -> NoReturn:
         detach()
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        prctl(PR_SET_NAME, f"shim {folder.name}".encode())
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        processes.prctl(PR_SET_NAME, f"shim {folder.name}".encode())
+        processes.prctl(PR_SET_CHILD_SUBREAPER, 1)
         shim = Shim(folder)
         is_ours, says = shim.takes_the_run(), HELD
         os.write(answer, says)
