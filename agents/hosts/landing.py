@@ -121,6 +121,12 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
     _write(landing, claimed_until=None, not_before=later, **values)
 
 
+def _pause_after(attempts: int) -> float:
+    """Seconds until the next try: about half of how long it has gone wrong already, bounded."""
+    longest = settings.DURATIONS["backoff_max"]
+    return float(min(settings.DURATIONS["landing_retry"] * 1.5 ** min(attempts, 100), longest))
+
+
 def advance(landing: Landing, host: str) -> None:
     """Take one step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
     if not claim(landing, host):
@@ -132,10 +138,8 @@ def advance(landing: Landing, host: str) -> None:
         _release(landing)
     except Unreachable as error:
         attempts = landing.attempts + 1
-        wait = min(
-            settings.DURATIONS["landing_retry"] * 2 ** min(attempts, 10), settings.DURATIONS["backoff_max"]
-        )
-        _release(landing, wait, attempts=attempts, problem=f"The remote {error.blame}: {error}"[:500])
+        problem = f"The remote {error.blame}: {error}"[:500]
+        _release(landing, _pause_after(attempts), attempts=attempts, problem=problem)
     except GitError as error:
         if paths.mirror(landing.project).mend(error):
             _release(landing)
@@ -307,9 +311,9 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
     if attempts >= settings.LANDING_ATTEMPTS_MAX and not moved:
         _stick(landing, str(error))
         return
-    wait = 0.0 if moved else settings.DURATIONS["landing_retry"] * 2**attempts
+    pause = 0.0 if moved else _pause_after(attempts)
     _release(
-        landing, wait, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
+        landing, pause, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
     )  # fmt: skip
 
 

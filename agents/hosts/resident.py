@@ -146,11 +146,17 @@ class Resident:
             host.wait()
 
     def _watch(self) -> None:
-        """A cluster that no longer ticks is wedged and ended whole; the supervisor forks another one."""
-        cluster = supervisor.first_of(Path(settings.HOME), supervisor.JOBS)
-        if cluster and self.watchdog.is_wedged(time.monotonic() - processes.age_of(cluster)):
+        """A cluster that is wedged is ended whole; the supervisor forks another one."""
+        went_back = self.watchdog.clock_went_back()
+        if not (cluster := supervisor.first_of(Path(settings.HOME), supervisor.JOBS)):
+            return
+        if went_back:
+            log.warning("The clock was set back; starting the cluster anew.")
+        elif self.watchdog.is_wedged(time.monotonic() - processes.age_of(cluster)):
             log.warning("The cluster has not ticked for too long; starting it anew.")
-            processes.end_all(processes.of_session(cluster), 1.0)
+        else:
+            return
+        processes.end_all(processes.of_session(cluster), 1.0)
 
 
 def once() -> None:

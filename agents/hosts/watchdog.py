@@ -15,6 +15,7 @@ from tasks import broker
 from tasks.models.prepared import Prepared
 
 SHORTEST = 90.0  # seconds; the schedule calls once a minute
+STEP = 5.0  # seconds by which a clock goes back at once; it is set right by less every day
 _ticks = Prepared(lambda: Host.objects.order_by().values_list("name", "ticked_at"))
 
 
@@ -23,6 +24,16 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Any, float]] = {}
+        self._ahead = _ahead()
+
+    def clock_went_back(self) -> bool:
+        """Whether the time of day was set back since the last call.
+
+        django-q2's processes wait for each other until a time of day. Such a wait, begun before, lasts as much
+        longer, and whoever of them dies meanwhile is not replaced.
+        """
+        before, self._ahead = self._ahead, _ahead()
+        return before - self._ahead > STEP
 
     def is_wedged(self, started: float) -> bool:
         """Whether the cluster, begun at that moment of the monotonic clock, works no more.
@@ -46,3 +57,8 @@ class Watchdog:
         if what not in self._seen or self._seen[what][0] != value:
             self._seen[what] = value, now
         return now - self._seen[what][1]
+
+
+def _ahead() -> float:
+    """Seconds by which the time of day is ahead of the clock that nobody sets."""
+    return time.time() - time.monotonic()

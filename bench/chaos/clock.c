@@ -3,7 +3,9 @@
    clock_nanosleep, and so every sleep of Python, as soon as it is to leave the stop watches alone.) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -45,4 +47,26 @@ time_t time(time_t *now) {
     clock_gettime(CLOCK_REALTIME, &fine);
     if (now) *now = fine.tv_sec;
     return fine.tv_sec;
+}
+
+/* As the kernel waits for a time of day: until the clock, stepped or not, says so. */
+int sem_timedwait(sem_t *restrict one, const struct timespec *restrict until) {
+    static int (*real)(sem_t *restrict, const struct timespec *restrict);
+    if (!real)
+        real = (int (*)(sem_t *restrict, const struct timespec *restrict))dlsym(RTLD_NEXT, "sem_timedwait");
+    for (;;) {
+        struct timespec now, next = *until;
+        long long ahead = offset();
+        next.tv_sec -= ahead;
+        clock_gettime(CLOCK_REALTIME, &now);
+        now.tv_sec += 1 - ahead;
+        if (next.tv_sec > now.tv_sec || (next.tv_sec == now.tv_sec && next.tv_nsec > now.tv_nsec)) next = now;
+        if (!real(one, &next)) return 0;
+        if (errno != ETIMEDOUT) return -1;
+        clock_gettime(CLOCK_REALTIME, &now);
+        if (now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec)) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+    }
 }

@@ -304,9 +304,13 @@ def cut(*, forgets: bool) -> Callable[[Scene], None]:
 
 
 def step_clock(seconds: int) -> Callable[[Scene], None]:
+    """And then kill one of the cluster, whose guard waits for a time of day."""
+    kill_one = kill_server("cluster", 2)
+
     def strike(scene: Scene) -> None:
         scene.moment()
         scene.site.step_clock(seconds)
+        kill_one(scene)
 
     return strike
 
@@ -399,8 +403,8 @@ FAULTS = [
           cut(forgets=False), on=(SERVERS,)),
     Fault("partition, forgotten", "the same; connections of before are reset", f"after {SHORT:g} s",
           cut(forgets=True), on=(SERVERS,)),
-    Fault("clock + 1 h", "the clock of the host and the database's steps", "-", step_clock(3600),
-          why_not=needs_compiler),
-    Fault("clock - 1 h", "it steps back", "-", step_clock(-3600), why_not=needs_compiler),
+    Fault("clock + 1 h", f"the clock of the host and the database's steps; then {KILLED} to one of the cluster",
+          "replaced", step_clock(3600), why_not=needs_compiler),
+    Fault("clock - 1 h", "it steps back; the same", "replaced", step_clock(-3600), why_not=needs_compiler),
     Fault("twins", "a second host of the same name on the same database", "refused", start_twin),
 ]  # fmt: skip

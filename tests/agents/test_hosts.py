@@ -209,7 +209,7 @@ def test_a_branch_on_which_nobody_works_is_looked_at_from_time_to_time(world: Wo
 
 def test_a_healthy_host_with_nothing_to_do_keeps_its_cluster(world: World, monkeypatch: Any) -> None:
     """Jobs of all hosts are in one queue: an idle one ended its own cluster every 150 seconds."""
-    clock = SimpleNamespace(monotonic=lambda: clock.now, now=1000.0)
+    clock = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now, now=1000.0)
     monkeypatch.setattr(watchdog, "time", clock)
     age("busy", seconds=0)
     naming.note_tick()
@@ -232,6 +232,17 @@ def test_a_healthy_host_with_nothing_to_do_keeps_its_cluster(world: World, monke
     assert passed(120)[-1]  # nobody's cluster ticks
     monkeypatch.setattr(broker, "is_away", lambda: True)
     assert not any(passed(300))
+
+
+def test_a_cluster_begins_anew_after_its_clock_was_set_back(monkeypatch: Any) -> None:
+    """Its guard sleeps until a time of day, for that hour once more: who dies meanwhile is not replaced."""
+    clock = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now + clock.ahead, now=1.0, ahead=0.0)
+    monkeypatch.setattr(watchdog, "time", clock)
+    dog = watchdog.Watchdog()
+    for step, went_back in ((0, False), (-1, False), (3600, False), (-3600, True), (0, False)):
+        clock.now += 1
+        clock.ahead += step
+        assert dog.clock_went_back() == went_back, step
 
 
 def test_a_host_without_slots_begins_nothing(world: World, monkeypatch: Any) -> None:

@@ -1,6 +1,7 @@
 """Approved commits on their way to the target branch: exactly those, never forced, whatever happens."""
 
 from datetime import timedelta
+from itertools import pairwise
 from functools import partial
 
 import pytest
@@ -457,18 +458,17 @@ def test_a_refused_push_is_tried_again_later(world: World) -> None:
     assert (landing.status, landing.problem) == (Landing.Status.LANDED, "")
 
 
-def test_the_wait_doubles_with_each_refusal(world: World) -> None:
-    world.duration(landing_retry=60)
+def test_each_refusal_is_waited_for_half_as_long_again(world: World) -> None:
+    world.duration(landing_retry=6)
     landing = world.accepted({"new.py": "one\n"})
     refuse(world)
     waits = []
     for _ in range(3):
         before = timezone.now()
         landing = advance(landing)
-        waits.append(landing.not_before - before)
-    assert waits[0] < waits[1] < waits[2]
-    first = timedelta(seconds=world.settings.DURATIONS["landing_retry"])
-    assert waits[2] - waits[1] > 3 * first
+        waits.append((landing.not_before - before).total_seconds())
+    assert 9 <= waits[0] < 10
+    assert all(1.3 < later / sooner < 1.7 for sooner, later in pairwise(waits)), waits
 
 
 def test_a_push_that_is_refused_for_ever_asks_a_human(world: World) -> None:
