@@ -263,7 +263,7 @@ DURATIONS = {
         "backoff_first": 2.0,  # a run without result; doubles
         "backoff_max": 600.0,
         "away": 3600.0,  # nobody waits for a reviewer whose account is in trouble for longer
-        "landing_retry": 1.0,  # a push that failed; half as long again each time, the first time too
+        "remote_retry": 1.0,  # a remote that failed; a third longer each time, the first time too
         "landing_claim": 180.0,
         "git_network": 120.0,
         "fresh": 2.0,  # what is known of a remote's branch is good for so long; a push asks it anyway
@@ -296,7 +296,7 @@ RUN_MEMORY_MAX_BYTES = env_int("STEROIDS_RUN_MEMORY_MAX_BYTES", 8 * 1024**3, min
 RUN_DISK_MAX_BYTES = env_int("STEROIDS_RUN_DISK_MAX_BYTES", 10 * 1024**3, minimum=1024**2)
 RUN_FILES_MAX = env_int("STEROIDS_RUN_FILES_MAX", 500_000, minimum=1000)
 EMPTY_RUNS_MAX = env_int("STEROIDS_EMPTY_RUNS_MAX", 6, minimum=1)
-LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 10, minimum=1)
+LANDING_ATTEMPTS_MAX = env_int("STEROIDS_LANDING_ATTEMPTS_MAX", 14, minimum=1)
 
 UNFOLD = navigation.UNFOLD
 

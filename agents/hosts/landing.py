@@ -22,6 +22,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.models import Host, Run
 from agents.verification import commands, heads, nothing, verdicts
+from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.locking import locked, repeated
@@ -121,12 +122,6 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
     _write(landing, claimed_until=None, not_before=later, **values)
 
 
-def _pause_after(attempts: int) -> float:
-    """Seconds until the next try: about half of how long it has gone wrong already, bounded."""
-    longest = settings.DURATIONS["backoff_max"]
-    return float(min(settings.DURATIONS["landing_retry"] * 1.5 ** min(attempts, 100), longest))
-
-
 def advance(landing: Landing, host: str) -> None:
     """Take one step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
     if not claim(landing, host):
@@ -139,7 +134,7 @@ def advance(landing: Landing, host: str) -> None:
     except Unreachable as error:
         attempts = landing.attempts + 1
         problem = f"The remote {error.blame}: {error}"[:500]
-        _release(landing, _pause_after(attempts), attempts=attempts, problem=problem)
+        _release(landing, pause_after(attempts), attempts=attempts, problem=problem)
     except GitError as error:
         if paths.mirror(landing.project).mend(error):
             _release(landing)
@@ -311,7 +306,7 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
     if attempts >= settings.LANDING_ATTEMPTS_MAX and not moved:
         _stick(landing, str(error))
         return
-    pause = 0.0 if moved else _pause_after(attempts)
+    pause = 0.0 if moved else pause_after(attempts)
     _release(
         landing, pause, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
     )  # fmt: skip

@@ -29,8 +29,8 @@ class Watchdog:
     def clock_went_back(self) -> bool:
         """Whether the time of day was set back since the last call.
 
-        django-q2's processes wait for each other until a time of day. Such a wait, begun before, lasts as much
-        longer, and whoever of them dies meanwhile is not replaced.
+        django-q2's processes wait for each other until a time of day. Such a wait, begun before, lasts
+        longer by as much, and whoever of them dies meanwhile is not replaced.
         """
         before, self._ahead = self._ahead, _ahead()
         return before - self._ahead > STEP

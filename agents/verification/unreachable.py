@@ -1,19 +1,29 @@
 """A project whose remote cannot be reached or used: it rests, and the pages say why."""
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.utils import timezone
 
-from agents.loop import run_ends
 from tasks.models import Project
 from tasks.models.event import record
+
+
+def pause_after(failures: int) -> float:
+    """Seconds until a remote is asked again: about a third of how long that went wrong, bounded."""
+    growing = settings.DURATIONS["remote_retry"] * 1.33 ** min(failures, 100)
+    return float(min(growing, settings.DURATIONS["backoff_max"]))
 
 
 def trouble(project: Project, problem: str) -> None:
     """Nothing of this project is started for a while; the pages say why."""
     project.refresh_from_db()
-    count = project.trouble_count + 1
-    until = timezone.now() + run_ends.backoff(count + 1)
+    now = timezone.now()
+    rests_already = bool(project.trouble_until and project.trouble_until > now)  # another run met it as well
+    count = max(project.trouble_count + (not rests_already), 1)
+    until = now + timedelta(seconds=pause_after(count))
     Project.objects.filter(pk=project.pk).update(
         trouble=problem[:500], trouble_until=until, trouble_count=count
     )
-    if count == 1:
+    if count == 1 and not rests_already:
         record(project, "trouble", note=problem)

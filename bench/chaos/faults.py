@@ -403,8 +403,9 @@ FAULTS = [
           cut(forgets=False), on=(SERVERS,)),
     Fault("partition, forgotten", "the same; connections of before are reset", f"after {SHORT:g} s",
           cut(forgets=True), on=(SERVERS,)),
-    Fault("clock + 1 h", f"the clock of the host and the database's steps; then {KILLED} to one of the cluster",
-          "replaced", step_clock(3600), why_not=needs_compiler),
-    Fault("clock - 1 h", "it steps back; the same", "replaced", step_clock(-3600), why_not=needs_compiler),
+    Fault("clock + 1 h", f"the clock of the host and the database's steps; {KILLED} to one of the cluster",
+          "it is replaced", step_clock(3600), why_not=needs_compiler),
+    Fault("clock - 1 h", "it steps back; the same", "it is replaced", step_clock(-3600),
+          why_not=needs_compiler),
     Fault("twins", "a second host of the same name on the same database", "refused", start_twin),
 ]  # fmt: skip

@@ -236,7 +236,9 @@ def test_a_healthy_host_with_nothing_to_do_keeps_its_cluster(world: World, monke
 
 def test_a_cluster_begins_anew_after_its_clock_was_set_back(monkeypatch: Any) -> None:
     """Its guard sleeps until a time of day, for that hour once more: who dies meanwhile is not replaced."""
-    clock = SimpleNamespace(monotonic=lambda: clock.now, time=lambda: clock.now + clock.ahead, now=1.0, ahead=0.0)
+    clock = SimpleNamespace(
+        monotonic=lambda: clock.now, time=lambda: clock.now + clock.ahead, now=1.0, ahead=0.0
+    )
     monkeypatch.setattr(watchdog, "time", clock)
     dog = watchdog.Watchdog()
     for step, went_back in ((0, False), (-1, False), (3600, False), (-3600, True), (0, False)):

@@ -1,8 +1,8 @@
 """Approved commits on their way to the target branch: exactly those, never forced, whatever happens."""
 
 from datetime import timedelta
-from itertools import pairwise
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from django.db import OperationalError
@@ -458,8 +458,8 @@ def test_a_refused_push_is_tried_again_later(world: World) -> None:
     assert (landing.status, landing.problem) == (Landing.Status.LANDED, "")
 
 
-def test_each_refusal_is_waited_for_half_as_long_again(world: World) -> None:
-    world.duration(landing_retry=6)
+def test_each_refusal_is_waited_for_a_third_longer(world: World) -> None:
+    world.duration(remote_retry=6, backoff_max=60)
     landing = world.accepted({"new.py": "one\n"})
     refuse(world)
     waits = []
@@ -467,8 +467,8 @@ def test_each_refusal_is_waited_for_half_as_long_again(world: World) -> None:
         before = timezone.now()
         landing = advance(landing)
         waits.append((landing.not_before - before).total_seconds())
-    assert 9 <= waits[0] < 10
-    assert all(1.3 < later / sooner < 1.7 for sooner, later in pairwise(waits)), waits
+    assert 7.9 < waits[0] < 9
+    assert all(1.2 < later / sooner < 1.5 for sooner, later in pairwise(waits)), waits
 
 
 def test_a_push_that_is_refused_for_ever_asks_a_human(world: World) -> None:

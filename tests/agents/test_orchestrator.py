@@ -14,6 +14,7 @@ from agents.crew import choosing
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Run
+from agents.verification import unreachable
 from disputes import opening, rulings
 from disputes.models import Conflict
 from disputes.sessions import turns
@@ -207,6 +208,19 @@ def test_nothing_is_started_while_the_repository_is_in_trouble(project: Project)
     assert tick() == []
     Project.objects.update(trouble_until=timezone.now() - SOON)
     assert tick() == [(task.pk, "coder")]
+
+
+def test_runs_that_meet_the_same_trouble_together_count_once(project: Project) -> None:
+    """Else each of them made the project rest for longer, up to twice as long as the remote was away."""
+    for _ in range(3):
+        unreachable.trouble(project, "away")
+    project.refresh_from_db()
+    assert project.trouble_count == 1
+    assert Event.objects.filter(kind="trouble").count() == 1
+    Project.objects.update(trouble_until=timezone.now() - SOON)
+    unreachable.trouble(project, "away")
+    project.refresh_from_db()
+    assert project.trouble_count == 2
 
 
 def test_trouble_in_one_project_is_not_the_others(project: Project) -> None:
