@@ -93,12 +93,6 @@ def _gives_way(landing: Any) -> bool:
     return bool(landing.problem and landing.is_resting)
 
 
-def release_claims(host: str) -> int:
-    """Release what a killed process of this host had claimed. Called at its start; returns how many."""
-    held = Landing.objects.filter(claimed_by=host, claimed_until__isnull=False, status__in=Landing.LIVE)
-    return held.update(claimed_until=None, fence=F("fence") + 1)
-
-
 def claim(landing: Landing, host: str) -> bool:
     """Take the landing for a while, by compare-and-set."""
     until = Now() + timedelta(seconds=settings.DURATIONS["landing_claim"])

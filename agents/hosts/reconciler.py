@@ -110,7 +110,6 @@ class Reconciler:
         self._bell.bind(str(path))
         os.chmod(path, 0o600)
         self._stack.callback(lambda: path.unlink(missing_ok=True))
-        landing.release_claims(host_name())
         self._taken = True
         if self._slow.has_threads:
             self._beat()

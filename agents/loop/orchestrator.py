@@ -237,7 +237,7 @@ def _wanted(project: Project, crew: choosing.Crew) -> Q:
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
     to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
-    if _is_about_to_move(project):
+    if _rests_after_a_push(project):
         to_code &= ~Q(status=Status.PENDING)
     if crew.is_idle(project.pk, Run.Role.CODER):
         wanted |= to_code & ~Q(stage__in=_names(shut))
@@ -265,17 +265,17 @@ def _received(project: Expression, since: Expression) -> QuerySet[Submission]:
     return outlook.being_kept(since).filter(task__project=project).order_by().values_list("pk")
 
 
-def _about_to_be_pushed(project: Expression, since: Expression) -> QuerySet[Landing]:
-    return outlook.about_to_be_pushed(since).filter(project=project).order_by().values_list("pk")[:1]
+def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:
+    return outlook.last_pushes(since).filter(project=project).order_by().values_list("pk")[:1]
 
 
 _held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
 _seated, _being_kept = Prepared(_runs_with_a_seat), Prepared(_received)
-_next_push = Prepared(_about_to_be_pushed)
+_last_push = Prepared(_last_pushes)
 
 
-def _is_about_to_move(project: Project) -> bool:
-    return bool(_next_push.rows(project.pk, outlook.a_moment_ago()))
+def _rests_after_a_push(project: Project) -> bool:
+    return bool(_last_push.rows(project.pk, outlook.a_moment_ago()))
 
 
 def _may_go_on() -> Q:

@@ -96,13 +96,17 @@ def being_kept(since: Expression) -> QuerySet[Submission]:
     return received.filter(at__gt=since)
 
 
-def about_to_be_pushed(since: Expression) -> QuerySet[Landing]:
-    """Landings that are due, and move their branch with the next push. New work begins better on that.
+def last_pushes(since: Expression) -> QuerySet[Landing]:
+    """Landings that are due, and after whose push their branch rests. New work begins better on that.
 
-    Else it would be rebased and verified again for nothing. It waits for no more than a moment.
+    Else it would be rebased and verified again for nothing. It waits for no more than a moment; and where
+    others are at work, or wait to land as well, the branch will move under it anyway.
     """
     due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
-    return due.filter(at__gt=since, not_before__isnull=True)
+    others = Landing.objects.filter(project=OuterRef("project"), status__in=Landing.LIVE)
+    at_work = Task.objects.filter(project=OuterRef("project"), status__in=UNDER_WAY)
+    last = due.exclude(Exists(others.exclude(pk=OuterRef("pk")))).exclude(Exists(at_work))
+    return last.filter(at__gt=since, not_before__isnull=True)
 
 
 def _live() -> RunQuerySet:
@@ -126,7 +130,7 @@ def _projects(since: Expression) -> QuerySet[Project]:
     verified = Exists(handed_in.filter(state=Submission.State.VERIFIED))
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
     kept_now = being_kept(since).filter(task__project=OuterRef("pk")).order_by().values("task__project")
-    moves = Exists(about_to_be_pushed(since).filter(project=OuterRef("pk")))
+    moves = Exists(last_pushes(since).filter(project=OuterRef("pk")))
     begun = alone.exclude(status__in=[Status.REVIEW, Status.PENDING])
     new = alone.filter(status=Status.PENDING)
     elsewhere = ~Q(stage=DEV.name) | Q(origin=Task.Origin.AMENDMENT)

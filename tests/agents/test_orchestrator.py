@@ -1,5 +1,7 @@
 """tick(): what is started, for whom, in which order; and what a run without result leads to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,14 @@ def in_review(project: Project, state: str = Submission.State.VERIFIED, **kwargs
 def queued() -> list[tuple[int, str]]:
     """Task and role of the runs there are, in the order they were made."""
     return list(Run.objects.order_by("pk").values_list("task", "role"))
+
+
+@contextmanager
+def set_back() -> Iterator[None]:
+    """What happens meanwhile leaves no rows."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def tick() -> list[tuple[int, str]]:
@@ -383,6 +393,22 @@ def test_a_rebased_commit_is_built_before_anything_new_is_begun(project: Project
     assert tick() == [(landing.task_id, "verifier")]
     assert Run.objects.get().sha == landing.sha
     assert tick() == [(landing.task_id, "verifier")]
+
+
+def test_new_work_waits_for_a_push_after_which_the_branch_rests(project: Project) -> None:
+    """Where the branch moves on anyway, waiting only kept agents idle, all of them at the same time."""
+    in_review(project).approve(Submission.objects.get(), actor=SYSTEM)
+    create_task(project)
+    assert orchestrator.tick().landings == 1
+    assert tick() == []
+    with set_back():
+        create_task(project, status="in_progress", round=1, not_before=timezone.now() + SOON)
+        assert [role for _, role in tick()] == ["coder"]
+    with set_back():
+        rebased(project)
+        assert "coder" in {role for _, role in tick()}
+    Landing.objects.update(at=timezone.now() - SOON)
+    assert [role for _, role in tick()] == ["coder"]
 
 
 def test_it_is_not_built_twice(project: Project) -> None:
