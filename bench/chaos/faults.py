@@ -64,16 +64,19 @@ def kill_server(name: str, generation: int) -> Callable[[Scene], None]:
 
     def strike(scene: Scene) -> None:
         scene.moment()
-
-        def find() -> list[processes.Identity]:
-            found = scene.site.top_of(name)
-            for _ in range(generation):
-                found = scene.site.below(found, name)
-            return found
-
-        kill(scene.one_of(find, name))
+        kill(one_of_server(scene, name, generation))
 
     return strike
+
+
+def one_of_server(scene: Scene, name: str, generation: int) -> processes.Identity:
+    def find() -> list[processes.Identity]:
+        found = scene.site.top_of(name)
+        for _ in range(generation):
+            found = scene.site.below(found, name)
+        return found
+
+    return scene.one_of(find, name)
 
 
 def kill_supervisor(scene: Scene) -> None:
@@ -304,13 +307,20 @@ def cut(*, forgets: bool) -> Callable[[Scene], None]:
 
 
 def step_clock(seconds: int) -> Callable[[Scene], None]:
-    """And then kill one of the cluster, whose guard waits for a time of day."""
-    kill_one = kill_server("cluster", 2)
+    """While an agent is at work that goes on for longer, and one of the cluster dies.
+
+    Leases, and the waits of the cluster's guard, end by a time of day.
+    """
 
     def strike(scene: Scene) -> None:
-        scene.moment()
-        scene.site.step_clock(seconds)
-        kill_one(scene)
+        agent = scene.one_of(scene.site.agents, "an agent at work")
+        processes.signal_all([agent], signal.SIGSTOP)
+        try:
+            scene.site.step_clock(seconds)
+            kill(one_of_server(scene, "cluster", 2))
+            scene.last(SHORT)
+        finally:
+            processes.signal_all([agent], signal.SIGCONT)
 
     return strike
 
@@ -403,9 +413,9 @@ FAULTS = [
           cut(forgets=False), on=(SERVERS,)),
     Fault("partition, forgotten", "the same; connections of before are reset", f"after {SHORT:g} s",
           cut(forgets=True), on=(SERVERS,)),
-    Fault("clock + 1 h", f"the clock of the host and the database's steps; {KILLED} to one of the cluster",
-          "it is replaced", step_clock(3600), why_not=needs_compiler),
-    Fault("clock - 1 h", "it steps back; the same", "it is replaced", step_clock(-3600),
+    Fault("clock + 1 h", "the clock of the host and the database's steps while an agent works and one of the "
+          f"cluster gets {KILLED}", f"the agent goes on after {SHORT:g} s", step_clock(3600),
           why_not=needs_compiler),
+    Fault("clock - 1 h", "it steps back; the same", "the same", step_clock(-3600), why_not=needs_compiler),
     Fault("twins", "a second host of the same name on the same database", "refused", start_twin),
 ]  # fmt: skip

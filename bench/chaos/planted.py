@@ -15,7 +15,7 @@ from bench.faults import Tree
 from tests.end_to_end.installation import ROOT
 
 TABLE = Path(__file__).with_suffix(".yaml")
-SEED = 7
+SEEDS = (7, 8, 9)  # a fault strikes at another moment with each, and some bugs show only at the right one
 PATIENCE = 25  # seconds until work counts as stuck here
 TIMEOUT = 300
 
@@ -36,22 +36,28 @@ def run(only: list[str]) -> int:
     bugs = [Bug(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]
     bugs = [bug for bug in bugs if not only or any(words in bug.what for words in only)]
     caught = 0
-    say("| Planted bug | Fault | Seconds | First finding of each kind |\n|---|---|---|---|")
+    say("| Planted bug | Fault | Tries | Seconds | First finding of each kind |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="chaos-planted-") as folder:
         tree = Tree(ROOT, Path(folder) / "tree")
         for bug in bugs:
             began = time.monotonic()
-            found = findings_with(bug, tree)
+            found: list[str] = []
+            for tries, seed in enumerate(SEEDS, start=1):  # noqa: B007 (the last one is told)
+                if found := findings_with(bug, tree, seed):
+                    break
             caught += bool(found)
             said = "; ".join(each.replace("|", "/").replace("\n", " ")[:160] for each in of_each_kind(found))
             said = said or "NOT CAUGHT"
-            say(f"| {bug.what} | {bug.fault} | {time.monotonic() - began:.0f} | {said} |")
+            say(f"| {bug.what} | {bug.fault} | {tries} | {time.monotonic() - began:.0f} | {said} |")
     say(f"\n{caught} of {len(bugs)} planted bugs were caught.")
     return 0 if caught == len(bugs) else 1
 
 
-def findings_with(bug: Bug, tree: Tree) -> list[str]:
-    """What chaos in the tree says while the bug is planted there. Raises LookupError where it cannot be."""
+def findings_with(bug: Bug, tree: Tree, seed: int) -> list[str]:
+    """What chaos with that seed says in the tree while the bug is planted there.
+
+    Raises LookupError where it cannot be.
+    """
     path = tree.place_of(bug.old)
     if path is None:
         raise LookupError(f"The text of the bug '{bug.what}' does not stand once in the program.")
@@ -59,7 +65,7 @@ def findings_with(bug: Bug, tree: Tree) -> list[str]:
     path.write_text(sound.replace(bug.old, bug.new), encoding="utf-8")
     report = tree.root / "report.json"
     report.unlink(missing_ok=True)
-    words = ["--seed", str(SEED), "--patience", str(PATIENCE), "--tasks", "2", "--undisturbed", "0"]
+    words = ["--seed", str(seed), "--patience", str(PATIENCE), "--tasks", "2", "--undisturbed", "0"]
     words += ["--on", bug.database, "--json", str(report), "--only", bug.fault]
     try:
         with (tree.root / "chaos.log").open("w") as log:
