@@ -68,7 +68,7 @@ CORE = [
     "disputes.notifications.courier",
     *(
         f"agents.hosts.git.{room}"
-        for room in ("commands", "remotes", "tags", "pipes", "repository", "mirror")
+        for room in ("commands", "remotes", "tags", "picking", "pipes", "repository", "mirror")
     ),
     "agents.hosts.mending",
     "agents.hosts.submodules",

@@ -5,7 +5,6 @@ the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, no
 """
 
 import logging
-import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -149,9 +148,10 @@ def _advance(landing: Landing) -> None:
         return
     submissions.bring_here(landing.submission, mirror)
     if not mirror.contains(landing.sha, head) or _carries(landing, mirror, head):
-        _rebase(landing, mirror, head)
-        return
-    _write(landing, seen_head=head)
+        if not _rebase(landing, mirror, head) or nothing.is_to_be_run(task):
+            return
+    else:
+        _write(landing, seen_head=head)
     if landing.rebased_from and not _is_green(landing, mirror):
         return
     if _is_to_be_reviewed(landing):
@@ -171,8 +171,11 @@ def _carries(landing: Landing, mirror: Mirror, head: str) -> bool:
     return bool(base) and not mirror.contains(head, base)
 
 
-def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
-    """The target moved on. The approval is for a patch, and carries over if the patch is the same."""
+def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
+    """The target moved on. The approval is for a patch, and carries over if the patch is the same.
+
+    Whether it stands on the target now. Where it is to be built and tested, that comes first.
+    """
     sha, before = landing.submission.sha, landing.sha
     try:
         rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
@@ -182,16 +185,16 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> None:
         if paths.mirror(landing.project).mend(error):
             raise HostTrouble("mirror", "was damaged, and is whole again") from error
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
-        return
+        return False
     fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)
     if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
         _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
-        return
-    _release(
-        landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="", seen_head=head,
-    )  # fmt: skip
+        return False
+    write = _release if nothing.is_to_be_run(landing.task) else _write
+    write(landing, sha=rebased, rebased_from=sha, status=Landing.Status.CHECKING, problem="", seen_head=head)
     if rebased != before:  # else another host did it first
         record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
+    return True
 
 
 def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
@@ -203,14 +206,8 @@ def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
 
 def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
     """Rebase the approved commits in the mirror; the result is the same on every host, at any time."""
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        since = _dropped_base(landing.submission, mirror, onto)
-        rebased = mirror.rebase(folder, landing.submission.sha, onto, since=since)
-        mirror.take(folder, rebased, f"refs/steroids/landings/{landing.pk}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return rebased
+    sha, ref = landing.submission.sha, f"refs/steroids/landings/{landing.pk}"
+    return mirror.rebase(folder, sha, onto, ref, since=_dropped_base(landing.submission, mirror, onto))
 
 
 def bring_rebased(run: Run, mirror: Mirror) -> None:

@@ -24,6 +24,7 @@ from agents.hosts.git import remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.picking import PICKED_MAX, pick
 from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
 from tasks.text.repository_urls import redact
@@ -526,10 +527,9 @@ def test_git_sees_nothing_of_the_servers_environment(
     saved = mirror.commit_tree_of(clone, remote.first, "Saved")
     theirs = remote.push({"b.py": "b\n"})
     assert saved is not None
-    rebased = mirror.rebase(tmp_path / "rebase", saved, mirror.fetch_target())
+    rebased = mirror.rebase(tmp_path / "rebase", saved, mirror.fetch_target(), "refs/steroids/landings/1")
     assert mirror.diff(remote.first, saved).count("+left") == 1
-    assert git(tmp_path / "rebase", "log", "-1", "--format=%an %cn %P") == f"Steroids Steroids {theirs}"
-    assert git(tmp_path / "rebase", "rev-parse", "HEAD") == rebased
+    assert git(mirror.path, "log", "-1", "--format=%an %cn %P", rebased) == f"Steroids Steroids {theirs}"
     assert not marker.exists()
     assert not (tmp_path / "trace").exists()
 
@@ -649,33 +649,66 @@ def test_a_tree_that_would_write_into_dot_git_cannot_be_taken(remote: Remote, mi
         mirror.take(clone, sha, "refs/steroids/submissions/1")
 
 
-def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(remote: Remote, tmp_path: Path) -> None:
-    """Two hosts that both rebase land the same thing."""
+LANDED = "refs/steroids/landings/1"
+
+
+def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hosts that both rebase land the same thing, though one of them has an old git."""
     one, other = remote.mirror(tmp_path / "one.git"), remote.mirror(tmp_path / "other.git")
     clone = clone_of(one, remote.first)
-    commit(clone, {"a.py": "a\n"})
+    message = "A subject \n\n  Its body,  with  gaps.  \n\n\n# no comment\n"
+    commit(clone, {"a.py": "a\n", "deep/in/it.py": "1\n"}, message)
+    commit(clone, {"a.py": "a\na\n"}, "Zwölf\n")
     sha = commit(clone, {"b.py": "b\n"}, "More", GIT_AUTHOR_DATE="2001-02-03T04:05:06+0300")
     for host in (one, other):
         host.take(clone, sha, "refs/steroids/submissions/1")
     head = remote.push({"c.py": "c\n"})
     for host in (one, other):
         host.fetch_target()
-    first = one.rebase(tmp_path / "here", sha, head)
+    first = one.rebase(tmp_path / "here", sha, head, LANDED)
     time.sleep(1.1)
-    assert other.rebase(tmp_path / "there", sha, head) == first
+    with monkeypatch.context() as old:
+        old.setattr("agents.hosts.git.mirror.pick", lambda *words: "")
+        assert other.rebase(tmp_path / "there", sha, head, LANDED) == first
     assert first not in {sha, head}
-    assert git(tmp_path / "here", "log", "-1", "--format=%an %cn %ai %ci") == (
-        "Ada Steroids 2001-02-03 04:05:06 +0300 2001-02-03 04:05:06 +0300"
-    )
+    for host in (one, other):
+        assert git(host.path, "log", "-1", "--format=%an %cn %ai %ci", LANDED) == (
+            "Ada Steroids 2001-02-03 04:05:06 +0300 2001-02-03 04:05:06 +0300"
+        )
+    assert not (tmp_path / "here").exists()
+    assert not (tmp_path / "there").exists()
+
+
+def test_what_cannot_simply_be_merged_is_left_to_git(remote: Remote, mirror: Mirror) -> None:
+    """Both ways end in what `git rebase` makes of it, or in its words."""
+    clone = clone_of(mirror, remote.first)
+    commit(clone, {"a.py": "a\n"}, "There already")
+    mine = commit(clone, {"b.py": "b\n"}, "Mine")
+    git(clone, "checkout", "--quiet", "-b", "side", remote.first)
+    commit(clone, {"side.py": "side\n"}, "Beside")
+    git(clone, "merge", "--quiet", "--no-ff", "-m", "Both", mine)
+    branched = git(clone, "rev-parse", "HEAD")
+    git(clone, "checkout", "--quiet", "--detach", remote.first)
+    many = [commit(clone, {"many.py": f"{number}\n"}, "Many") for number in range(PICKED_MAX + 1)][-1]
+    for sha in (mine, branched, many):
+        mirror.take(clone, sha, "refs/steroids/submissions/1")
+    head = remote.push({"a.py": "a\n"})
+    mirror.fetch_target()
+    left = {mine: ["Mine"], branched: ["Mine", "Beside"], many: ["Many"] * (PICKED_MAX + 1)}
+    for sha, subjects in left.items():
+        assert pick(mirror.path, sha, head) == ""
+        rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
+        made = git(mirror.path, "log", "--format=%s", f"{head}..{rebased}").splitlines()
+        assert sorted(made) == sorted(subjects), "the first of mine is there already"
 
 
 def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, mirror: Mirror) -> None:
     sha = taken(mirror, {"a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n"})
     head = remote.push({"ledger.py": "# A ledger\n" + "total = 0\n" * 20})
     mirror.fetch_target()
-    folder = mirror.path.parent / "rebase"
-    rebased = mirror.rebase(folder, sha, head)
-    mirror.take(folder, rebased, "refs/steroids/landings/1")
+    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
     assert mirror.patch_id(head, rebased) == mirror.patch_id(remote.first, sha) != ""
     assert mirror.is_ancestor(head, rebased)
 
@@ -695,7 +728,7 @@ def test_a_change_that_does_not_apply_any_more_is_a_problem(remote: Remote, mirr
     head = remote.push({"README.md": "Theirs.\n"})
     mirror.fetch_target()
     with pytest.raises(GitError, match="could not apply"):
-        mirror.rebase(mirror.path.parent / "rebase", sha, head)
+        mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
 
 
 def test_a_bundle_carries_the_commits_to_another_host(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
@@ -1047,7 +1080,7 @@ def test_nothing_planted_runs_when_a_commit_is_taken_and_used(
     mirror.read(sha, "a.py", 100)
     mirror.checkout(mirror.path.parent / "review", sha)
     with pytest.raises(GitError, match="could not apply"):
-        mirror.rebase(mirror.path.parent / "conflict", sha, head)
+        mirror.rebase(mirror.path.parent / "conflict", sha, head, LANDED)
     bundle = mirror.bundle("refs/steroids/submissions/1", remote.first, MIB) or b""
     mirror.unbundle(bundle, "refs/steroids/submissions/1")
     assert trap.ran == []
@@ -1060,8 +1093,7 @@ def test_nothing_planted_runs_when_work_is_rebased_and_pushed(
     mirror.take(trap.clone, sha, "refs/steroids/submissions/1")
     head = remote.push({"b.py": "b\n"})
     mirror.fetch_target()
-    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head)
-    mirror.take(mirror.path.parent / "rebase", rebased, "refs/steroids/landings/1")
+    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
     mirror.push(rebased)
     assert remote.head() == rebased
     assert trap.ran == []

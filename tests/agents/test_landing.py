@@ -141,6 +141,16 @@ def test_it_is_rebased_and_waits_for_its_build_and_tests(world: World) -> None:
     assert pushes.read_text() == ""
 
 
+def test_where_nothing_is_to_be_built_a_rebased_commit_is_pushed_at_once(world: World) -> None:
+    Project.objects.update(settings={"detect_commands": False})
+    landing = world.accepted({"new.py": "one\n"})
+    world.remote.push({"theirs.py": "theirs\n"})
+    landing = advance(landing)
+    assert landing.status == Landing.Status.LANDED
+    assert world.remote.head() == landing.sha != landing.rebased_from
+    assert notes(landing, "rebased") == [""]
+
+
 def test_the_loop_builds_and_tests_the_rebased_commit(world: World) -> None:
     landing = land_on_moved_target(world)
     Project.objects.update(base_state=Project.Base.GREEN)

@@ -105,6 +105,7 @@ def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World
     submission.refresh_from_db()
     assert submission.state == Submission.State.KEPT
     world.remote.push({"theirs.py": "theirs\n"})
+    Project.objects.update(settings={"detect_commands": False, "test_command": "true"})
     for turn in range(4):
         if turn == 1:
             empty_packs(mirror.path)

@@ -2,12 +2,14 @@
 
 import contextlib
 import fcntl
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
+from agents.hosts.git.picking import pick
 from agents.hosts.git.remotes import HostTrouble, Network, over_network
 from agents.hosts.git.repository import Repository
 from agents.hosts.git.tags import Tags
@@ -170,18 +172,30 @@ class Mirror(Repository):
         arguments = ["-b", branch] if branch else ["--detach"]
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
-    def rebase(self, folder: Path, sha: str, onto: str, *, since: str = "") -> str:
-        """Rebase in a clone of our own. Returns the commit, which is the same on every host, at any time.
+    def rebase(self, folder: Path, sha: str, onto: str, ref: str, *, since: str = "") -> str:
+        """Put the commits that `onto` lacks onto it, and keep the last one, whose name it gives, under `ref`.
 
-        With `since`, only the commits after that one. Raises GitError where it does not apply.
+        It is the same on every host, at any time. With `since`, only the commits after that one are taken.
+        What cannot simply be merged git rebases in a clone of our own, `folder`, of which nothing is left.
+        Raises GitError where they do not apply.
         """
-        self.checkout(folder, sha)
-        where = ["--onto", onto, since] if since else [onto]
-        run(
-            folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
-            environment={"GIT_EDITOR": "true"},
-        )  # fmt: skip
-        return text(folder, "rev-parse", "HEAD")
+        if not since and (picked := pick(self.path, sha, onto)):
+            self.keep(picked, ref)
+            self.note(picked)
+            return picked
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            self.checkout(folder, sha)
+            where = ["--onto", onto, since] if since else [onto]
+            run(
+                folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
+                environment={"GIT_EDITOR": "true"},
+            )  # fmt: skip
+            rebased = text(folder, "rev-parse", "HEAD")
+            self.take(folder, rebased, ref)
+            return rebased
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _init(folder: Path, objects: Path) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,7 +21,9 @@ from agents.hosts.git.commands import (
 from tasks.text.repository_urls import redact
 
 LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
-LEASH = Path(__file__).parents[1] / "parent_death.py"
+# The kernel tells this shell when its parent has ended, however it ended. Then it kills its whole group: git,
+# and what that started. If the parent ended before, git is never begun.
+ON_A_LEASH = """trap 'kill -9 0' TERM; [ "$PPID" = "$0" ] || exit 0; exec 3<&0; "$@" <&3 3<&- & wait $!"""
 
 
 class Unreachable(GitError):
@@ -114,11 +115,9 @@ def over_network(
         **network.environment,
         **(environment or {}),
     }
-    argv = [
-        sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), "--group",
-        shutil.which("git") or "/usr/bin/git",
-        *options_of(config), "-C", str(folder), *arguments,
-    ]  # fmt: skip
+    told = [setpriv, "--pdeathsig", "TERM"] if (setpriv := shutil.which("setpriv")) else []
+    leash = [*told, "sh", "-c", ON_A_LEASH, str(os.getpid())]
+    argv = [*leash, "git", *options_of(config), "-C", str(folder), *arguments]
     try:
         with _calls.one(verb_of(arguments), argv, stdin, environment) as call:
             return call.finish(network.timeout, (0,), limit, may_cut)
