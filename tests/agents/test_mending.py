@@ -106,6 +106,7 @@ def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World
     assert submission.state == Submission.State.KEPT
     world.remote.push({"theirs.py": "theirs\n"})
     Project.objects.update(settings={"detect_commands": False, "test_command": "true"})
+    world.project.refresh_from_db()
     for turn in range(4):
         if turn == 1:
             empty_packs(mirror.path)
