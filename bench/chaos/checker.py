@@ -19,7 +19,7 @@ SUBJECT = re.compile(r"(small-\d+) (\d)")
 TOKENS = 6  # of ended runs that are tried
 ENDED_FOR = 20.0  # seconds after which nothing of a run may be alive
 UNPLANNED = ("alert", "help", "silence")
-DOCTOR_PATIENCE = 20.0  # seconds; nothing may stand for sixty after the end of a fault
+DOCTOR_PATIENCE = 50.0  # seconds; nothing may stand for sixty after the end of a fault
 OF_THE_WORK = ("rate", "divergence", "stall")  # warnings about so much disagreement, whatever the fault
 
 
