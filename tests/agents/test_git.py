@@ -20,7 +20,7 @@ import pytest
 from agents.hosts import processes
 from agents.hosts.git import commands as plain
 from agents.hosts.git import mirror as mirrors
-from agents.hosts.git import remotes
+from agents.hosts.git import picking, remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
@@ -702,6 +702,13 @@ def test_what_cannot_simply_be_merged_is_left_to_git(remote: Remote, mirror: Mir
         rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
         made = git(mirror.path, "log", "--format=%s", f"{head}..{rebased}").splitlines()
         assert sorted(made) == sorted(subjects), "the first of mine is there already"
+
+
+def test_a_commit_that_is_gone_is_an_error_of_git(mirror: Mirror, remote: Remote) -> None:
+    mirror.fetch_target()
+    with pytest.raises(GitError, match="bad object") as caught:
+        picking._read(mirror.path, [remote.first, "b" * 40])
+    assert caught.value.is_of_host(), "so that the mirror is mended"
 
 
 def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, mirror: Mirror) -> None:

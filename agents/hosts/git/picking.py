@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.hosts.git.commands import EMAIL, NAME, run
+from agents.hosts.git.commands import EMAIL, NAME, GitError, run
 from tasks.text.regex import regex
 
 PICKED_MAX = 20  # commits; each takes git three processes
@@ -62,6 +62,8 @@ def _read(repository: Path, shas: list[str]) -> list[Commit]:
     found = []
     for sha in shas:
         first, _, raw = raw.partition(b"\n")
+        if first.endswith(b" missing") or not first:
+            raise GitError("git cat-file", f"bad object {sha}")
         size = int(first.split()[2])
         headers, _, message = raw[:size].partition(b"\n\n")
         named = [line.split() for line in headers.decode("utf-8", "replace").splitlines()]
