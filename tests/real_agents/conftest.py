@@ -11,6 +11,7 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from agents.hosts import processes, sandbox
+from agents.hosts.shims.nursery import NURSERY
 from agents.models import Run
 from agents.models.host import Tier
 from tests.end_to_end.installation import wait_for
@@ -32,6 +33,7 @@ def pytest_report_header() -> str:
 @pytest.fixture
 def alone() -> bool:
     """This test has a network of its own. Whether that was possible."""
+    NURSERY._end()  # what it forks would stand in the network of the test before
     return apart.leave_the_network()
 
 
