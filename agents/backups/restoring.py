@@ -7,7 +7,7 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,14 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import F
+from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.backups import databases, making
 from agents.hosts import paths, submissions
 from agents.hosts.git import commands as git
+from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Host, Run, Token, Trial
 from tasks.models import Landing, Project, Submission
@@ -153,7 +155,9 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
         handed_in = run.status == Run.Status.CLOSING
         outcome = Run.Outcome.HANDED_IN if handed_in else Run.Outcome.LOST
         run_ends.end(run, outcome, reason="It was live when the backup was made that was restored.")
-    Host.objects.update(seen_at=None)  # whoever takes such a name now is no twin
+    # Whoever takes a host's name now is no twin, and a host that does not come back is given up in time.
+    Host.objects.update(seen_at=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
+    _take_over_what_is_here()
     Trial.objects.filter(status=Trial.Status.RUNNING).update(lease_until=timezone.now())
     Landing.objects.filter(status__in=Landing.LIVE).update(claimed_until=None, fence=F("fence") + 1)
     yield f"{len(held)} runs that were live have ended; none of their tokens is good."
@@ -170,3 +174,12 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
         )
     for project in Project.objects.all():
         record(project, "restored", note=f"From the backup of {made_at:%Y-%m-%d %H:%M} UTC.")
+
+
+def _take_over_what_is_here() -> None:
+    """Commits too large for a bundle are this host's now, whatever its name, where its mirror has them."""
+    kept = [Submission.State.KEPT, Submission.State.VERIFIED]
+    large = Submission.objects.filter(state__in=kept, task__landed_at__isnull=True).exclude(only_on="")
+    for submission in large.select_related("task__project"):
+        if paths.mirror(submission.task.project).has(submission.sha):
+            Submission.objects.filter(pk=submission.pk).update(only_on=host_name())

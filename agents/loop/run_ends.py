@@ -80,10 +80,10 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     run.refresh_from_db()
     run.task, run.project = task, task.project
     note = f"{run.agent_label or run.role}: {run.get_outcome_display()}. {reason}".strip()
-    record(
-        run.project, "run_ended", task=run.task, note=note,
-        data={"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code},
-    )  # fmt: skip
+    data = {"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code}
+    if run.started_at:
+        data["isolation"] = run.get_tier_display()
+    record(run.project, "run_ended", task=run.task, note=note, data=data)
     if task.version == run.task_version:
         if outcome == Run.Outcome.COST:
             _ask_about_cap(run, task)

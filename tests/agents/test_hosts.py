@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q import conf
@@ -19,6 +20,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from agents import jobs
+from agents.backups import restoring
 from agents.hosts import api_server, naming, paths, processes, starting, submissions, watchdog
 from agents.hosts import landing as landings
 from agents.hosts.naming import NameTaken
@@ -31,7 +33,15 @@ from agents.web.standing.reasons import standing_of
 from tasks import broker
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import World, at_once, git, hook, make_world  # noqa: F401
-from tests.factories import create_agent, create_host, create_project, create_run, create_task
+from tests.factories import (
+    create_agent,
+    create_host,
+    create_project,
+    create_run,
+    create_submission,
+    create_task,
+    sha,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -179,6 +189,30 @@ def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_the
         task.refresh_from_db()
         assert task.status == "in_progress"
     assert Landing.objects.get().status == Landing.Status.CONFLICT
+
+
+def test_after_a_restore_no_commit_waits_for_a_host_that_is_not_there(
+    world: World, monkeypatch: Any, tmp_path: Path
+) -> None:
+    """What the restored mirrors have goes on under the new host's name; the rest is done again in time."""
+    world.duration(abandon=900, lease=60, beat=0)
+    monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
+    naming.register()
+    kept, landing = world.kept({"large.bin": "x" * 1000}), world.accepted({"also.bin": "y" * 1000})
+    create_host("elsewhere")
+    only_there = create_submission(create_task(landing.project, status="review"), state="kept", sha=sha(7))
+    Submission.objects.filter(pk=only_there.pk).update(only_on="elsewhere")
+    world.settings.HOST_NAME = "restored"
+    list(restoring.end_what_was_live(timezone.now()))
+    naming.register()
+    kept.refresh_from_db()
+    assert kept.only_on == "restored"
+    assert [each.pk for each in landings.due("restored")] == [landing.pk]
+    assert abandoned.give_up() == 0
+    Host.objects.exclude(name="restored").update(seen_at=F("seen_at") - timedelta(minutes=15))
+    assert abandoned.give_up() == 1
+    only_there.refresh_from_db()
+    assert only_there.state == "lost"
 
 
 def test_a_landing_that_waits_for_a_dead_host_holds_the_others_up_for_a_lease_only(world: World) -> None:
