@@ -24,7 +24,7 @@ from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status
 
 State = Amendment.State
-WRITTEN_BY = "Steroids"
+WRITTEN_BY = "System"
 
 
 def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:

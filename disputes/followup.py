@@ -18,7 +18,7 @@ NOT_HONOURED = "Not honoured: "  # how the question of a card begins whose rulin
 
 
 def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
-    """Mark each ruling that waits: applied, not honoured or cannot tell.
+    """Mark each ruling that waits: applied, not honoured or could not verify.
 
     `raised` holds the findings, as first raised, that the review of `submission` names.
     """

@@ -383,7 +383,7 @@ def apply_policy(project: Project) -> int:
         steps[step].append(conflict)
     why = f"{rulings.DISCARDED}: the project's policy."
     for conflict in steps[FirstStep.DISCARD]:
-        done += _rule(conflict, Option.UPHOLD_CODER, policy.set_by, why=why, by="Steroids")
+        done += _rule(conflict, Option.UPHOLD_CODER, policy.set_by, why=why, by="System")
     return done + _ask_each(steps[FirstStep.ASK], Opinion.Kind.JUDGE)
 
 
@@ -440,7 +440,7 @@ def _settle_low(project: Project) -> int:
             names = ", ".join(decision.conflict.ref for decision in by_people[-PRECEDENTS:])
             why = f"Low, and people ruled for the coder on {names}, which read alike."
             cites = by_people[-1].conflict.ref
-            done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="Steroids", cites=cites)
+            done += _rule(conflict, Option.UPHOLD_CODER, person, why=why, by="System", cites=cites)
     return done
 
 

@@ -278,6 +278,23 @@ def test_no_table_in_a_migration_stands_on_a_class_of_the_program() -> None:
     assert [each.name for each in made if not all(isinstance(b, str) or b is Model for b in each.bases)] == []
 
 
+def test_no_migration_imports_the_program() -> None:
+    """What it needs would change under it."""
+    paths = [path for app in APPS for path in (ROOT / app / "migrations").glob("*.py")]
+    named = {
+        f"{path.parent.parent.name}/{path.name}: {name}"
+        for path in paths
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+        )
+        if name.split(".")[0] in APPS
+    }
+    assert paths
+    assert named == set()
+
+
 def test_the_database_knows_every_status() -> None:
     choices = dict(apps.get_model("tasks", "Task")._meta.get_field("status").choices)
 

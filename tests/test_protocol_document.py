@@ -55,6 +55,20 @@ def product() -> Iterator[tuple[str, str]]:
             yield path, (ROOT / path).read_text(encoding="utf-8")
 
 
+def test_every_file_that_a_document_names_is_there() -> None:
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    named = re.compile(
+        r"`((?:tasks|disputes|agents|steroidsweb|templates|tests|bench|docs|examples)/[\w./-]+)`"
+    )
+    missing = {
+        f"{document.name}: {name}"
+        for document in documents
+        for name in named.findall(document.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists()
+    }
+    assert missing == set()
+
+
 def stated(path: str, text: str) -> str:
     """The comments and docstrings of code, without its other strings; a document as it is."""
     if not path.endswith(".py"):

@@ -1,6 +1,7 @@
 """What was ruled, and what stays of it: precedents, guidelines, amendments."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -16,6 +17,7 @@ from unfold.decorators import action, display
 
 from disputes import precedents
 from disputes.models import Amendment, Conflict, Decision, Guideline, Precedent
+from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
 from disputes.web.plain_text import plain
 from tasks.access import RULE, projects_for
@@ -220,6 +222,10 @@ class GuidelineAdmin(ProjectScopedAdmin):
     @display(description="ruled on")
     def source_card(self, guideline: Guideline) -> str:
         return guideline.source or "-"
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        expires_at = timezone.now() + timedelta(days=GUIDELINE_DAYS)
+        return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
 
     def save_model(self, request: HttpRequest, obj: Guideline, form: Any, change: bool) -> None:
         if not change:

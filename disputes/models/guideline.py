@@ -1,7 +1,5 @@
 """What a project's people have settled for good: it stands in the prompts of coders and reviewers."""
 
-from datetime import datetime, timedelta
-
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -11,12 +9,8 @@ from django.utils import timezone
 from disputes.models.decision import Decision
 from tasks.models import Project, Task
 
-DAYS = 180  # after which somebody has to want it again
+GUIDELINE_DAYS = 180  # as is proposed to whoever writes one; after that somebody has to want it again
 TEXT_MAX = 2_000
-
-
-def in_half_a_year() -> datetime:
-    return timezone.now() + timedelta(days=DAYS)
 
 
 class GuidelineQuerySet(models.QuerySet["Guideline"]):
@@ -44,10 +38,7 @@ class Guideline(models.Model):
     )
     at = models.DateTimeField("since", default=timezone.now, editable=False)
     expires_at = models.DateTimeField(
-        null=True,
-        blank=True,
-        default=in_half_a_year,
-        help_text="Nobody is told of it from then on; empty: never.",
+        null=True, blank=True, help_text="Nobody is told of it from then on; empty: never."
     )
 
     objects = GuidelineQuerySet.as_manager()

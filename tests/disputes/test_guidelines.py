@@ -13,6 +13,7 @@ from django.utils import timezone
 from agents.prompts.compose import Material, compose
 from disputes import rulings
 from disputes.models import Guideline
+from disputes.models.guideline import GUIDELINE_DAYS
 from tasks.models import Event, Project, Task
 from tests.disputes.test_opinions import disagreement
 from tests.factories import create_run, create_submission, create_task
@@ -39,6 +40,7 @@ def test_a_ruling_becomes_a_guideline_that_prompts_of_its_scope_hold(
     assert link, page
     form = client.get(unescape(link[1])).content.decode()
     assert WORDS in form
+    assert f'value="{timezone.now() + timedelta(days=GUIDELINE_DAYS):%Y-%m-%d}"' in form
     decision = conflict.decisions.get()
     sent: dict[str, Any] = {
         "project": ledger.pk, "text": WORDS, "tag": "api", "decision": decision.pk,

@@ -97,7 +97,7 @@ def test_every_share_has_its_number_and_its_interval(ruled: Project, vera: User)
 
 
 def test_of_few_there_is_a_number_but_no_share(ruled: Project, vera: User) -> None:
-    few = figures(signed_in(vera), "?days=7")["Hints", "all", "confirmed"]
+    few = figures(signed_in(vera), "?days=7")["Silence flags", "all", "confirmed"]
 
     assert (few["value"], few["low"], few["high"], few["n"]) == (None, None, None, 0)
     assert "too few" in signed_in(vera).get("/insights/").content.decode()

@@ -143,7 +143,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         ),
         Choice(
             Option.FALSE_POSITIVE, "5", "False alarm",
-            "The hint is closed, and this kind of hint counts for less in this project.",
+            "The flag is closed, and this kind of flag counts for less in this project.",
             needs_text=True,
         ),
     ),

@@ -450,11 +450,11 @@ def _sides(page: Report) -> Iterator[Figure]:
 
 
 def _rest(page: Report) -> Iterator[Figure]:
-    yield _count("Hints", "all", "raised", page.flagged)
-    yield _of("Hints", "all", "confirmed", page.flag_precision)
+    yield _count("Silence flags", "all", "raised", page.flagged)
+    yield _of("Silence flags", "all", "confirmed", page.flag_precision)
     for check in page.checks:
-        yield _count("Hints", check.label, "raised", check.raised)
-        yield _of("Hints", check.label, "confirmed", check.precision)
+        yield _count("Silence flags", check.label, "raised", check.raised)
+        yield _of("Silence flags", check.label, "confirmed", check.precision)
     mean = page.rejections_mean
     value = None if mean is None else round(mean, 2)
     yield Figure("Tasks", "completed", "rejections for each", value, "mean", page.completed)
