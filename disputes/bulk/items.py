@@ -90,7 +90,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
         if left_out[dispute.pk] or not verb.rules:
             items.append(_item_of_dispute(dispute, left_out[dispute.pk], verb))
         else:
-            items += _items_of_case(dispute, verb, opinions, blockers)
+            items += _items_of_dispute(dispute, verb, opinions, blockers)
     return items
 
 
@@ -150,7 +150,7 @@ def _item_of_dispute(dispute: Dispute, why_not: str, verb: Verb) -> Item:
     )  # fmt: skip
 
 
-def _items_of_case(
+def _items_of_dispute(
     dispute: Dispute, verb: Verb, opinions: dict[int, Opinion], blockers: dict[int, set[int] | None]
 ) -> list[Item]:
     """The open conflicts of one dispute, those last that hold the task: with them it goes on."""

@@ -1,4 +1,4 @@
-"""The queue: one case for everything about a task, or a whole project, that waits for a human."""
+"""The queue: one dispute for everything about a task, or a whole project, that waits for a human."""
 
 from django.conf import settings
 from django.db import models
@@ -31,7 +31,7 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
 
 
 class Dispute(models.Model):
-    """The case of one task in the queue: everything about it that waits for a human."""
+    """What stands in the queue of one task: everything about it that waits for a human."""
 
     class Status(models.TextChoices):
         OPEN = "open"

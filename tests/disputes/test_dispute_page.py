@@ -155,7 +155,7 @@ def test_the_rail_tells_what_happened_before(
     html = response.content.decode()
     for words in ("Rename it?", "decided: B", "Lea Lindt", "Names are cheap.", "See the page.", "History"):
         assert words in html
-    steps = [(step.mark, step.word) for step in response.context["case"].strip()]
+    steps = [(step.mark, step.word) for step in response.context["card"].strip()]
     assert steps == [("A", "raised"), ("B", "declined")]
 
 

@@ -60,7 +60,7 @@ class Card:
 
 
 @dataclass
-class Case:
+class ConflictPage:
     """A conflict as its page shows it. `around` holds all conflicts of its task, those of the dispute too."""
 
     dispute: Dispute

@@ -10,7 +10,7 @@ from disputes.models import Dispute
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.dispute.forms import RulingForm, SynthesisForm
 from disputes.web.dispute.ruling_views import first_error
-from disputes.web.dispute.views import case_to_rule, refusal, url_of
+from disputes.web.dispute.views import card_to_rule, refusal, url_of
 from disputes.web.view_helpers import refuses, staff_only
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -29,8 +29,8 @@ def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
 @refuses
 def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
     """Lower or raise a finding. What need not be settled any more is no conflict."""
-    case = case_to_rule(request, pk)
-    conflict, finding = case.conflict, _finding(request, case.dispute)
+    card = card_to_rule(request, pk)
+    conflict, finding = card.conflict, _finding(request, card.dispute)
     severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
     try:
         severity_changes.change_severity(finding, severity, user=request.user, reason=reason)
@@ -46,8 +46,8 @@ def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
 @refuses
 def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     """Say whether a finding is an earlier one, raised again."""
-    case = case_to_rule(request, pk)
-    conflict, finding = case.conflict, _finding(request, case.dispute)
+    card = card_to_rule(request, pk)
+    conflict, finding = card.conflict, _finding(request, card.dispute)
     said = request.POST.get("same", "")
     try:
         if said not in {"yes", "no"}:
@@ -65,7 +65,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
 @refuses
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand in a synthesis, which is option C from then on."""
-    conflict = case_to_rule(request, pk).conflict
+    conflict = card_to_rule(request, pk).conflict
     form = SynthesisForm(request.POST)
     try:
         if not form.is_valid():

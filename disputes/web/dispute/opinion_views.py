@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 from disputes import opinions
 from disputes.models import Opinion
 from disputes.web.dispute.forms import RulingForm
-from disputes.web.dispute.views import case_to_rule, refusal, url_of
+from disputes.web.dispute.views import card_to_rule, refusal, url_of
 from disputes.web.view_helpers import refuses, staff_only
 from tasks.errors import Refused
 
@@ -18,7 +18,7 @@ from tasks.errors import Refused
 @refuses
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for an opinion, which rules on nothing. What was typed stays in the browser's draft."""
-    conflict = case_to_rule(request, pk).conflict
+    conflict = card_to_rule(request, pk).conflict
     kind = request.POST.get("kind", "")
     try:
         if kind not in Opinion.Kind.values:

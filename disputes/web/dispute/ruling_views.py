@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST
 from disputes import amendments, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
-from disputes.web.dispute.conflict_page import Case
+from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, seconds_since
-from disputes.web.dispute.views import case_to_rule, draft_key, needs_right, opened_key, refusal, url_of
+from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.queue.neighbours import next_after
@@ -28,14 +28,14 @@ from tasks.states import IllegalMove
 @refuses
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
-    case = case_to_rule(request, pk)
-    dispute, conflict, form = case.dispute, case.conflict, RulingForm(request.POST)
+    card = card_to_rule(request, pk)
+    dispute, conflict, form = card.dispute, card.conflict, RulingForm(request.POST)
     is_read = form.is_valid()
     try:
         rulings.refuse_stale(conflict, request.POST.get("shown", ""))
         if not is_read:
             raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
-        _needs_care(request, case, form)
+        _needs_care(request, card, form)
         with transaction.atomic():
             decision = rulings.decide(
                 conflict, user=request.user, shown=form.cleaned_data["shown"],
@@ -59,15 +59,15 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("dispute", following.pk) if following else redirect("queue")
 
 
-def _needs_care(request: HttpRequest, case: Case, form: RulingForm) -> None:
+def _needs_care(request: HttpRequest, card: ConflictPage, form: RulingForm) -> None:
     """Friction follows risk: CRITICAL wants the code opened and a reason typed, also to discard.
 
     Raises Refused: code_unopened, rationale_missing.
     """
-    if not case.is_open or not case.needs_rationale:
+    if not card.is_open or not card.needs_rationale:
         return
-    opened = {form.cleaned_data["opened"], request.session.get(opened_key(case.conflict))}
-    if case.needs_opening and case.code_mark not in opened:
+    opened = {form.cleaned_data["opened"], request.session.get(opened_key(card.conflict))}
+    if card.needs_opening and card.code_mark not in opened:
         raise Refused(
             "code_unopened", "This is CRITICAL, and you have not opened the code.",
             "Your text is kept. Open the code or the whole diff, then rule.", status=422,

@@ -11,7 +11,7 @@ from disputes import rulings
 from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
 from disputes.web.dispute.code import coloured, parse_diff
-from disputes.web.dispute.conflict_page import Case
+from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, SynthesisForm, signed_now
 from disputes.web.dispute.prefetch import conflicts_around, with_people
 from disputes.web.plain_text import plain
@@ -68,7 +68,7 @@ def needs_right(request: HttpRequest, project: Project) -> None:
     require_role(role_in(request, project.pk), project, RULE, "rule")
 
 
-def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
+def card_of(request: HttpRequest, dispute: Dispute, name: str) -> ConflictPage:
     """The conflict of the dispute with that name (C-9), or the one to show where none is named.
 
     Raises Http404.
@@ -79,7 +79,7 @@ def case_of(request: HttpRequest, dispute: Dispute, name: str) -> Case:
     conflict = next(iter(named), None) if name else listing.first_of(own)
     if conflict is None:
         raise Http404(f"{dispute.ref} has no such conflict.")
-    return Case(dispute, conflict, around, may_rule(request, dispute.project))
+    return ConflictPage(dispute, conflict, around, may_rule(request, dispute.project))
 
 
 def url_of(conflict: Conflict) -> str:
@@ -97,9 +97,9 @@ def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
     `?choose=B` chooses an option, as its key does.
     """
     dispute = to_see(request, pk)
-    case = case_of(request, dispute, request.GET.get("conflict", ""))
-    draft = request.session.pop(draft_key(case.conflict), None)
-    return show(request, case, RulingForm(initial=draft))
+    card = card_of(request, dispute, request.GET.get("conflict", ""))
+    draft = request.session.pop(draft_key(card.conflict), None)
+    return show(request, card, RulingForm(initial=draft))
 
 
 def draft_key(conflict: Conflict) -> str:
@@ -112,26 +112,31 @@ def opened_key(conflict: Conflict) -> str:
     return f"opened-{conflict.ref}"
 
 
-def case_to_rule(request: HttpRequest, pk: int) -> Case:
+def card_to_rule(request: HttpRequest, pk: int) -> ConflictPage:
     """The conflict that the form names, of a dispute that the person may rule on.
 
     Raises Http404, Refused: no_right.
     """
-    return case_of(request, to_rule(request, pk), request.POST.get("conflict", ""))
+    return card_of(request, to_rule(request, pk), request.POST.get("conflict", ""))
 
 
 def show(
-    request: HttpRequest, case: Case, form: RulingForm, *, refused: Refused | None = None, **typed: Any
+    request: HttpRequest,
+    card: ConflictPage,
+    form: RulingForm,
+    *,
+    refused: Refused | None = None,
+    **typed: Any,
 ) -> HttpResponse:
     """The page of a conflict; after a refusal with what was typed, and the refusal's status.
 
     `typed` is what another form than the ruling's held: reason, finding, severity, synthesis.
     """
-    dispute, conflict = case.dispute, case.conflict
+    dispute, conflict = card.dispute, card.conflict
     letter = "" if form.is_bound or form.initial else request.GET.get("choose", "").upper()
-    if chosen := next((each for each in case.options if each.letter == letter), None):
+    if chosen := next((each for each in card.options if each.letter == letter), None):
         form.initial = {"option": chosen.option, "text": chosen.text}
-    if case.needs_rationale:
+    if card.needs_rationale:
         form.fields["rationale"].widget.attrs["required"] = True
     option = form["option"].value() or ""
     opened = {form["opened"].value(), request.session.get(opened_key(conflict))}
@@ -139,22 +144,22 @@ def show(
         "title": f"{dispute.ref} {plain(dispute.question)}",
         "is_nav_sidebar_enabled": False,
         "keys": DISPUTE_KEYS,
-        "case": case,
+        "card": card,
         "dispute": dispute,
         "conflict": conflict,
         "task": dispute.task,
         "form": form,
         "since": form["since"].value() or signed_now(conflict),
-        "is_opened": bool(case.code_mark) and case.code_mark in opened,
-        "typed": form.is_bound and bool(option) and not case.is_open,
-        "typed_letter": next((each.letter for each in case.options if each.option == option), ""),
+        "is_opened": bool(card.code_mark) and card.code_mark in opened,
+        "typed": form.is_bound and bool(option) and not card.is_open,
+        "typed_letter": next((each.letter for each in card.options if each.option == option), ""),
         "refused": refused,
         "synthesis": SynthesisForm(),
         "reason": "",
         **typed,
         "here": url_of(conflict),  # where the forms beside the ruling come back to
-        "holders": Holders(dispute, request.user, case.may_rule, dispute.is_followed),
-        "discussion": Discussion(dispute.project, request.user, dispute.task, case.may_rule),
+        "holders": Holders(dispute, request.user, card.may_rule, dispute.is_followed),
+        "discussion": Discussion(dispute.project, request.user, dispute.task, card.may_rule),
         "around": neighbours(dispute, request.user),
     }
     return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
@@ -168,8 +173,8 @@ def refusal(
         error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
     if error.status == 403:
         return not_allowed(request, error)
-    case = case_of(request, to_see(request, conflict.dispute_id), conflict.ref)
-    return show(request, case, form, refused=error, **typed)
+    card = card_of(request, to_see(request, conflict.dispute_id), conflict.ref)
+    return show(request, card, form, refused=error, **typed)
 
 
 @staff_only
@@ -177,14 +182,14 @@ def refusal(
 def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The whole diff of what is disputed; `?view=split` shows old and new side by side."""
     dispute = to_see(request, pk)
-    case = case_of(request, dispute, request.GET.get("conflict", ""))
-    if case.needs_opening:
-        request.session[opened_key(case.conflict)] = case.code_mark
-    diff = parse_diff(case.submission.diff if case.submission else "")
+    card = card_of(request, dispute, request.GET.get("conflict", ""))
+    if card.needs_opening:
+        request.session[opened_key(card.conflict)] = card.code_mark
+    diff = parse_diff(card.submission.diff if card.submission else "")
     context = {
         "title": f"{dispute.ref} diff",
         "is_nav_sidebar_enabled": False,
-        "case": case,
+        "card": card,
         "dispute": dispute,
         "diff": coloured(diff),
         "is_split": request.GET.get("view") == "split",
@@ -200,7 +205,7 @@ def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """The lines with which the next coder prompt would begin."""
     try:
-        conflict = case_to_rule(request, pk).conflict
+        conflict = card_to_rule(request, pk).conflict
     except Refused as error:
         return JsonResponse({"error": error.message}, status=error.status)
     form = RulingForm(request.POST)
