@@ -1,6 +1,6 @@
 """What the house is made of, measured from its source.
 
-    python bench/house.py
+    python bench/house.py [--against CHECKOUT]
 
 Unreached: definitions of the product that no production code leads to. A definition is reached from where
 Python, Django and its packages enter (settings, addresses, apps, admin, commands, template tags, programs,
@@ -8,8 +8,11 @@ migrations) by names, not by running: module-level names exactly, through their 
 alone, so that an unused method passes whose name is used for something else.
 """
 
+import argparse
 import ast
+import json
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -17,7 +20,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from structure import measure, show, tree_of
+import structure
+from structure import measure, tree_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("steroidsweb", "agents", "disputes", "tasks")
@@ -595,9 +599,53 @@ def unreached(root: Path = ROOT) -> list[str]:
     return [f"{path}:{line} {name}" for path, line, name in sorted(found)]
 
 
+def figures(root: Path) -> dict[str, int]:
+    """The same in numbers, with the items of the suite, of the program in any checkout."""
+    structure.ROOT = root
+    house = measure()
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-p", "no:cacheprovider"]
+    collected = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout
+    items = re.search(r"^(?:\d+/)?(\d+) tests? collected", collected, re.MULTILINE)
+    return {
+        "files": house.files,
+        "code lines": house.code_lines,
+        "modules of the largest folder": house.folders[0][0],
+        "circles among modules": len(house.circles),
+        "arrows that go up": len(house.upward),
+        f"functions over {structure.BRANCHES_MAX} branches": sum(
+            branches > structure.BRANCHES_MAX for branches, _ in house.branches
+        ),
+        "branches of the longest function": house.branches[0][0],
+        "unreached definitions": len(unreached(root)),
+        "items of the suite": int(items[1]) if items else 0,
+    }
+
+
+def compare(other: Path) -> None:
+    """Print the figures of another checkout and of this one side by side; each is measured by itself."""
+    told = []
+    for root in (other, ROOT):
+        command = [sys.executable, __file__, "--json", "--root", str(root)]
+        told.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+    for name in told[1]:
+        print(f"{name:34}{told[0][name]:>10,}{told[1][name]:>10,}")
+
+
 def main() -> None:
-    show(measure())
-    found = unreached()
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
+    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to measure; else this one")
+    parser.add_argument("--json", action="store_true", help="only the numbers")
+    parser.add_argument("--against", type=Path, help="another checkout, before this one in a table")
+    asked = parser.parse_args()
+    if asked.against:
+        compare(asked.against.resolve())
+        return
+    if asked.json:
+        print(json.dumps(figures(asked.root.resolve())))
+        return
+    structure.ROOT = asked.root.resolve()
+    structure.show(measure())
+    found = unreached(structure.ROOT)
     print(f"unreached definitions: {len(found)}")
     for line in found:
         print(f"  {line}")
