@@ -51,6 +51,7 @@ ETC = (
 )  # fmt: skip
 TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
 OF_THIS_MACHINE = regex(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
+AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
@@ -154,6 +155,7 @@ class Room:
         rules = {
             "hosts": list(self.reach.hosts), "trusted": trusted,
             "upstream": _upstream(), "api": self.reach.api, "user": -1 if user is None else user,
+            "certificates": _certificates(),
         }  # fmt: skip
         return {"gate": rules}
 
@@ -505,3 +507,8 @@ def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:
 def _upstream() -> str:
     """The proxy that this host has to use itself; empty where it has none."""
     return next((os.environ[name] for name in UPSTREAM if os.environ.get(name)), "")
+
+
+def _certificates() -> dict[str, str]:
+    """The variables that name the authorities whom this host trusts; none where they are the system's."""
+    return {name: os.path.abspath(os.environ[name]) for name in AUTHORITIES if os.environ.get(name)}

@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 SOCKET = "gate"
 REACHED, REFUSED = "reached", "refused"
 ADDRESS = "api.url"
-API = "/api/v1/"
+API = b"/api/v1/"
+PORTS = {"http": 80, "https": 443}
 CHUNK = 64 * 1024
 HEAD_MAX = 64 * 1024
 BODY_MAX = 32 * 1024 * 1024
@@ -35,15 +36,16 @@ TOLD_MAX = 20
 WEB_PORTS = (80, 443)
 TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+):(?P<port>[0-9]{1,5})", re.IGNORECASE)
 HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
+CERTIFICATES = "Tell whoever runs this host; its SSL_CERT_FILE may name an authority of one's own."
 NOT_CARRIED = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"upgrade"}
 
 
 class Refused(Exception):
-    """The gate lets this not through: a status and a sentence."""
+    """The gate lets this not through: a status, a sentence, and what to do."""
 
-    def __init__(self, status: str, says: str) -> None:
+    def __init__(self, status: str, says: str, hint: str = "") -> None:
         super().__init__(says)
-        self.status, self.says = status, says
+        self.status, self.says, self.hint = status, says, hint
 
 
 class Gate:
@@ -93,28 +95,36 @@ class Gate:
             there = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
             whole = target if self.upstream else _path(target)
             self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
-        elif self.has_api and target.startswith(API.encode()):
-            tokens_only = [header for header in headers if not header.lower().startswith(b"cookie:")]
-            self.forward(here, self.api(), b" ".join([method, target, version]), tokens_only, rest)
+        elif self.has_api and target.startswith(API):
+            self.to_api(here, line, headers, rest)
         else:
             raise Refused("404 Not Found", "There is nothing here but the API of Steroids Web.")
+
+    def to_api(self, here: socket.socket, line: list[bytes], headers: list[bytes], rest: bytes) -> None:
+        """A request to this host's API."""
+        method, target, version = line
+        there, host, prefix = self.api()
+        named = _by_name(headers)
+        carried = [header for name, header, _ in named if name not in {b"host", b"cookie"}]
+        whole = b" ".join([method, prefix + target, version])
+        self.forward(here, there, whole, [b"Host: " + host, *carried], rest)
 
     def forward(
         self, here: socket.socket, there: socket.socket, line: bytes, headers: list[bytes], rest: bytes
     ) -> None:
         """One request with a body of a known length, and its answer; then both connections end."""
-        named = [header.partition(b":") for header in headers]
-        names = {name.lower() for name, _, _ in named}
-        lengths = [value.strip() for name, _, value in named if name.lower() == b"content-length"]
-        if b"transfer-encoding" in names or len(lengths) > 1 or not all(map(bytes.isdigit, lengths)):
+        named = _by_name(headers)
+        lengths = [value.strip() for name, _, value in named if name == b"content-length"]
+        is_chunked = any(name == b"transfer-encoding" for name, _, _ in named)
+        if is_chunked or len(lengths) > 1 or not all(map(bytes.isdigit, lengths)):
             raise Refused("411 Length Required", "Send a body with one Content-Length.")
         length = int(lengths[0]) if lengths else 0
         if length > BODY_MAX:
             raise Refused("413 Content Too Large", f"At most {BODY_MAX} bytes pass.")
         carried = [
-            name + b":" + value
-            for name, _, value in named
-            if name.lower() not in NOT_CARRIED and not name.lower().startswith((b"x-forwarded", b"forwarded"))
+            header
+            for name, header, _ in named
+            if name not in NOT_CARRIED and not name.startswith((b"x-forwarded", b"forwarded"))
         ]
         with there:
             there.sendall(b"\r\n".join([line, *carried, b"Connection: close", b"", b""]) + rest[:length])
@@ -128,12 +138,20 @@ class Gate:
             while data := there.recv(CHUNK):
                 here.sendall(data)
 
-    def api(self) -> socket.socket:
-        """A connection to this host's API, wherever its server answers now."""
+    def api(self) -> tuple[socket.socket, bytes, bytes]:
+        """A connection to this host's API, wherever it answers now; its Host, and what its paths begin with.
+
+        Raises Refused.
+        """
         try:
             url = urlsplit((self.folder / ADDRESS).read_text())
-            return socket.create_connection((url.hostname or "", url.port or 80), PATIENCE)
-        except (OSError, ValueError):
+            usual = PORTS[url.scheme]
+            host, prefix = url.netloc.rpartition("@")[2].encode("ascii"), url.path.rstrip("/").encode("ascii")
+            if not url.hostname:
+                raise ValueError("names no host")
+            there = socket.create_connection((url.hostname, url.port or usual), PATIENCE)
+            return (_over_tls(there, url.hostname) if url.scheme == "https" else there), host, prefix
+        except (OSError, ValueError, KeyError):
             raise Refused("502 Bad Gateway", "The API cannot be reached; try again.") from None
 
     def connect(self, target: str, *, is_plain: bool = False) -> socket.socket:
@@ -258,13 +276,31 @@ def _read(head: bytes) -> tuple[list[bytes], list[bytes]]:
     return words, headers
 
 
+def _by_name(headers: list[bytes]) -> list[tuple[bytes, bytes, bytes]]:
+    """Of each header its name in small letters, the whole line, and its value."""
+    parts = [(header, *header.partition(b":")) for header in headers]
+    return [(name.lower(), header, value) for header, name, _, value in parts]
+
+
+def _over_tls(there: socket.socket, host: str) -> socket.socket:
+    """The connection, encrypted, with a server whose certificate fits. Raises Refused and OSError."""
+    import ssl  # most gates speak to this machine alone, and do without its megabytes
+
+    try:
+        return ssl.create_default_context().wrap_socket(there, server_hostname=host)
+    except ssl.SSLCertVerificationError as error:
+        says = f"The certificate of the API's server {host} is not trusted here: {error.verify_message}."
+        raise Refused("500 Internal Server Error", says, CERTIFICATES) from None
+
+
 def _path(target: bytes) -> bytes:
     rest = target.partition(b"://")[2]
     return b"/" + rest.partition(b"/")[2]
 
 
 def _say(here: socket.socket, refused: Refused) -> None:
-    body = json.dumps({"error": {"code": "sandbox", "message": refused.says}}).encode() + b"\n"
+    answer = {"code": "sandbox", "message": refused.says, "hint": refused.hint}
+    body = json.dumps(answer).encode() + b"\n"
     head = f"HTTP/1.1 {refused.status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     here.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
 
@@ -284,6 +320,7 @@ def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
 
 def serve(folder: Path, rules: dict[str, Any], *, listening: int) -> None:
     """For the rest of this process. Says by a byte to the descriptor `listening` that it listens."""
+    os.environ.update(rules["certificates"])
     os.chdir(folder)  # the path of a socket is short
     with contextlib.suppress(FileNotFoundError):
         os.unlink(SOCKET)

@@ -4,11 +4,13 @@ import http.server
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,13 @@ from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
+from tests.notifications.receiver import certificate_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 CLOSED = Reach()
 SECRET = "not-for-agents"
+OWN = "stx_of-this-run"
 # Each line tries one thing that nobody inside may do, and says so where it worked.
 ESCAPES = """
 import ctypes, glob, os, signal, socket, subprocess, sys, urllib.request
@@ -119,7 +123,7 @@ class Held:
         for name in ("secret-key", "steroids.sqlite3", "runs/8/context.json"):
             (Path(settings.HOME) / name).write_text(SECRET)
         self.borrowed = starting.check_out(world.mirror, self.folder, world.mirror.fetch_target(), "work")
-        (self.folder / "context.json").write_text("{}")
+        (self.folder / "context.json").write_text(json.dumps({"token": OWN}))
 
     def play(
         self, *scripts: str, reach: Reach = CLOSED, role: str = "coder", **limits: float
@@ -159,10 +163,13 @@ class Site:
 
     def __init__(self) -> None:
         asked: list[str] = []
+        heads: list[Message] = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append(f"{self.command} {self.path}")
+                heads.append(self.headers)
+                self.rfile.read(int(self.headers["Content-Length"] or 0))
                 body = b"hello from outside"
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
@@ -173,7 +180,7 @@ class Site:
 
             def log_message(self, *words: Any) -> None: ...
 
-        self.asked = asked
+        self.asked, self.heads = asked, heads
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -267,16 +274,17 @@ def test_the_agent_hears_that_it_is_to_end_and_its_daemons_do_not_live_on(held: 
 def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site) -> None:
     ask = "curl -sS -m 20 -o - -w ' %{http_code}\\n' "
     api = sandbox.address()
+    own = f"-H 'Authorization: Bearer {OWN}' "
     sandbox.write_address(held.folder, f"http://127.0.0.1:{site.port}")
     outside = f"http://127.0.0.1:{site.port}"
     proxied = ask + f"--noproxy '' -x {api} "
     script = "\n".join(
         [
-            ask + f"{api}/api/v1/tasks/",
-            ask + f"-d x=1 {api}/api/v1/tasks/",
+            ask + own + f"{api}/api/v1/tasks/",
+            ask + own + f"-d x=1 {api}/api/v1/tasks/",
             ask + f"{api}/admin/login/",
             ask + f"{api}/../api/v1/../../admin/ --path-as-is",
-            ask + f"-H 'Transfer-Encoding: chunked' -d x {api}/api/v1/tasks/",
+            ask + own + f"-H 'Transfer-Encoding: chunked' -d x {api}/api/v1/tasks/",
             proxied + f"{outside}/plain",
             proxied + f"-p {outside}/tunnel",
             ask + f"{outside}/direct",
@@ -285,7 +293,7 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
     )
     left = held.play(script, reach=Reach(trusted=(f"127.0.0.1:{site.port}",), api=True))
     lines = left["said"].splitlines()
-    assert [line[-3:] for line in lines if line[-4:-3] == " "][:8] == [
+    assert [line[-3:] for line in lines if line[-3:].isdigit()][:8] == [
         "200", "200", "404", "404", "411", "200", "200", "200",
     ], lines  # fmt: skip
     assert site.asked == ["GET /api/v1/tasks/", "POST /api/v1/tasks/", "GET /plain", "GET /tunnel",
@@ -296,6 +304,26 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
     assert (
         "nothing through to 10.1.2.3, example.invalid;" in verdicts.read(held.folder, {"reason": "x"}).problem
     )
+
+
+def test_an_api_behind_tls_and_below_a_path_is_reached_under_its_own_name(
+    held: Held, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate_for("localhost", tmp_path))
+    site.server.socket = context.wrap_socket(site.server.socket, server_side=True)
+    sandbox.write_address(held.folder, f"https://localhost:{site.port}/base/")
+    url = f"{sandbox.address()}/api/v1/tasks/"
+    ask = f"curl -sS -m 20 -H 'Authorization: Bearer {OWN}' "
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    left = held.play(ask + url, reach=Reach(api=True))
+    assert "The certificate of the API's server localhost is not trusted here" in left["said"]
+    assert site.asked == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))
+    left = held.play(ask + f"{url}1 {url}2 -d @$0", reach=Reach(api=True))
+    assert site.asked == [f"POST /base/api/v1/tasks/{number}" for number in (1, 2)], left["said"]
+    assert {head["Host"] for head in site.heads} == {f"localhost:{site.port}"}
+    assert left["said"].count("hello from outside") == 2
 
 
 def test_what_is_public_is_no_address_of_this_machine(held: Held, site: Site) -> None:

@@ -12,11 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -27,7 +22,7 @@ from disputes.models import Channel, Delivery
 from disputes.notifications import fanout, jobs, sending, signing
 from tasks.models import Membership, Notice, Project
 from tests.notifications.conftest import create_channel, open_card
-from tests.notifications.receiver import MailServer, Receiver, http_server, serve
+from tests.notifications.receiver import MailServer, Receiver, certificate_for, http_server, serve
 
 pytestmark = pytest.mark.django_db
 
@@ -206,24 +201,6 @@ def test_a_webhook_over_tls_wants_a_certificate_that_fits(
     row.refresh_from_db()
     assert row.sent_at
     assert len(receiver.taken) == 1
-
-
-def certificate_for(name: str, folder: Path) -> Path:
-    """A key, and a certificate that it signed itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (folder / "own.pem").write_bytes(secret + made.public_bytes(Encoding.PEM))
-    return folder / "own.pem"
 
 
 # --- Dead and slow channels -------------------------------------------------------------------------------
