@@ -116,7 +116,10 @@ def standing() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which hosts a run reaches by its gate; `*` means any public one. `trusted` may be private ones."""
+    """Which hosts a run reaches by its gate; `*` means any public one. `trusted` may be private ones.
+
+    `api`: with the token in its folder it reaches the API as well.
+    """
 
     hosts: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()

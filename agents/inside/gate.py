@@ -1,9 +1,10 @@
 """The one way out of a run's sandbox: a process beside the shim, which forks it, and outside of the sandbox.
 
 It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose address lies in
-the folder. As a proxy (CONNECT and whole addresses) it opens connections to the hosts that the run may reach,
-and to nothing of this machine or of a private network unless the operator named that very host. What it
-refuses is said in the answer and once in the run's log. It ends with the shim.
+the folder, and only with the token of this very run. As a proxy (CONNECT and whole addresses) it opens
+connections to the hosts that the run may reach, and to nothing of this machine or of a private network unless
+the operator named that very host. What it refuses is said in the answer and once in the run's log. It ends
+with the shim.
 
 Standard library only: a bare Python imports it.
 """
@@ -17,13 +18,13 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 SOCKET = "gate"
 REACHED, REFUSED = "reached", "refused"
-ADDRESS = "api.url"
+ADDRESS, CONTEXT = "api.url", "context.json"
 API = b"/api/v1/"
 PORTS = {"http": 80, "https": 443}
 CHUNK = 64 * 1024
@@ -35,7 +36,11 @@ NAMED_MAX = 200
 TOLD_MAX = 20
 WEB_PORTS = (80, 443)
 TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+):(?P<port>[0-9]{1,5})", re.IGNORECASE)
+VERSIONS = {b"HTTP/1.1", b"HTTP/1.0"}
+WORD = re.compile(rb"[^\x00-\x20\x7f]+")
 HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
+FOREIGN = "The sandbox lets requests to the API through with this run's own token only."
+HINT = "Send the token in the file that STEROIDS_CONTEXT names, as the command `steroids` does."
 CERTIFICATES = "Tell whoever runs this host; its SSL_CERT_FILE may name an authority of one's own."
 NOT_CARRIED = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"upgrade"}
 
@@ -56,7 +61,7 @@ class Gate:
         self.hosts: list[str] = rules["hosts"]
         self.trusted: list[str] = rules["trusted"]
         self.upstream: str = rules["upstream"]
-        self.has_api: bool = rules["api"]
+        self.token = own_token(folder) if rules["api"] else b""
         self.reached: set[str] = set()
         self.told: set[str] = set()
         self.lock = threading.Lock()
@@ -95,19 +100,35 @@ class Gate:
             there = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
             whole = target if self.upstream else _path(target)
             self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
-        elif self.has_api and target.startswith(API):
+        elif target.startswith(API) and b".." not in re.split(rb"[/\\]", _decoded_path(target)):
             self.to_api(here, line, headers, rest)
         else:
             raise Refused("404 Not Found", "There is nothing here but the API of Steroids Web.")
 
     def to_api(self, here: socket.socket, line: list[bytes], headers: list[bytes], rest: bytes) -> None:
-        """A request to this host's API."""
+        """A request to this host's API, if it carries the token of this run."""
+        self.check_token(headers)
         method, target, version = line
         there, host, prefix = self.api()
-        named = _by_name(headers)
-        carried = [header for name, header, _ in named if name not in {b"host", b"cookie"}]
+        # A name with an underscore could be one by which a proxy tells the server what the path is.
+        carried = [
+            header
+            for name, header, _ in _by_name(headers)
+            if name not in {b"host", b"cookie"} and b"_" not in name
+        ]
         whole = b" ".join([method, prefix + target, version])
         self.forward(here, there, whole, [b"Host: " + host, *carried], rest)
+
+    def check_token(self, headers: list[bytes]) -> None:
+        """Raises Refused unless the request has one token, which is this run's."""
+        if not self.token:
+            raise Refused("403 Forbidden", "This run has no token, so it reaches no API.")
+        sent = [value for name, _, value in _by_name(headers) if name == b"authorization"]
+        words = sent[0].split() if len(sent) == 1 else []
+        if len(words) != 2 or words[0].lower() != b"bearer" or words[1] != self.token:
+            if sent:
+                self.tell(FOREIGN)
+            raise Refused("403 Forbidden", FOREIGN, HINT)
 
     def forward(
         self, here: socket.socket, there: socket.socket, line: bytes, headers: list[bytes], rest: bytes
@@ -162,14 +183,14 @@ class Gate:
         host, port = found["host"].strip("[]").lower().rstrip("."), int(found["port"])
         is_trusted = is_named(host, port, self.trusted)
         if not is_trusted and not is_named(host, port, self.hosts):
-            self.tell(host, port)
+            self.tell(_closed(host, port), _shown(host, port))
             raise Refused("403 Forbidden", _closed(host, port))
         there = (
             self.through_upstream(host, port, is_plain)
             if self.upstream
             else self.direct(host, port, is_trusted)
         )
-        self.note(host if port in WEB_PORTS else f"{host}:{port}")
+        self.note(_shown(host, port))
         return there
 
     def direct(self, host: str, port: int, is_trusted: bool) -> socket.socket:
@@ -181,7 +202,7 @@ class Gate:
             raise Refused("502 Bad Gateway", f"{host} is not known: {error.strerror}.") from None
         targets = [each[4] for each in addresses if is_trusted or is_public(str(each[4][0]))]
         if not targets:
-            self.tell(host, port)
+            self.tell(_closed(host, port), _shown(host, port))
             raise Refused("403 Forbidden", f"{host} lies on this machine or in a private network.")
         for number, address in enumerate(targets, 1):
             try:
@@ -216,18 +237,18 @@ class Gate:
             with (self.folder / REACHED).open("a") as file:
                 file.write(f"{name}\n")
 
-    def tell(self, host: str, port: int) -> None:
-        """Say once in the run's log what was refused."""
+    def tell(self, says: str, host: str = "") -> None:
+        """Say once in the run's log what was refused, and keep which host that was."""
         with self.lock:
-            name = f"{host}:{port}"
-            if name in self.told or len(self.told) >= TOLD_MAX:
+            if says in self.told or len(self.told) >= TOLD_MAX:
                 return
-            self.told.add(name)
-            with (self.folder / REFUSED).open("a") as refused:
-                refused.write(f"{host if port in WEB_PORTS else name}\n")
+            self.told.add(says)
+            if host:
+                with (self.folder / REFUSED).open("a") as refused:
+                    refused.write(f"{host}\n")
             log = os.open(self.folder / "output.log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
             with os.fdopen(log, "wb") as file:
-                file.write(f"\n[sandbox] {_closed(host, port)}\n".encode())
+                file.write(f"\n[sandbox] {says}\n".encode())
 
 
 def is_named(host: str, port: int, names: list[str]) -> bool:
@@ -245,11 +266,23 @@ def is_named(host: str, port: int, names: list[str]) -> bool:
     return False
 
 
+def own_token(folder: Path) -> bytes:
+    """The token that the host gave the run in this folder; empty where it gave none."""
+    try:
+        context = json.loads((folder / CONTEXT).read_text())
+    except FileNotFoundError:
+        return b""
+    return str(context.get("token", "")).encode()
+
+
+def _shown(host: str, port: int) -> str:
+    return host if port in WEB_PORTS else f"{host}:{port}"
+
+
 def _closed(host: str, port: int) -> str:
-    where = host if port in WEB_PORTS else f"{host}:{port}"
     return (
-        f"The sandbox lets nothing through to {where}. An agent reaches the hosts in its settings (hosts), "
-        "build and tests those that the project names (allowed_hosts)."
+        f"The sandbox lets nothing through to {_shown(host, port)}. An agent reaches the hosts in its "
+        "settings (hosts), build and tests those that the project names (allowed_hosts)."
     )
 
 
@@ -270,7 +303,7 @@ def _read(head: bytes) -> tuple[list[bytes], list[bytes]]:
     """The three words of the first line, and the other lines."""
     first, *headers = head.split(b"\r\n")
     words = first.split(b" ")
-    is_sound = len(words) == 3 and words[2] in {b"HTTP/1.1", b"HTTP/1.0"}
+    is_sound = len(words) == 3 and all(map(WORD.fullmatch, words)) and words[2] in VERSIONS
     if not is_sound or not all(HEADER.fullmatch(header) for header in headers):
         raise Refused("400 Bad Request", "That is no request.")
     return words, headers
@@ -280,6 +313,10 @@ def _by_name(headers: list[bytes]) -> list[tuple[bytes, bytes, bytes]]:
     """Of each header its name in small letters, the whole line, and its value."""
     parts = [(header, *header.partition(b":")) for header in headers]
     return [(name.lower(), header, value) for header, name, _, value in parts]
+
+
+def _decoded_path(target: bytes) -> bytes:
+    return unquote_to_bytes(target.partition(b"?")[0])
 
 
 def _over_tls(there: socket.socket, host: str) -> socket.socket:

@@ -111,6 +111,49 @@ print("well", getpass.getuser())
 PY
 """
 
+# Says so where a request passed that does not carry the token of its own run, or leaves the API.
+ASKS = """
+import http.client, json, socket, sys
+
+port, own = int(sys.argv[1]), sys.argv[2]
+line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+
+def told(path, *headers):
+    line.putrequest("GET", path)
+    for name, value in headers:
+        line.putheader(name, value)
+    line.endheaders()
+    answer = line.getresponse()
+    return answer.status, answer.read()
+
+mine, another = ("Authorization", "Bearer " + own), ("Authorization", "Bearer stx_of-another")
+assert told("/api/v1/own/0", mine)[0] == 200
+for headers in ((another,), (), (mine, another), (another, mine), (("Authorization", "Basic " + own),),
+                (("Authorization", "Bearer " + own[:-1]),), (("Authorization", "Bearer"),),
+                (("Cookie", "sessionid=stolen"),), (("X-Authorization", own),)):
+    status, body = told("/api/v1/disputes/D-1/resolve/", *headers)
+    assert status == 403, (headers, status)
+    said = json.loads(body)
+    assert "this run's own token only" in said["message"] and "STEROIDS_CONTEXT" in said["hint"], said
+for path in ("/api/v1/../../admin/", "/api/v1/%2e%2e/%2E./admin/", "/api/v1/..%2fadmin", "/api/v1/x/.."):
+    assert told(path, mine)[0] == 404, path
+assert told("/api/v1/own/1", ("Authorization", "bearer  " + own), ("SCRIPT_NAME", "/api/v1"))[0] == 200
+assert told("/api/v1/own/2", mine, ("Cookie", "sessionid=stolen"))[0] == 200
+
+def raw(text):
+    with socket.create_connection(("127.0.0.1", port), 20) as wire:
+        wire.sendall(text.encode())
+        return b"".join(iter(lambda: wire.recv(65536), b"")).decode()
+
+def head(target, token):
+    return f"GET {target} HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer {token}\\r\\n\\r\\n"
+
+several = raw(head("/api/v1/own/3", own) + 2 * head("/api/v1/hosts/", "stx_of-another"))
+assert several.count("HTTP/1.") == 1, several
+split = raw(head("/api/v1/hosts/\\nAuthorization:Bearer\\tstx_of-another", own))
+assert split.startswith("HTTP/1.1 400"), split
+"""
+
 
 class Held:
     """One run's folder in a data folder, and what a shim makes of scripts in it."""
@@ -304,6 +347,25 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
     assert (
         "nothing through to 10.1.2.3, example.invalid;" in verdicts.read(held.folder, {"reason": "x"}).problem
     )
+
+
+def test_only_the_token_of_the_run_itself_passes_to_the_api(held: Held, site: Site) -> None:
+    sandbox.write_address(held.folder, f"http://127.0.0.1:{site.port}")
+    own = f"Authorization: Bearer {OWN}"
+    (held.folder / "clone" / "ask.py").write_text(ASKS)
+    script = f"python3 ask.py {sandbox.PORT} {OWN}"
+    left = held.play(script, reach=Reach(api=True))
+    assert left["steps"][0]["code"] == 0, left["said"]
+    assert site.asked == [f"GET /api/v1/own/{number}" for number in range(4)], left["said"]
+    assert {head["Authorization"] for head in site.heads} <= {own.partition(": ")[2], f"bearer  {OWN}"}
+    assert not any(head.get("SCRIPT_NAME") or head.get("Cookie") for head in site.heads)
+    assert (
+        left["said"].count("[sandbox] The sandbox lets requests to the API through with this run's own") == 1
+    )
+    (held.folder / "context.json").unlink()
+    left = held.play(f"curl -sS -H '{own}' {sandbox.address()}/api/v1/x", reach=Reach(api=True))
+    assert "This run has no token, so it reaches no API." in left["said"]
+    assert len(site.asked) == 4
 
 
 def test_an_api_behind_tls_and_below_a_path_is_reached_under_its_own_name(
