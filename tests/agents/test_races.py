@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 
+import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import F
 from django.test import Client
 
@@ -23,6 +24,7 @@ from disputes.protocol.rulings.options import offered
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import repeated, why_not
 from tasks.models import Event, Project, StaleTask, Submission, Task
 from tasks.states import IllegalMove
 from tests.agents.world import at_once
@@ -249,6 +251,41 @@ def test_where_the_database_is_busy_everybody_is_told_to_try_again() -> None:
     assert "Go back and send it again" in page.content.decode()
     assert command.post(comment, words, format="json").status_code == 201
     connection.close()  # its short patience goes with it
+
+
+def test_what_was_broken_off_for_another_is_done_once_more_and_counts_once() -> None:
+    """By its state alone: a lock that was not free in time was waited for already, and SQLite has neither."""
+
+    def work(*states: str) -> int:
+        """How often a transaction begins that is broken off with these states, each time with one."""
+        began = []
+
+        @repeated
+        @transaction.atomic
+        def write() -> None:
+            began.append(create_project())
+            if len(began) <= len(states):
+                raise OperationalError("broken off") from psycopg.errors.lookup(states[len(began) - 1])()
+
+        try:
+            write()
+        except OperationalError as error:
+            told.append(why_not(error))
+        return len(began)
+
+    told: list[str] = []
+    deadlock, stale, held = "40P01", "40001", "55P03"
+    cases = (
+        ((deadlock,), 2, []), ((stale,), 2, []), ((), 1, []),
+        ((deadlock, stale), 2, ["others were writing the same rows"]), ((held,), 1, ["others are writing"]),
+    )  # fmt: skip
+    for states, tries, reasons in cases:
+        assert (work(*states), told) == (tries, reasons), states
+        assert Project.objects.count() == (0 if reasons else 1), states
+        Project.objects.all().delete()
+        told.clear()
+    with transaction.atomic():  # of a caller, who alone can begin anew
+        assert (work(deadlock), told) == (1, ["others were writing the same rows"])
 
 
 def test_what_one_leaves_behind_holds_up_nobody_while_it_waits() -> None:
