@@ -844,11 +844,13 @@ def test_the_admin_leads_there(client: Client, disputed: Task, lea: User, vera: 
 # --- Over REST --------------------------------------------------------------------------------------------
 
 
-def ask(task: Task, user: User, verb: str, **body: Any) -> Any:
+def ask(task: Task | str, user: User, verb: str, **body: Any) -> Any:
+    """Of a task, or of what a name says."""
     _, secret = create_token(user, "laptop")
+    name = task if isinstance(task, str) else task.ref
     return Client().post(
-        f"/api/v1/tasks/{task.ref}/{verb}/", body, content_type="application/json",
-        headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": f"{user.pk}-{verb}"},
+        f"/api/v1/tasks/{name}/{verb}/", body, content_type="application/json",
+        headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": f"{user.pk}-{name.encode()}-{verb}"},
     )  # fmt: skip
 
 
@@ -896,6 +898,18 @@ def test_a_script_of_somebody_else_takes_nothing_back(
     reply = ask(disputed, request.getfixturevalue(who), "rollback", to_round=1, reason="Because.")
     assert reply.status_code == status
     assert not disputed.rollbacks.exists()
+
+
+def test_what_names_no_task_is_nothing_there(disputed: Task, lea: User) -> None:
+    """A digit of another script, a word, or more digits than a number of the database has."""
+    names = ("ledger-\u00b2", "ledger-\u0662", "ledger-x", "ledger-", "ledger", f"ledger-{'9' * 20}", "x-1")
+    body = {"to_round": 1, "reason": "Because.", "ruling": 1}
+    for verb in ("rollback", "reapply", "revert"):
+        for name in names:
+            reply = ask(name, lea, verb, **body)
+            assert (reply.status_code, reply.json()["code"]) == (404, "not_found"), (verb, name)
+    reply = ask(disputed, lea, "reapply", ruling=10**20)
+    assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize("verb", ["rollback", "reapply", "revert"])
