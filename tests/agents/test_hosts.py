@@ -90,6 +90,22 @@ def test_a_host_that_stopped_with_nothing_left_lets_go_of_its_name(world: World,
         naming.register()
 
 
+def test_a_host_that_ends_says_who_goes_on_and_until_when(world: World) -> None:
+    world.duration(orphan=45.0)
+    said: list[str] = []
+    with Reconciler() as host:
+        resident = Resident(web=False, say=said.append)
+        for _ in range(3):
+            resident._say_who_goes_on(host)
+            create_run(world.task(), host=host.row)
+            create_run(world.task(), status="ended", ended_at=timezone.now(), host=host.row)
+            create_run(world.task(), host=create_host("another"))
+    assert said == [
+        f"{who} on for 45 seconds. Start again until then to keep the work."
+        for who in ("One agent goes", "2 agents go")
+    ]
+
+
 def test_a_host_whose_name_was_taken_meanwhile_touches_nothing(world: World) -> None:
     """It was away for longer than its lease, and another installation began in its place."""
     with Reconciler() as host:

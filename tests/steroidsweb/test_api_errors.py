@@ -310,6 +310,18 @@ def test_the_server_says_that_it_is_well() -> None:
     assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_cannot_ask_its_database_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection.close()
+    with monkeypatch.context() as away:
+        for name in ("NAME", "HOST"):  # of the file, of the folder with the server's socket
+            away.setitem(connection.settings_dict, name, "/nonexistent/database")
+        reply = Client(raise_request_exception=False).get("/healthz")
+        assert (reply.status_code, reply.headers["Retry-After"]) == (503, "1")
+        connection.close()
+    assert Client().get("/healthz").status_code == 200
+
+
 # --- While nothing can be written -------------------------------------------------------------------------
 
 

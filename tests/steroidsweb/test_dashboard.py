@@ -207,7 +207,7 @@ def test_rows_of_other_projects_stay_hidden(client: Client, ledger: Project, tom
 
 
 def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: Project, tom: User) -> None:
-    create_host("atlas", seen_at=timezone.now())
+    create_host("atlas", seen_at=timezone.now(), tier=1, why_open="bubblewrap is <not> installed.")
     create_host("boreas", seen_at=timezone.now() - timedelta(hours=2), is_draining=True)
     Host.objects.filter(name="boreas").update(ticked_at=timezone.now())
     html = visit(client, tom)
@@ -215,6 +215,9 @@ def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: P
     assert "check_circle" in html
     assert "Scheduler ran" in html
     assert "2h00m</time>ago,draining" in _squeezed(html)
+    why = '<strong title="bubblewrap is &lt;not&gt; installed.">not sandboxed</strong>'
+    assert html.split("atlas seen")[1].split("boreas seen")[0].count(why) == 1
+    assert "not sandboxed" not in html.split("boreas seen")[1]
     long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["watchdog"])
     Host.objects.filter(name="boreas").update(ticked_at=long_ago)
     assert "check_circle" not in visit(client, tom)
