@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from agents.hosts import reconciler as host
 from agents.hosts.git.commands import GitError
-from agents.models import Output, Prompt, Run, Token, token_hash
+from agents.models import Host, Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Dispute
 from steroidsweb import urls  # noqa: F401  (with the addresses the admins are loaded)
 from tasks.models import (
@@ -235,15 +235,27 @@ def test_a_viewer_reads_and_cannot_change(label: str, client: Client, filled: Pr
     assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
 
 
-@for_each("label", READ_ONLY)
+MACHINES = [
+    *READ_ONLY, "django_q.schedule", "django_q.success", "django_q.failure", "django_q.ormq",
+    "steroidsweb.auditentry", "agents.providerpause",
+]  # fmt: skip
+
+
+@for_each("label", MACHINES)
 def test_what_machines_wrote_cannot_be_added_changed_or_deleted(
     label: str, client: Client, filled: Project, root: User
 ) -> None:
+    """A schedule least of all, for it would call any function."""
     row = MODELS[label]._default_manager.first()
+    before = MODELS[label]._default_manager.filter(pk=row.pk).values().get()
     as_user(client, root)
     assert client.get(page(label, "add")).status_code == 403
-    assert client.post(page(label, "change", row.pk), {}).status_code == 403
+    for view, of in (("add", ()), ("change", (row.pk,))):
+        assert client.post(page(label, view, *of), {"name": "tick", "func": "os.system"}).status_code == 403
     assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    client.post(page(label, "changelist"), chosen)
+    assert MODELS[label]._default_manager.filter(pk=row.pk).values().get() == before
 
 
 @for_each("label", SYSTEM)
@@ -670,6 +682,32 @@ def test_people_drain_a_host_and_change_nothing_else_about_it(client: Client, ro
         host.refresh_from_db()
         assert host.is_draining is draining
     assert "away" in client.get(page("agents.host", "changelist")).content.decode()
+
+
+def test_the_page_of_a_host_says_what_runs_find_there(client: Client, root: User) -> None:
+    """Its tier and why, what runs may read, its room, and what it works with."""
+    seen = {
+        "toolchains": ["/opt/<go>/bin", "/opt/rust"], "disk_free": 3 * 1024**3, "version": "7.8.9",
+        "tools": "git 2.47, Python 3.11",
+    }  # fmt: skip
+    host = create_host("atlas", tier=3, **seen)
+    as_user(client, root)
+    told = (
+        "/opt/&lt;go&gt;/bin<br>/opt/rust<br>",
+        "3.0\xa0GB",
+        "7.8.9",
+        "git 2.47, Python 3.11",
+        ">sandboxed<",
+    )
+    html = client.get(page("agents.host", "change", host.pk)).content.decode()
+    assert [words for words in told if words not in html] == []
+    listed = client.get(page("agents.host", "changelist")).content.decode()
+    assert [words for words in ("3.0\xa0GB", "7.8.9", "sandboxed") if words not in listed] == []
+    Host.objects.update(tier=1, why_open="bubblewrap is not installed.", toolchains=[], disk_free=None)
+    html = client.get(page("agents.host", "change", host.pk)).content.decode()
+    assert "not sandboxed" in html
+    assert "bubblewrap is not installed." in html
+    assert "/opt/" not in html
 
 
 def test_a_superuser_adds_a_colleague_who_may_enter(client: Client, root: User) -> None:
