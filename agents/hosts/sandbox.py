@@ -372,6 +372,7 @@ def _beside(word: Path) -> Iterator[Path]:
     yield word
     if word.name in {"bin", "sbin"}:
         yield from (word.parent / name for name in ("lib", "lib64", "libexec", "include"))
+    yield from _of_go(word)
     for entry in list(os.scandir(word))[:1000]:
         if entry.is_symlink():
             yield from _program(Path(entry.path))
@@ -392,6 +393,13 @@ def _program(path: Path) -> Iterator[Path]:
     if real.parent.name == "bin" and (real.parent.parent / "lib").is_dir():
         yield real.parent.parent / "lib"
         yield real.parent
+    yield from _of_go(real.parent)
+
+
+def _of_go(programs: Path) -> Iterator[Path]:
+    """All that came with a Go compiler in this folder: it reads its library's source and its own tools."""
+    if (programs / "go").exists() and (programs.parent / "src" / "runtime").is_dir():
+        yield programs.parent
 
 
 def _base_of(configuration: Path) -> Iterator[Path]:

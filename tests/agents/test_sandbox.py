@@ -480,6 +480,52 @@ def test_a_folder_of_programs_that_cannot_be_looked_at_is_passed_over(
     assert Path(sys.prefix) in sandbox.toolchains()
 
 
+def test_toolchains_are_found_where_their_managers_keep_them_and_only_read(
+    held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tools, home = tmp_path / "tools", tmp_path / "somebody"
+    needed = {
+        "PYENV_ROOT": tools / "pyenv" / "versions" / "3.9" / "lib" / "os.py",
+        "NVM_DIR": tools / "nvm" / "versions" / "node" / "lib" / "npm.js",
+        "RUSTUP_HOME": home / ".rustup" / "toolchains" / "stable" / "rustc",  # where it is by itself
+    }
+    cargo, go, linked = (tools / name / "bin" for name in ("cargo", "go", "linked"))
+    node = tools / "node"
+    files = [
+        *needed.values(), cargo / "cargo", go / "go", go.parent / "src" / "runtime" / "panic.go",
+        go.parent / "pkg" / "tool" / "link", node / "bin" / "node", node / "lib" / "fs.js",
+        home / ".ssh" / "key", tools / "other" / "file",
+    ]  # fmt: skip
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n")
+    linked.mkdir(parents=True)
+    (linked / "node").symlink_to(node / "bin" / "node")
+    for path in (tools, home, *tools.rglob("*"), *home.rglob("*")):
+        path.chmod(0o755)  # as they are installed
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PYENV_ROOT", str(tools / "pyenv"))
+    monkeypatch.setenv("NVM_DIR", str(tools / "nvm"))
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.setenv("PATH", f"{cargo}:{go}:{linked}:{os.environ['PATH']}")
+    planted = {"cargo/bin", "go", "linked/bin", "node/bin", "node/lib", "nvm", "pyenv", "../somebody/.rustup"}
+    found = {path for path in sandbox.toolchains() if path.is_relative_to(tmp_path)}
+    assert found == {Path(os.path.normpath(tools / name)) for name in planted}
+    room = sandbox.Room(held.folder, held.world.project.pk, "coder", held.borrowed, CLOSED)
+    words = list(room._binds([], None))
+    assert {words[words.index(str(path)) - 1] for path in found} == {"--ro-bind"}
+    seen = " ".join(str(file) for file in files[:-2])
+    left = held.play(
+        f"cat {seen} >/dev/null && echo all seen",
+        f"for file in {seen}; do ! echo x >> $file || echo changed $file; done",
+        f"! cat {files[-2]} {files[-1]}",
+    )
+    assert "all seen" in left["said"]
+    assert "changed" not in left["said"]
+    assert [step["code"] for step in left["steps"]] == [0, 0, 0], left["said"]
+    assert {file.read_text() for file in files} == {"#!/bin/sh\n"}
+
+
 def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_path: Path) -> None:
     settings.HOME = tmp_path / "data"
     (tmp_path / "data" / "mirrors").mkdir(parents=True)
