@@ -153,11 +153,15 @@ def _staff() -> Iterator[CheckMessage]:
 
 @register("steroids", deploy=True)
 def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Agents of the same user can read what this program stores."""
+    """Agents of the same user can read what this program stores, unless they are enclosed."""
+    from agents.hosts import sandbox
+
+    if settings.SANDBOX == sandbox.REQUIRED or not (why := sandbox.standing()["why_open"]):
+        return []
     return [
         Warning(
-            "Agents run as the same user as this program, with their own environment but without a sandbox.",
-            hint="Give the program a machine or a user of its own, and store no personal token there.",
+            f"Agents of this host run as the same user as this program, without a sandbox: {why}",
+            hint="Else give the program a machine or a user of its own, and store no personal token there.",
             id="steroids.W009",
         )
     ]

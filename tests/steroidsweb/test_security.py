@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.checks import run_checks
 from django.test import Client
 
+from agents.hosts import sandbox
+from steroidsweb import checks
 from steroidsweb.checks import check_home
 from steroidsweb.security import DATA, PAGE
 from tasks.models import Project
@@ -128,6 +131,50 @@ def test_what_the_program_writes_is_for_its_own_user(settings: Any, tmp_path: Pa
     refused = subprocess.run([sys.executable, *migrate], cwd=ROOT, env=environment, capture_output=True)
     assert refused.returncode == 1
     assert b"Other users of this machine can look into" in refused.stderr
+
+
+def test_a_git_that_is_missing_or_too_old_is_told_at_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    git = tmp_path / "git"
+    cases = (
+        ("", "E005"), ("exit 1", "E005"), ("echo git version unknown", "E005"),
+        ("echo git version 2.37.9", "E006"), ("echo git version 1.99.0", "E006"),
+        ("echo git version 2.38.0", ""), ("echo 'git version 2.50.1 (of a vendor)'", ""),
+        ("echo git version 3.0.rc1", ""),
+    )  # fmt: skip
+    for script, found in cases:
+        if script:
+            git.write_text(f"#!/bin/sh\n{script}\n")
+            git.chmod(0o755)
+        told = [(each.id, each.is_serious()) for each in checks.check_git(None)]
+        assert told == ([(f"steroids.{found}", True)] if found else []), script
+
+
+def test_before_it_is_deployed_it_is_said_that_runs_are_open_where_they_are(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With `required` a host that cannot enclose its runs has none."""
+    sandbox.why_not.cache_clear()
+    here, lacking = sandbox.why_not()[:300], "bubblewrap is not installed"
+    for path, setting, why in (
+        (os.environ["PATH"], "wanted", here), (os.environ["PATH"], "required", ""),
+        (os.environ["PATH"], "off", "STEROIDS_SANDBOX=off"),
+        (str(tmp_path), "wanted", lacking), (str(tmp_path), "required", ""),
+    ):  # fmt: skip
+        monkeypatch.setenv("PATH", path)
+        sandbox.why_not.cache_clear()
+        settings.SANDBOX = setting
+        told = [
+            each for each in run_checks(include_deployment_checks=True, tags=["steroids"])
+            if each.id == "steroids.W009"
+        ]  # fmt: skip
+        assert len(told) == bool(why), (path, setting)
+        assert all(f"without a sandbox: {why}" in each.msg for each in told), told
+        assert "steroids.W009" not in [each.id for each in run_checks(tags=["steroids"])]
+    monkeypatch.undo()
+    sandbox.why_not.cache_clear()
 
 
 def test_no_template_of_ours_holds_a_script_or_a_handler() -> None:
