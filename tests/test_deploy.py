@@ -1,5 +1,6 @@
 """What operators are told and given: units, the compose file and docs/operate.md name what there is."""
 
+import ast
 import configparser
 import re
 import shlex
@@ -9,10 +10,10 @@ from typing import Any
 import yaml
 from django.core.management import get_commands
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.sources import ROOT, tree, variables
+
 DEPLOY = ROOT / "examples" / "deploy"
 OPERATE = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
-SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
 def unit(path: Path) -> dict[str, list[str]]:
@@ -32,6 +33,15 @@ class _Several(dict[str, Any]):
         super().__setitem__(key, value)
 
 
+def strings(path: Path) -> set[str]:
+    """All that stands in quotes in a module."""
+    return {
+        node.value
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
 def test_a_unit_that_starts_agents_ends_no_shim() -> None:
     units = {path.name: unit(path) for path in DEPLOY.glob("*.service")}
     holding = {name: keys for name, keys in units.items() if "run_orchestrator" in str(keys["ExecStart"])}
@@ -49,11 +59,22 @@ def test_commands_and_their_options_exist() -> None:
     assert {"doctor", "backup", "restore", "prune"} <= named
 
 
-def test_every_variable_is_explained_in_the_settings() -> None:
+def test_every_variable_that_is_named_is_read() -> None:
+    """By the settings, which another test holds docs/settings.md to, or by what the program starts."""
     given = re.findall(r"^#?([A-Z][A-Z_]+)=", (DEPLOY / "environment").read_text(), re.MULTILINE)
-    told = re.findall(r"`((?:STEROIDS_|SECURE_|HSTS_|ALLOWED_|CSRF_)[A-Z_]+)", OPERATE)
+    named = [(name, "environment") for name in given]
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        told = re.findall(
+            r"\b(?:STEROIDS_|SECURE_|HSTS_|ALLOWED_|CSRF_)[A-Z_]+\b", path.read_text(encoding="utf-8")
+        )
+        named += [(name, path.name) for name in told]
+    started = {text for path in sorted((ROOT / "agents").rglob("*.py")) for text in strings(path)}
+    known = {*variables(), *started}
     assert given
-    assert [name for name in given + told if f"`{name.removesuffix('_FILE')}" not in SETTINGS] == []
+    assert len({place for _, place in named}) > 5
+    assert [
+        each for each in named if each[0].removesuffix("_FILE") not in known and each[0] not in known
+    ] == []
 
 
 def test_what_the_compose_file_opens_is_open_to_this_machine_alone() -> None:

@@ -1,12 +1,15 @@
 """docs/settings.md: its tables of a project's keys are the schema's, and what they claim is true."""
 
 import ast
+import re
 from collections.abc import Iterator
+
+from django.conf import settings
 
 from tasks.configuration.policy import SETTINGS
 from tasks.configuration.reading import AGENT_KEYS
 from tasks.configuration.writing import write_reference
-from tests.sources import ROOT, tree
+from tests.sources import ROOT, tree, variables
 
 DOCS = ROOT / "docs" / "settings.md"
 
@@ -29,6 +32,24 @@ def test_every_key_of_an_agent_is_named() -> None:
     paragraph = DOCS.read_text(encoding="utf-8").partition("`agents` is a list.")[2].partition("\n\n")[0]
 
     assert [key for key in AGENT_KEYS if f"`{key}`" not in paragraph] == []
+
+
+def test_the_variables_of_the_environment_are_those_that_are_read() -> None:
+    """Both ways, the durations with their defaults."""
+    text = DOCS.read_text(encoding="utf-8").partition("| Variable |")[2].partition("\n\nGit reaches")[0]
+    table, _, durations = text.partition("\n\nDurations, in seconds: `STEROIDS_` with")
+    rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
+    told = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert len(told) == len(set(told))
+    given = dict(re.findall(r"`([A-Z_]+)` (\d+)", durations))
+    read = variables()
+    scaled = {f"STEROIDS_{name.upper()}" for name in settings.DURATIONS}
+
+    assert {f"STEROIDS_{name}": float(seconds) for name, seconds in given.items()} == {
+        name: float(read[name]) for name in scaled
+    }
+    assert {*told, "STEROIDS_TIME_SCALE"} == set(read) - scaled
+    assert "`STEROIDS_TIME_SCALE`" in durations
 
 
 # --- What has an effect ------------------------------------------------------------------------------------
