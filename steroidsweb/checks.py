@@ -13,6 +13,9 @@ from django.db import DatabaseError
 
 SAFE_SQLITE = (3, 51, 3)
 OLDEST_GIT = (2, 38)
+# Of git 2.x the first release of each series that runs nothing which a clone to be fetched from names
+# (CVE-2024-32004, CVE-2024-32465); series before these were never mended, later ones need it not.
+MENDED_GIT = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1, 45: 1}
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smbfs", "9p", "fuse.sshfs"}
 
 
@@ -74,17 +77,47 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Git is there and knows what we ask of it."""
     try:
-        words = subprocess.run(
-            ["git", "version"], capture_output=True, text=True, timeout=10, check=True
-        ).stdout
-        version = tuple(int(number) for number in words.split()[2].split(".")[:2])
+        version = _git_version()
+        is_too_old = _numbers(version)[:2] < OLDEST_GIT
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return [Error("git cannot be run.", hint="On Debian: apt-get install git", id="steroids.E005")]
-    if version < OLDEST_GIT:
-        return [
-            Error(f"git {words.split()[2]} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")
-        ]
+    if is_too_old:
+        return [Error(f"git {version} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")]
     return []
+
+
+def _git_version() -> str:
+    """As git says it. Raises OSError, SubprocessError and IndexError."""
+    done = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.split()[2]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Raises ValueError where not even the first two are numbers."""
+    first, second, *more = version.split(".")
+    return int(first), int(second), int(more[0]) if more and more[0].isdecimal() else 0
+
+
+@register("steroids", deploy=True)
+def check_git_is_mended(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Outside of a sandbox git reads clones that agents could prepare."""
+    if not _why_open():
+        return []
+    try:
+        version = _git_version()
+        major, series, release = _numbers(version)
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return []  # E005 says so
+    if major > 2 or series > max(MENDED_GIT) or release >= MENDED_GIT.get(series, release + 1):
+        return []
+    return [
+        Warning(
+            f"git {version} may run what a clone names from which it fetches (CVE-2024-32004, "
+            "CVE-2024-32465), and runs of this host have no sandbox.",
+            hint="Install bubblewrap, or upgrade git unless your distribution mended it under this number.",
+            id="steroids.W012",
+        )
+    ]
 
 
 @register("steroids")
@@ -154,9 +187,7 @@ def _staff() -> Iterator[CheckMessage]:
 @register("steroids", deploy=True)
 def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Agents of the same user can read what this program stores, unless they are enclosed."""
-    from agents.hosts import sandbox
-
-    if settings.SANDBOX == sandbox.REQUIRED or not (why := sandbox.standing()["why_open"]):
+    if not (why := _why_open()):
         return []
     return [
         Warning(
@@ -165,3 +196,10 @@ def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
             id="steroids.W009",
         )
     ]
+
+
+def _why_open() -> str:
+    """Why runs of this host have no sandbox; empty where they have one, or there are none without."""
+    from agents.hosts import sandbox
+
+    return "" if settings.SANDBOX == sandbox.REQUIRED else str(sandbox.standing()["why_open"])

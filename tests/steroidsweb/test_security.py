@@ -152,6 +152,26 @@ def test_a_git_that_is_missing_or_too_old_is_told_at_start(
         assert told == ([(f"steroids.{found}", True)] if found else []), script
 
 
+def test_a_git_that_may_run_what_a_clone_names_is_told_of_where_runs_are_open(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    git = tmp_path / "git"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    cases = {
+        "2.38.5": True, "2.39.3 (of a vendor)": True, "2.39.4": False, "2.43.0": True, "2.43.4": False,
+        "2.45.0": True, "2.45.1": False, "2.45.1.windows.1": False, "2.46.0": False, "3.0.rc1": False,
+        "unknown": False,
+    }  # fmt: skip
+    for setting in ("off", "wanted"):
+        settings.SANDBOX = setting
+        is_open = bool(sandbox.standing()["why_open"])
+        for version, is_told in cases.items():
+            git.write_text(f"#!/bin/sh\necho 'git version {version}'\n")
+            git.chmod(0o755)
+            told = [each.id for each in checks.check_git_is_mended(None)]
+            assert told == (["steroids.W012"] if is_told and is_open else []), (setting, version)
+
+
 def test_before_it_is_deployed_it_is_said_that_runs_are_open_where_they_are(
     settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
