@@ -164,9 +164,8 @@ class Room:
 
     def _own(self, steps: list[dict[str, Any]]) -> list[Path]:
         """The folders that the run writes to: its own, and the cache of its project and role."""
-        caches = {Path(step["env"]["XDG_CACHE_HOME"]) for step in steps if "XDG_CACHE_HOME" in step["env"]}
-        inside = {path for path in caches if path.is_relative_to(settings.HOME / "env")}
-        return [path for name in WRITABLE if (path := self.folder / name).exists()] + sorted(inside)
+        own = [path for name in WRITABLE if (path := self.folder / name).exists()]
+        return [*own, *commands.caches_of(steps)]
 
     def _copied(self, path: Path, number: int, user: int) -> Path:
         """A copy for the run's user of what the operator named and only the host's own user may read."""

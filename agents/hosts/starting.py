@@ -239,7 +239,10 @@ def write_job(
     if steps_decide and steps:
         longest = 2 * sum(one["timeout"] for one in steps)
         limits |= {"silence": max(longest, limits["silence"]), "wall": max(longest, limits["wall"])}
-    job = {"run": mark, "steps": steps, "limits": limits | most(), "bell": str(paths.bell_socket())}
+    job = {
+        "run": mark, "steps": steps, "limits": limits | most(), "bell": str(paths.bell_socket()),
+        "caches": [str(path) for path in commands.caches_of(steps)],
+    }  # fmt: skip
     if steps and sandbox.is_on():
         job |= room.enclose(steps)
     processes.write_json(folder / "job.json", job)

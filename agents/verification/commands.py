@@ -85,6 +85,15 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     }
 
 
+def caches_of(steps: list[dict[str, Any]]) -> list[Path]:
+    """The caches of projects and roles that these steps write to.
+
+    XDG_CACHE_HOME does not tell it: the commands of most agents have theirs in the run's own home.
+    """
+    places = {Path(one["env"]["PIP_CACHE_DIR"]).parent for one in steps if "PIP_CACHE_DIR" in one["env"]}
+    return sorted(place for place in places if place.is_relative_to(Path(settings.HOME) / "env"))
+
+
 def toolchain_folders() -> dict[str, str]:
     """Where version managers of this host's user keep their toolchains; their programs ask by variable.
 

@@ -160,6 +160,7 @@ class Held:
 
     def __init__(self, world: World, settings: Any) -> None:
         self.settings, self.world = settings, world
+        self.more: dict[str, str] = {}  # variables of the steps
         self.folder = Path(settings.HOME) / "runs" / "7"
         for path in (self.folder, Path(settings.HOME) / "runs" / "8"):
             path.mkdir(parents=True, mode=0o700)
@@ -172,7 +173,7 @@ class Held:
         self, *scripts: str, reach: Reach = CLOSED, role: str = "coder", **limits: float
     ) -> dict[str, Any]:
         """Run the scripts by the shell as a shim would; what it left, with the log as `said`."""
-        environment = commands.own_environment(self.world.project, self.folder, role)
+        environment = commands.own_environment(self.world.project, self.folder, role) | self.more
         clone = self.folder / "clone"
         steps = [
             commands.step(f"step {number}", ["/bin/sh", "-c", script], clone, environment, timeout=PATIENCE)
@@ -297,6 +298,30 @@ def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
         left = held.play(f'python3 -c "{script}"', **limits)
         assert left["reason"] == reason, (reason, left)
         assert time.monotonic() - begun < 30
+        assert_gone(held.folder)
+
+
+def test_a_run_that_fills_its_cache_is_ended_and_named_and_what_was_there_before_is_not_its(
+    held: Held,
+) -> None:
+    """The cache outlives the run: what it put there was charged to nobody, and filled the host's disk."""
+    mebi = 1024 * 1024
+    fill = "python3 -c \"f = open('$WHERE/big', 'wb')\nfor n in range({}): f.write(bytes(1 << 20))\""
+    many = "python3 -c \"for n in range(10**7): open(f'$WHERE/f{n}', 'w').close()\""
+    agents_own = {"XDG_CACHE_HOME": str(held.folder / "home" / ".cache")}  # as most agents' commands have it
+    for more, cache in (({}, "$XDG_CACHE_HOME"), (agents_own, '$(dirname "$PIP_CACHE_DIR")')):
+        held.more = more
+        where, limits = f"WHERE={cache}; ", {"disk": 30 * mebi, "files": 3000}
+        left = held.play(f"{where}{fill.format(50)}", **(limits | {"disk": 200 * mebi}))
+        assert (left["reason"], left["steps"][0]["code"]) == ("", 0), left
+        where += "mv $WHERE/big $WHERE/old; "
+        left = held.play(f"{where}{fill.format(10)}; sleep 1", **limits)
+        assert left["reason"] == "", left  # there were 50 MiB before it began
+        left = held.play(f"{where}{fill.format(100)}; sleep 20", **limits)
+        assert left["reason"] == "disk", left
+        left = held.play(f"WHERE={cache}; {many}", **limits)
+        assert left["reason"] == "files", left
+        shutil.rmtree(Path(held.settings.HOME) / "env")
         assert_gone(held.folder)
 
 

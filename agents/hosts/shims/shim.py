@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import resource
 import select
@@ -87,12 +88,35 @@ def memory_of(pids: list[int]) -> int:
     return pages * PAGE
 
 
+def measure(
+    folders: list[str], most_bytes: float = math.inf, most_files: float = math.inf
+) -> tuple[int, int]:
+    """Bytes on the disk, and files and folders, in these; not counted on once there are more than that."""
+    size, count = 0, 0
+    for folder in folders:
+        for root, below, files in os.walk(folder):
+            count += len(below) + len(files)
+            if count > most_files:
+                return size, count
+            for name in files:
+                with contextlib.suppress(OSError):
+                    size += os.lstat(os.path.join(root, name)).st_blocks * 512
+            if size > most_bytes:
+                return size, count
+    return size, count
+
+
 class Weight:
     """What a run takes of the host: processes, memory, disk and files, against what it may."""
 
-    def __init__(self, folders: list[str], limits: dict[str, float]) -> None:
-        self.folders, self.limits = folders, limits
+    def __init__(self, folders: list[str], caches: list[str], limits: dict[str, float]) -> None:
+        self.folders, self.caches, self.limits = folders, caches, limits
         self.filled = self._filled()
+        self.cached = (0, 0)
+
+    def note_caches(self) -> None:
+        """What others left in the caches is not this run's. To be asked before its first step."""
+        self.cached = measure(self.caches)
 
     def is_too_much(self, but: int) -> str:
         """What is over its limit; empty where nothing is."""
@@ -110,18 +134,14 @@ class Weight:
         if all(now - before < limit / SWEPT_AFTER for now, before, limit in pairs):
             return ""
         self.filled = filled
-        size, count = 0, 0
-        for folder in self.folders:
-            for root, folders, files in os.walk(folder):
-                count += len(folders) + len(files)
-                if count > limits[1]:
-                    return "files"
-                for name in files:
-                    with contextlib.suppress(OSError):
-                        size += os.lstat(os.path.join(root, name)).st_blocks * 512
-                if size > limits[0]:
-                    return "disk"
-        return ""
+        size, count = measure(self.folders, *limits)
+        size_before, count_before = self.cached
+        size_now, count_now = measure(
+            self.caches, size_before + limits[0] - size, count_before + limits[1] - count
+        )
+        if count + max(count_now - count_before, 0) > limits[1]:
+            return "files"
+        return "disk" if size + max(size_now - size_before, 0) > limits[0] else ""
 
     def _filled(self) -> tuple[int, int]:
         """Bytes and files on the disk that the run writes to."""
@@ -180,7 +200,7 @@ class Shim:
         self.lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         self.gate = 0  # its pid
         written = [str(folder / name) for name in ("clone", "home", "tmp", "env", "reports")]
-        self.weight = Weight(written, self.limits)
+        self.weight = Weight(written, self.job.get("caches", []), self.limits)
 
     def takes_the_run(self) -> bool:
         """Whether it is ours now, and our number is written down. False where another one holds the lock."""
@@ -196,6 +216,7 @@ class Shim:
         done: list[dict[str, Any]] = []
         reason = ""
         self.open_gate()
+        self.weight.note_caches()
         for step in self.job["steps"]:
             result = self.run_step(step)
             done.append(result)
