@@ -279,7 +279,13 @@ DURATIONS = {
 # For so many days these are kept; 0: for ever. Events, reviews and rulings always are.
 KEEP_DAYS = {
     name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default)
-    for name, default in {"logs": 90.0, "prompts": 90.0, "bundles": 30.0, "run_folders": 7.0}.items()
+    for name, default in {
+        "logs": 90.0,
+        "prompts": 90.0,
+        "bundles": 30.0,
+        "run_folders": 7.0,
+        "caches": 30.0,
+    }.items()  # fmt: skip
 }
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
 # Whether runs are enclosed: required, wanted (where it works) or off. docs/safety.md says what each holds.

@@ -116,7 +116,7 @@ def orphans() -> Iterator[Finding]:
 
 
 def remove_orphans() -> Iterator[str]:
-    """Remove them; where the mirror of a project lay, only what is no project's."""
+    """Remove them; of mirrors and caches of projects only what is no project's."""
     for path in list(_orphans()):
         outcomes.remove(path)
         yield f"{path} is removed."
@@ -136,7 +136,7 @@ def _orphans() -> Iterator[Path]:
     for pattern in SCRATCH:
         yield from _old(mirrors, f"*.git/{pattern}")
     projects = set(Project.objects.values_list("pk", flat=True))
-    for folder in _old(mirrors, "[1-9]*.git"):
+    for folder in [*_old(mirrors, "[1-9]*.git"), *_old(_home() / "env", "[1-9]*")]:
         number = folder.name.removesuffix(".git")
         if number.isdigit() and int(number) not in projects:
             yield folder

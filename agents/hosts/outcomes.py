@@ -227,5 +227,20 @@ def remove(path: Path) -> None:
     except OSError:
         try:
             shutil.rmtree(path, ignore_errors=True)
+            if path.exists():
+                _open_up(path)
+                shutil.rmtree(path, ignore_errors=True)
         except RecursionError:  # folders in folders without end
             subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)
+
+
+def _open_up(path: Path) -> None:
+    """Let its owner write to every folder in it, so that what lies there can be removed. Follows no link."""
+    with contextlib.suppress(OSError):
+        os.chmod(path, 0o700)
+    for folder, below, _ in os.walk(path):
+        for name in below:
+            inner = os.path.join(folder, name)
+            if not os.path.islink(inner):
+                with contextlib.suppress(OSError):
+                    os.chmod(inner, 0o700)

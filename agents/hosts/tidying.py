@@ -6,6 +6,7 @@ Rows stay: what pages show of a run and of a submission is in the database.
 import contextlib
 import logging
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +27,7 @@ from tasks.states import Status
 log = logging.getLogger(__name__)
 
 DAY = 24 * 60 * 60.0
+GOING = "going"  # among the caches, where those that are removed wait for it
 
 
 def is_due() -> bool:
@@ -41,6 +43,7 @@ def tidy() -> list[str]:
     _mark().touch()
     said: list[str] = []
     _logged("folders of runs", lambda: said.extend(_remove_run_folders()))
+    _logged("caches", lambda: said.extend(_remove_caches()))
     for project in Project.objects.all():
         mirror = paths.mirror(project)
         if (mirror.path / "HEAD").exists():
@@ -89,6 +92,38 @@ def _remove_run_folders() -> Iterator[str]:
         yield f"{len(old)} folders of runs are removed."
 
 
+def old_caches() -> list[Path]:
+    """Those of projects and roles that no run used for long, where nothing of the project runs here.
+
+    Each is the folder around it: runs cannot write to that, and it is as old as the cache's last use.
+    """
+    days, root = settings.KEEP_DAYS["caches"], Path(settings.HOME) / "env"
+    if not days or not root.exists():
+        return []
+    spared = {GOING, *map(str, _at_work())}
+    projects = [each for each in root.iterdir() if each.is_dir() and each.name not in spared]
+    folders = [role for project in projects for role in project.iterdir()]
+    return sorted(folder for folder in folders if _is_older(folder, days * DAY))
+
+
+def _remove_caches() -> Iterator[str]:
+    """Each is put aside first: a run that begins meanwhile makes a new one, and finds none half removed."""
+    old, going = old_caches(), Path(settings.HOME) / "env" / GOING
+    for folder in old:
+        going.mkdir(mode=0o700, exist_ok=True)
+        folder.rename(going / uuid.uuid4().hex)
+    outcomes.remove(going)  # what was left of it by one that was killed as well
+    if old:
+        yield f"{len(old)} caches are removed."
+
+
+def _at_work() -> set[int]:
+    """The projects of which something runs on this host."""
+    runs = Run.objects.on_host().filter(host__name=host_name())
+    trials = Trial.objects.filter(status__in=Trial.LIVE, host__name=host_name())
+    return {*runs.values_list("project", flat=True), *trials.values_list("project", flat=True)}
+
+
 def _is_older(path: Path, seconds: float) -> bool:
     with contextlib.suppress(OSError):
         return time.time() - path.lstat().st_mtime > seconds
@@ -102,10 +137,7 @@ def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
             mirror.drop(gone)
     if not gone and not mirror.is_scattered():
         return
-    is_borrowed = (
-        Run.objects.on_host().filter(project=project, host__name=host_name()).exists()
-        or Trial.objects.filter(status__in=Trial.LIVE, project=project, host__name=host_name()).exists()
-    )
+    is_borrowed = project.pk in _at_work()
     days = settings.KEEP_DAYS["bundles"]
     mirror.repack(prune_days=None if is_borrowed or not days else days)
     yield f"The mirror of {project.slug} is packed."

@@ -65,6 +65,7 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     cache = Path(settings.HOME) / "env" / (str(project.pk) if project else "none") / role / "cache"
     for path in (home, temporary, cache):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.utime(cache.parent)  # outside of what runs may write to: when the cache was used last
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}
     return {
         **toolchain_folders(),

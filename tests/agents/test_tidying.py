@@ -1,20 +1,27 @@
 """What a host keeps for a while and then clears away: folders of ended runs, commits of ended tasks."""
 
 import os
+import shutil
+import subprocess
+import tempfile
 import time
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from agents import retention
-from agents.hosts import paths, submissions, tidying
+from agents.hosts import outcomes, paths, submissions, tidying
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
-from tasks.models import Submission, Task
+from agents.verification import commands
+from tasks.models import Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
-from tests.factories import create_host, create_run
+from tests.factories import create_host, create_project, create_run
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = time.time() - 60 * tidying.DAY
@@ -102,3 +109,61 @@ def test_what_a_live_clone_may_borrow_is_kept(world: World) -> None:
     retention.prune_host()
     assert world.mirror.refs("refs/steroids/submissions/") == []
     assert world.mirror.has(old.sha)
+
+
+def test_caches_that_no_run_used_for_long_go_unless_their_project_is_at_work(
+    world: World, settings: Any
+) -> None:
+    """Nothing but the removal of their project ever removed them."""
+    busy, idle = world.project, create_project()
+    settings.KEEP_DAYS = settings.KEEP_DAYS | {"caches": 30.0}
+    world.coder()
+
+    def cache_of(project: Project | None, role: str, *, is_old: bool) -> Path:
+        environment = commands.own_environment(project, world.mirror.path.parent / "run", role)
+        cache = Path(environment["XDG_CACHE_HOME"])
+        (cache / "go" / "mod").mkdir(parents=True, exist_ok=True)
+        (cache / "go" / "mod" / "code.go").write_text("package code\n")
+        (cache / "go" / "mod").chmod(0o555)  # as Go leaves its modules
+        if is_old:
+            aged(cache.parent)
+        return cache
+
+    kept = [cache_of(busy, "coder", is_old=True), cache_of(idle, "reviewer", is_old=False)]
+    again = cache_of(idle, "judge", is_old=True)
+    kept.append(cache_of(idle, "judge", is_old=False))  # a run used it once more
+    assert again == kept[-1]
+    gone = [cache_of(idle, "coder", is_old=True), cache_of(None, "check", is_old=True)]
+    of_removed = paths.folder("env", "987654", "coder")
+    aged(of_removed.parent)
+    said = StringIO()
+    call_command("prune", "--dry-run", stdout=said)
+    assert "2 caches would go." in said.getvalue()
+    assert all(path.exists() for path in [*kept, *gone])
+    assert "2 caches are removed." in retention.prune_host()
+    assert [path.exists() for path in kept] == [True] * 3
+    assert [path.exists() for path in [*gone, of_removed.parent]] == [False] * 3
+    settings.KEEP_DAYS = settings.KEEP_DAYS | {"caches": 0.0}
+    Run.objects.update(status="ended", ended_at=timezone.now())
+    retention.prune_host()
+    assert [path.exists() for path in kept] == [True] * 3
+
+
+def test_folders_that_nobody_may_write_to_are_removed_as_well() -> None:
+    """Go makes its modules so; only root is not stopped by that."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "mod" / "code").mkdir(parents=True)
+    (folder / "mod" / "code" / "code.go").write_text("package code\n")
+    (folder / "mod" / "code").chmod(0o555)
+    (folder / "mod").chmod(0o555)
+    (folder / "link").symlink_to("/")
+    user = os.geteuid()
+    if not user:
+        subprocess.run(["chown", "-Rh", "65534", str(folder)], check=True)
+        os.seteuid(65534)
+    try:
+        outcomes.remove(folder / "mod")
+    finally:
+        os.seteuid(user)
+    assert [path.name for path in folder.iterdir()] == ["link"]
+    shutil.rmtree(folder)

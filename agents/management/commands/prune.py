@@ -12,8 +12,8 @@ AS_LONG_AS_IT_TAKES = float("inf")
 
 class Command(ProgramCommand):
     help = (
-        "Removes old logs, prompts, bundles and run folders as the retention settings say, packs the mirrors "
-        "of this host and cuts its logs. The program does the same by itself once a day."
+        "Removes old logs, prompts, bundles, run folders and caches as the retention settings say, packs the "
+        "mirrors of this host and cuts its logs. The program does the same by itself once a day."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -26,6 +26,7 @@ class Command(ProgramCommand):
             self.stdout.write(f"{count} {name} {word}.")
         if is_trial:
             self.stdout.write(f"{len(tidying.old_run_folders())} folders of runs {word}.")
+            self.stdout.write(f"{len(tidying.old_caches())} caches {word}.")
             return
         for line in retention.prune_host():
             self.stdout.write(line)
