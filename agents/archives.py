@@ -1,9 +1,48 @@
-"""The commits of rounds that were taken back, and which of them a project keeps for good (RB-10)."""
+"""Which commits nobody needs any more, and which of rounds taken back a project keeps for good (RB-10)."""
+
+from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from agents.models import Run
+from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
-from tasks.models import Project, Rollback, Submission
+from tasks.models import Landing, Project, Rollback, Submission, Task
+from tasks.states import Status
+
+UNFINISHED = (Status.PENDING, Status.IN_PROGRESS, Status.DEFERRED)  # whose coder can begin anew
+
+
+def over(before: datetime) -> QuerySet[Task]:
+    """Tasks of whose commits nothing is done any more since then: landed, cancelled, finished by hand, or
+    left as they were in a project that ended.
+
+    Whatever is under way on one of the last two kinds keeps its commits, and so do documents, which grow
+    from round to round.
+    """
+    gone = Q(landed_at__lt=before) | Q(status=Status.CANCELLED, status_at__lt=before)
+    by_hand = Q(status=Status.COMPLETED, finished_by="hand", status_at__lt=before)
+    left = Q(project__exit_at__lt=before, status__in=UNFINISHED)
+    code = ~Q(project__kind=Project.Kind.DOCUMENTS)
+    of_task = {"task": OuterRef("pk")}
+    is_under_way = (
+        Exists(Run.objects.live().filter(**of_task))
+        | Exists(Landing.objects.filter(**of_task, status__in=Landing.LIVE))
+        | Exists(Submission.objects.filter(**of_task, state=Submission.State.RECEIVED))
+        | Exists(Dispute.objects.live().filter(**of_task))
+    )
+    return Task.objects.filter(gone | ((by_hand | left) & code & ~is_under_way))
+
+
+def let_go(before: datetime) -> QuerySet[Submission]:
+    """Those whose commits need not be kept: of tasks that are over, and of rounds that were taken back in
+    projects that ended, unless the project keeps them.
+    """
+    of_ended = Q(task__project__exit_at__lt=before, rolled_back__isnull=False)
+    found = Submission.objects.filter(
+        Q(task__in=over(before)) | of_ended | Q(pk__in=let_go_at_once().values("pk"))
+    )
+    return found.exclude(pk__in=kept().values("pk"))
 
 
 def let_go_at_once() -> QuerySet[Submission]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents import archives
@@ -19,7 +19,6 @@ from agents.doctor import machine
 from agents.hosts import tidying
 from agents.models import Output, Prompt, Run
 from tasks.models import Bundle, Idempotency
-from tasks.states import Status
 
 PAGE = 500  # rows of one transaction; an output may have a megabyte
 REPLIES = timedelta(days=7)  # a call that is repeated later than that is a new one
@@ -43,12 +42,7 @@ def _bundles(before: datetime) -> QuerySet[Bundle]:
 
     Those of rounds that were taken back go as the project chose, once it has ended.
     """
-    kept = Q(submission__in=archives.kept())
-    at_once = Q(submission__in=archives.let_go_at_once())
-    of_ended = Q(submission__task__project__exit_at__lt=before, submission__rolled_back__isnull=False)
-    landed = Q(submission__task__landed_at__lt=before)
-    cancelled = Q(submission__task__status=Status.CANCELLED, submission__task__status_at__lt=before)
-    return Bundle.objects.filter(landed | cancelled | of_ended | at_once).exclude(kept)
+    return Bundle.objects.filter(submission__in=archives.let_go(before).values("pk"))
 
 
 RULES = [

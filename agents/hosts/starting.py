@@ -13,7 +13,7 @@ from agents import judging
 from agents.hosts import agent_command, api_server, landing, paths, processes, sandbox, submodules
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.shims.nursery import NURSERY
-from agents.hosts.submissions import bring_here
+from agents.hosts.submissions import bring_here, is_let_go
 from agents.models import Agent, Prompt, Run, new_token, token_hash
 from agents.prompts import compose
 from agents.providers.registry import provider_for
@@ -35,7 +35,10 @@ class CannotStart(Exception):
 
 
 def base_of(run: Run, mirror: Mirror) -> str:
-    """Where a coder's clone starts: the last submission, else saved work, else the head of the target."""
+    """Where a coder's clone starts: the last submission, else saved work, else the head of the target.
+
+    That also where the commits were let go, for the task was over for long and was taken up again.
+    """
     head = mirror.target(settings.DURATIONS["fresh"])
     task = run.task
     standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
@@ -52,7 +55,7 @@ def base_of(run: Run, mirror: Mirror) -> str:
         return saved.salvage_sha
     if last is None or task.landed_sha or _has_landed(last, mirror, head):
         return head
-    if task.landings.filter(status="conflict", submission=last).exists():
+    if task.landings.filter(status="conflict", submission=last).exists() or is_let_go(last, mirror):
         return head
     bring_here(last, mirror)
     return last.sha

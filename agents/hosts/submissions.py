@@ -55,6 +55,16 @@ def bring_here(submission: Submission, mirror: Mirror) -> None:
     mirror.unbundle(bytes(bundle.data), ref_of(submission))
 
 
+def is_let_go(submission: Submission, mirror: Mirror) -> bool:
+    """Whether its commits were kept, and neither a host nor the database has them any more."""
+    was_kept = submission.state != Submission.State.RECEIVED and not submission.only_on
+    return (
+        was_kept
+        and not mirror.has(submission.sha)
+        and not Bundle.objects.filter(submission=submission).exists()
+    )
+
+
 def keep(submission: Submission, run: Run | None) -> None:
     """Take what the coder handed in; send it back with the reason where that can't be done.
 

@@ -10,9 +10,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agents import archives
@@ -21,8 +22,8 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
 from agents.models import Run, Trial
-from tasks.models import Landing, Project, Submission, Task
-from tasks.states import Status
+from disputes.models import Amendment
+from tasks.models import Landing, Project, Submission
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +132,7 @@ def _is_older(path: Path, seconds: float) -> bool:
 
 
 def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
-    """Drop the refs of tasks that ended long ago, and pack the rest where it is in many files."""
+    """Drop the refs of what ended long ago, and pack the rest where it is in many files."""
     with mirror.one_at_a_time():
         if gone := _refs_to_drop(project, mirror):
             mirror.drop(gone)
@@ -144,17 +145,24 @@ def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
 
 
 def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
+    """Those of tasks that are over, of runs and of drafts that ended long ago.
+
+    What landed and was dropped by force stays: nobody else may have it.
+    """
     days = settings.KEEP_DAYS["bundles"]
     if not days:
         return []
     since = timezone.now() - timedelta(days=days)
-    tasks = Task.objects.filter(project=project).filter(
-        Q(landed_at__lt=since) | Q(status=Status.CANCELLED, status_at__lt=since)
-    )
-    keys = {
-        "submissions": Submission.objects.filter(task__in=tasks, only_on="").exclude(pk__in=archives.kept()),
+    tasks = archives.over(since).filter(project=project)
+    runs = Run.objects.filter(project=project, status=Run.Status.ENDED, ended_at__lt=since)
+    dropped = Q(state__in=[Amendment.State.DROPPED, Amendment.State.FAILED], asked_at__lt=since)
+    amendments = Amendment.objects.filter(decision__conflict__dispute__project=project)
+    keys: dict[str, QuerySet[Any]] = {
+        "submissions": archives.let_go(since).filter(task__project=project, only_on=""),
         "landings": Landing.objects.filter(task__in=tasks).exclude(status__in=Landing.LIVE),
         "salvage": tasks,
+        "bases": runs.exclude(submission__state=Submission.State.RECEIVED),  # by then its commits stand on it
+        "amendments": amendments.filter(dropped | Q(task__in=tasks)),
     }
     gone = []
     for name, rows in keys.items():

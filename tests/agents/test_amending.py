@@ -1,5 +1,6 @@
 """A ruling on its way into the specification: drafted in real git, looked at, approved, landed as a task."""
 
+from datetime import timedelta
 from secrets import token_hex
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from agents import retention
 from agents.hosts import landing as landings
 from agents.hosts import submissions
 from agents.hosts.branches import amending
@@ -303,3 +305,14 @@ def secret_of_run(world: World) -> str:
     secret = new_token()
     create_run(world.task(status="in_progress", round=1), "coder", token_hash=token_hash(secret))
     return str(secret)
+
+
+def test_the_commit_of_a_draft_that_was_dropped_goes_after_a_while(world: World, lea: User) -> None:
+    amendment = drafted(asked(disputed(world.project), lea))
+    refs = [f"refs/steroids/amendments/{amendment.pk}"]
+    Amendment.objects.update(asked_at=timezone.now() - timedelta(days=60))
+    retention.prune_host()
+    assert world.mirror.refs("refs/steroids/amendments/") == refs  # it waits for a person
+    amendments.drop(amendment, seen=amendment.version, user=lea)
+    retention.prune_host()
+    assert world.mirror.refs("refs/steroids/amendments/") == []

@@ -15,11 +15,14 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from agents import retention
-from agents.hosts import outcomes, paths, submissions, tidying
+from agents.hosts import outcomes, paths, starting, submissions, tidying
+from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
+from agents.pull import leases
 from agents.verification import commands
-from tasks.models import Project, Submission, Task
+from disputes.models import Dispute
+from tasks.models import Bundle, Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
 from tests.factories import create_host, create_project, create_run
 
@@ -167,3 +170,72 @@ def test_folders_that_nobody_may_write_to_are_removed_as_well() -> None:
         os.seteuid(user)
     assert [path.name for path in folder.iterdir()] == ["link"]
     shutil.rmtree(folder)
+
+
+def test_commits_of_what_is_over_are_let_go_and_never_those_that_something_needs(world: World) -> None:
+    """Bases, drafts and work that a person finished stayed for ever, as did all of projects that ended."""
+    old = timezone.now() - timedelta(days=60)
+    works = {name: world.kept({f"{name}.py": "x\n"}) for name in (
+        "by hand", "by hand just now", "by hand, disputed", "by hand, landing", "by hand, unfetched",
+        "by hand, at work", "in review", "in progress", "put off", "left with a card", "approved",
+    )}  # fmt: skip
+    tasks = {name: Task.objects.get(pk=work.task_id) for name, work in works.items()}
+    Run.objects.update(status="ended", ended_at=old)
+    statuses = {"in progress": "in_progress", "left with a card": "in_progress", "put off": "deferred"}
+    for name, task in tasks.items():
+        Task.objects.filter(pk=task.pk).update(status=statuses.get(name, "review"))
+    by_hand = Task.objects.filter(pk__in=[task.pk for name, task in tasks.items() if "by hand" in name])
+    by_hand.update(status="completed", finished_by="hand", status_at=old)
+    Task.objects.filter(pk=tasks["by hand just now"].pk).update(status_at=timezone.now())
+    Dispute.objects.create(project=world.project, task=tasks["by hand, disputed"], severity="high")
+    Dispute.objects.create(project=world.project, task=tasks["left with a card"], severity="low")
+    world.landing(works["by hand, landing"])
+    Submission.objects.filter(pk=works["by hand, unfetched"].pk).update(state="received")
+    create_run(tasks["by hand, at work"], seat="again")
+    Task.objects.filter(pk=tasks["approved"].pk).update(status="completed", accepted=works["approved"])
+
+    runs = {name: create_run(world.task(), status="ended", ended_at=old) for name in ("over", "over as well")}
+    runs["unfetched"] = Run.objects.get(submission=works["by hand, unfetched"])
+    runs["ended just now"] = create_run(world.task(), status="ended", ended_at=timezone.now())
+    runs["live"] = create_run(world.task())
+    for run in runs.values():
+        world.mirror.keep(world.remote.first, leases.base_ref(run.pk))
+    world.mirror.keep(world.remote.first, f"refs/steroids/dropped/{world.remote.first}")
+
+    def left() -> set[str]:
+        """What a night leaves, of refs and of bundles alike."""
+        retention.prune_rows(60)
+        retention.prune_host()
+        refs = world.mirror.refs("refs/steroids/submissions/")
+        kept = {name for name, work in works.items() if submissions.ref_of(work) in refs}
+        bundles = set(Bundle.objects.values_list("submission", flat=True))
+        assert kept == {name for name, work in works.items() if work.pk in bundles}
+        return kept
+
+    assert left() == works.keys() - {"by hand"}
+    bases = world.mirror.refs("refs/steroids/bases/")
+    assert set(bases) == {leases.base_ref(run.pk) for name, run in runs.items() if "over" not in name}
+    Project.objects.update(status="finished", exit_type="abandoned", exit_at=timezone.now())
+    assert left() == works.keys() - {"by hand"}
+    Project.objects.update(exit_at=old)
+    assert left() == works.keys() - {"by hand", "in progress", "put off"}
+    assert len(world.mirror.refs("refs/steroids/dropped/")) == 1
+    assert {"approved", "in review", "by hand, landing", "by hand, disputed"} <= left()
+
+
+def test_a_task_that_is_taken_up_again_after_its_commits_were_let_go_begins_on_the_target(
+    world: World,
+) -> None:
+    """Each run of it was refused: its commit was said to be on another host."""
+    submission = world.kept({"old.py": "old\n"})
+    Task.objects.filter(pk=submission.task_id).update(status="in_progress")
+    coder = create_run(submission.task, seat="again")
+    assert starting.base_of(coder, world.mirror) == submission.sha
+    world.lose_mirror()
+    assert starting.base_of(coder, world.mirror) == submission.sha  # out of the database
+    world.lose_mirror()
+    Bundle.objects.all().delete()
+    assert starting.base_of(coder, world.mirror) == world.remote.first
+    Submission.objects.update(only_on="elsewhere")
+    with pytest.raises(GitError, match="on another host"):
+        starting.base_of(coder, world.mirror)
