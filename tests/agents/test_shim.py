@@ -330,7 +330,12 @@ def test_a_killed_shim_takes_its_gate_with_it_before_that_has_said_a_word(held: 
 
 def test_a_gate_that_cannot_listen_leaves_its_reason_in_the_log(held: Held) -> None:
     (held.folder / "gate").mkdir()
-    job = {"steps": [], "limits": held.limits, "gate": {"user": -1}, "bell": str(held.folder / "bell")}
+    job = {
+        "steps": [],
+        "limits": held.limits,
+        "gate": {"user": -1, "certificates": {}},
+        "bell": str(held.folder / "bell"),
+    }
     (held.folder / "job.json").write_text(json.dumps(job))
     held.lease()
     NURSERY.start_shim(held.folder)
