@@ -18,7 +18,6 @@ class ByHand:
 
     verb: str
     label: str
-    past: str
     hint: str
     roles: frozenset[str]
     needs_note: bool = False
@@ -33,16 +32,14 @@ class ByHand:
 BY_HAND = {
     each.verb: each
     for each in (
-        ByHand("resume", "Resume", "resumed", "It goes on where the facts say it was.", RULE),
+        ByHand("resume", "Resume", "It goes on where the facts say it was.", RULE),
+        ByHand("reopen", "Reopen", "It begins a new round. Say why.", MAINTAIN, needs_note=True),
+        ByHand("defer", "Defer", "The loop passes over it until somebody resumes it.", RULE),
         ByHand(
-            "reopen", "Reopen", "reopened", "It begins a new round. Say why.", MAINTAIN, needs_note=True
-        ),
-        ByHand("defer", "Defer", "deferred", "The loop passes over it until somebody resumes it.", RULE),
-        ByHand(
-            "finish", "Finish by hand", "finished", "It was done outside the program; nothing lands for it.",
+            "finish", "Finish by hand", "It was done outside the program; nothing lands for it.",
             MAINTAIN,
         ),
-        ByHand("cancel", "Cancel", "cancelled", "Nobody wants it; what waits for it goes on.", MAINTAIN),
+        ByHand("cancel", "Cancel", "Nobody wants it; what waits for it goes on.", MAINTAIN),
     )
 }  # fmt: skip
 

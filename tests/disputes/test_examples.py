@@ -128,7 +128,7 @@ def test_an_example_says_where_it_is_from(form: Form, source: ExampleSource) -> 
 
     assert chosen is not None
     assert chosen.origin
-    assert not chosen.truncated
+    assert "[… cut here" not in chosen.text
 
 
 # --- Cutting ----------------------------------------------------------------------------------------------

@@ -181,10 +181,6 @@ def test_an_accepted_gap_is_resolved_in_three_ways(confirmation: Confirmation) -
     assert move(G.ACCEPTED, G.RESOLVED, SYSTEM, Facts(confirmation=confirmation)).rule == "L9"
 
 
-def test_only_the_forced_move_leaves_a_mark() -> None:
-    assert [edge.rule for edge in MOVES if edge.forced] == ["L16"]
-
-
 @for_each("target", GapState)
 def test_a_gap_about_which_nothing_is_known_goes_nowhere_that_needs_a_fact(target: GapState) -> None:
     free = {G.OPEN: {"L7", "L11"}, G.PROPOSED: {"L5"}}

@@ -339,11 +339,6 @@ def test_a_gate_that_is_declined_goes_on() -> None:
     assert (result.next, result.step) == (Next.CONTINUE, "END-7")
 
 
-def test_at_the_hard_limit_there_is_nothing_to_extend() -> None:
-    assert decide(Standing(OPEN, rounds=10, max_rounds=10)).may_extend
-    assert not decide(Standing(OPEN, rounds=50, max_rounds=50)).may_extend
-
-
 def test_the_gates_name_what_is_left() -> None:
     gaps = [gap(HIGH), gap(LOW, G.RESOLVED, "GAP-QA-002"), *parked(LOW)]
     conflicts = [conflict(HIGH), conflict(LOW, "ISSUE-R2-009")]

@@ -59,11 +59,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class FinalReview:
-    """The result, what stands in the way, and what the reviewer raised although it does not block."""
+    """The result, and what stands in the way."""
 
     readiness: Readiness
     blockers: tuple[str, ...]
-    out_of_place: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -73,8 +72,7 @@ class FinalReview:
 def hold_final_review(held: Held) -> FinalReview:
     """Whether work is ready to end. It approves no proposal, and raises nothing new that does not block."""
     blockers = [f"{check}: {detail}" for check, detail in _failures(held)]
-    small = tuple(code for code, severity in held.new if not is_grave(severity))
-    return FinalReview(Readiness.NOT_READY if blockers else Readiness.READY, tuple(blockers), small)
+    return FinalReview(Readiness.NOT_READY if blockers else Readiness.READY, tuple(blockers))
 
 
 def _failures(held: Held) -> Iterable[tuple[Check, str]]:

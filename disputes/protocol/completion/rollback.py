@@ -112,7 +112,6 @@ class RollbackAnswer:
     analyse: bool = False
     options: tuple[RollbackOption, ...] = ()
     why: str = ""
-    deep: bool = False  # further back than is offered by default (RB-4)
 
 
 def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> RollbackAnswer:
@@ -138,7 +137,6 @@ def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> Roll
         analyse=analyse,
         options=() if silent else (*PLAIN, *ANALYSED) if analyse else PLAIN,
         why=f"Rollback {attempt} of round {wanted.round}, {wanted.of_session + 1} in all.",
-        deep=wanted.current - wanted.round >= settings.backup_rounds,
     )
 
 

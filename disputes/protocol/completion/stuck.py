@@ -23,7 +23,6 @@ class Stuck(StrEnum):
     TRUE_DISPUTE = "true_dispute"
     SILENCE = "silent_non_compliance"
     OSCILLATION = "oscillation"
-    GOALPOSTS = "goalposts"
     CANNOT_DO = "cannot_do"
 
 

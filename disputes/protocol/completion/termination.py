@@ -117,7 +117,6 @@ class Result:
     left: tuple[Leftover, ...] = ()
     gates: tuple[Gate, ...] = ()
     refusals: tuple[Obstacle, ...] = ()
-    may_extend: bool = False
 
 
 # --- Limits -----------------------------------------------------------------------------------------------
@@ -175,8 +174,7 @@ def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Resu
         return _gated(standing, Exit.STALL_EXIT if asked is Ask.FORCE_COMPLETE else Exit.USER_APPROVED)
     if standing.rounds >= standing.max_rounds:
         why = f"{standing.rounds} of {standing.max_rounds} rounds are used"
-        more = standing.max_rounds < settings.hard_limit
-        return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing), may_extend=more)
+        return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing))
     if standing.convergence is State.DIVERGENCE_WARNING:
         return Result(Next.DIVERGENCE, "END-5", why="more comes up than is settled, or nothing is")
     return Result(Next.CONTINUE, "END-6", why="nobody asked to stop")

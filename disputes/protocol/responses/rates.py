@@ -90,7 +90,6 @@ class Rates:
 
     action: Action
     hits: tuple[Hit, ...]
-    tally: Tally
 
 
 def tally(round_: int, findings: Iterable[Rated]) -> Tally:
@@ -113,7 +112,7 @@ def check_rates(current: Tally, earlier: Sequence[Tally], settings: RateSettings
         _session(current, earlier, settings),
     )
     hits = tuple(hit for hit in found if hit)
-    return Rates(max((hit.action for hit in hits), default=Action.ALLOW), hits, current)
+    return Rates(max((hit.action for hit in hits), default=Action.ALLOW), hits)
 
 
 def _absolute(current: Tally, settings: RateSettings) -> Hit | None:

@@ -208,7 +208,6 @@ class Example:
     source: ExampleSource
     origin: str  # EX-6: said to the agent
     text: str
-    truncated: bool = False
 
     @property
     def size(self) -> int:
@@ -264,10 +263,7 @@ def pick(
 
 
 def _cut_to(source: ExampleSource, origin: str, text: str, budget: int) -> Example | None:
-    if budget <= 0:
-        return None
-    cut = truncated(text, budget)
-    return Example(source, origin, cut, truncated=cut != text)
+    return Example(source, origin, truncated(text, budget)) if budget > 0 else None
 
 
 # --- Cutting ----------------------------------------------------------------------------------------------

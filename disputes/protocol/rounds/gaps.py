@@ -190,13 +190,12 @@ class Move:
     actors: frozenset[Actor]
     trigger: str
     guard: Guard
-    forced: bool = False  # leaves a mark on the gap for good
 
 
 def _move(
     rule: str, sources: Collection[GapState], target: GapState, who: Collection[Actor], on: str, guard: Guard
 ) -> Move:
-    return Move(rule, frozenset(sources), target, frozenset(who), on, guard, forced=rule == "L16")
+    return Move(rule, frozenset(sources), target, frozenset(who), on, guard)
 
 
 G, E, R, U, S = GapState, {Actor.ENGINEER}, {Actor.REVIEWER}, {Actor.USER}, {Actor.SYSTEM}

@@ -266,7 +266,6 @@ class PartialOutcome:
 
     action: str
     choices: tuple[str, ...] = ()
-    may_accept: bool = True  # whether a gap may be accepted or sent back in it
 
 
 # PART-4
@@ -279,7 +278,7 @@ OUTCOMES: dict[Situation, PartialOutcome] = {
     Situation.REVIEWER_PARTLY: PartialOutcome(
         "Go on with the gaps that were reviewed. The others stay proposed."
     ),
-    Situation.REVIEWER_FAILED: PartialOutcome("The proposals are marked as not reviewed.", may_accept=False),
+    Situation.REVIEWER_FAILED: PartialOutcome("The proposals are marked as not reviewed."),
     Situation.FINISHED: PartialOutcome("No gap is open: check whether to end."),
     Situation.WAITS_FOR_HUMANS: PartialOutcome("Every open gap is blocked: show all blockers at once."),
     Situation.PROCESS_FAILURE: PartialOutcome(

@@ -249,7 +249,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One line of the log (VAL-6). `attempt` is 0 where the provider failed; the last five are of a retry."""
+    """One line of the log (VAL-6). `attempt` is 0 where the provider failed; a retry has the last three."""
 
     at: str
     role: str
@@ -260,8 +260,6 @@ class Logged:
     failure_type: str = ""
     prompt_change: str = ""
     example_source: str = ""
-    example_size: int = 0
-    example_truncated: bool = False
 
 
 def log_of(attempts: Iterable[Attempt]) -> tuple[Logged, ...]:
@@ -282,8 +280,6 @@ def log_of(attempts: Iterable[Attempt]) -> tuple[Logged, ...]:
                 failure_type=(before.failure_type or "") if before else "",
                 prompt_change=_change(before) if before else "",
                 example_source=example.source if example else "",
-                example_size=example.size if example else 0,
-                example_truncated=bool(example and example.truncated),
             )
         )
         before = before if result.provider else result

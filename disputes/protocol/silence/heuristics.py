@@ -84,7 +84,6 @@ class _Judge:
 
     def judge(self) -> Judgement:
         open_ones = [case for case in self.cases if not case.finding.is_settled]
-        waiting = [case for case in open_ones if not case.answer]
         watched = [c for c in open_ones if c.finding.is_grave and (c.answer or c.finding.is_due)]
         for case in watched:
             self._measure(case)
@@ -97,8 +96,7 @@ class _Judge:
             flags=flags,
             alerts=(*_alerts(flags), *_gone(watched)),
             answered=tuple(case.position for case in self.cases if case.answer),
-            pending=tuple(case.position for case in waiting if not case.finding.is_due),
-            unanswered=tuple(case.position for case in waiting if case.finding.is_due),
+            pending=tuple(c.position for c in open_ones if not c.answer and not c.finding.is_due),
             measured=tuple(
                 Measured(case.finding.code, case.finding.ordinal, case.change.substance, case.change.overlap)
                 for case in watched
@@ -214,7 +212,6 @@ class _Judge:
             level=level,
             evidence=tuple(evidence(case, answered, len(self.cases) - 1)),
             overlap=case.change.overlap,
-            possible_match=case.match is not None,
             hints=tuple(hints(case, self.cases, answered, len(self.document))),
         )
 

@@ -111,8 +111,7 @@ class Suspicion:
     """One finding that may be disagreed with in silence: one flag with all its evidence.
 
     `overlap` is the share of its impact's keywords in what changed, `hints` are signs of forgetting or
-    avoiding and no verdicts. A `possible_match` asks for a confirmation: the text may treat the finding
-    without its id.
+    avoiding and no verdicts.
     """
 
     code: str
@@ -123,7 +122,6 @@ class Suspicion:
     level: str
     evidence: tuple[str, ...]
     overlap: float | None = None
-    possible_match: bool = False
     hints: tuple[str, ...] = ()
 
 
@@ -150,15 +148,14 @@ class Measured:
 class Judgement:
     """What silence there is in one response.
 
-    `answered`, `pending` and `unanswered` hold the positions of the findings as given: answered ones, ones
-    whose turn has not come, and due ones without an answer of any severity.
+    `answered` and `pending` hold the positions of the findings as given: answered ones, and ones whose turn
+    has not come.
     """
 
     flags: tuple[Suspicion, ...]
     alerts: tuple[Alert, ...]
     answered: tuple[int, ...] = ()
     pending: tuple[int, ...] = ()
-    unanswered: tuple[int, ...] = ()
     measured: tuple[Measured, ...] = ()
 
 
