@@ -33,6 +33,7 @@ from agents.setup.asking import Asker
 from agents.setup.demo import SLUG as DEMO
 from agents.verification import commands
 from tasks.events import Actor
+from tasks.management.program_command import text_of
 from tasks.models import Project, Task
 from tasks.models.project import validate_repository, validate_slug
 from tasks.projects import address_of, adopt
@@ -362,12 +363,9 @@ def tasks(asker: Asker, project: Project) -> None:
 
 def bring_file(project: Project, path: Path) -> ImportReport:
     """Import a TODO.md. Raises CommandError with each line that cannot be read, and nothing is imported."""
+    text = text_of(path)
     try:
-        return import_todo(project, path.read_text(encoding="utf-8"), actor=ACTOR)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        return import_todo(project, text, actor=ACTOR)
     except TodoError as error:
         raise CommandError("\n".join([*error.lines(str(path)), "Nothing was imported."])) from error
 

@@ -1,10 +1,13 @@
 """What all commands of `manage.py` of ours have in common."""
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+
+from tasks.models import Project
 
 
 class ProgramCommand(BaseCommand):
@@ -26,3 +29,21 @@ def check_database() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
+
+
+def project_named(slug: str) -> Project:
+    """Raises CommandError where there is none."""
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
+        raise CommandError(f"There is no project {slug}.")
+    return project
+
+
+def text_of(file: str | Path) -> str:
+    """What stands in a file. Raises CommandError where it cannot be read."""
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error

@@ -5,8 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 from agents.setup.configuration import export_config
 from tasks.configuration.policy import SettingsError
 from tasks.configuration.writing import write_reference
-from tasks.management.program_command import ProgramCommand
-from tasks.models import Project
+from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
@@ -22,9 +21,6 @@ class Command(ProgramCommand):
             self.stdout.write(write_reference(), ending="")
             return
         try:
-            project = Project.objects.get(slug=options["project"])
-            self.stdout.write(export_config(project), ending="")
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {options['project']}.") from error
+            self.stdout.write(export_config(project_named(options["project"])), ending="")
         except SettingsError as error:
             raise CommandError(f"The row of {options['project']} is broken: {error}") from error

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -8,7 +7,7 @@ from agents.setup.configuration import import_config
 from tasks.access import MAINTAIN, may
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, project_named, text_of
 from tasks.models import Project
 
 
@@ -30,19 +29,12 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         file, dry_run = options["file"], options["dry_run"]
+        project, text = project_named(options["project"]), text_of(file)
         try:
-            project = Project.objects.get(slug=options["project"])
-            text = Path(file).read_text(encoding="utf-8")
             said = import_config(
                 project, text, actor=self._actor(project, options["user"]), dry_run=dry_run,
                 elsewhere=options["elsewhere"],
             )  # fmt: skip
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {options['project']}.") from error
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
         except FaultyFile as error:
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for line in said or ["Nothing changes."]:

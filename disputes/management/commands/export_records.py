@@ -5,8 +5,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from disputes.records import write_records
-from tasks.management.program_command import ProgramCommand
-from tasks.models import Project
+from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
@@ -22,10 +21,7 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug, to = options["project"], options["to"]
-        try:
-            project = Project.objects.get(slug=slug)
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {slug}.") from error
+        project = project_named(slug)
         folder = Path(to) if to else settings.HOME / "records" / slug
         try:
             written = write_records(project, folder)

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from disputes.importing.folder import FolderError, Session, read_folder
 from disputes.importing.rows import Report, import_session, read_session
 from tasks.events import Actor
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, project_named
 from tasks.models import Project
 
 ACTOR = Actor("system", "import_rounds")
@@ -29,12 +29,9 @@ class Command(ProgramCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        slug = options["project"]
+        project = project_named(options["project"])
         try:
-            project = Project.objects.get(slug=slug)
             sessions = read_folder(Path(options["folder"]))
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {slug}.") from error
         except FolderError as error:
             raise CommandError(f"{error} Nothing was imported.") from error
         if options["dry_run"]:

@@ -1,11 +1,10 @@
 from datetime import date
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from disputes import tallies
-from tasks.management.program_command import ProgramCommand
-from tasks.models import Project
+from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
@@ -23,10 +22,6 @@ class Command(ProgramCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        projects = None
-        if slug := options["project"]:
-            projects = list(Project.objects.filter(slug=slug))
-            if not projects:
-                raise CommandError(f"There is no project {slug}.")
+        projects = [project_named(options["project"])] if options["project"] else None
         written = tallies.rebuild(projects, since=options["since"])
         self.stdout.write(f"{written} sums written.")

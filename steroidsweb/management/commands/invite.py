@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, CommandParser
 
 from steroidsweb.accounts import invitations
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, project_named
 from tasks.models import Membership, Project
 
 LONGEST = 90
@@ -49,9 +49,7 @@ class Command(ProgramCommand):
 
     def _role(self, word: str) -> tuple[Project, str]:
         slug, _, role = word.partition(":")
-        project = Project.objects.filter(slug=slug).first()
-        if project is None:
-            raise CommandError(f"There is no project {slug}.")
+        project = project_named(slug)
         if role not in Membership.Role.values:
             raise CommandError(f"{role or 'Nothing'} is no role: {', '.join(Membership.Role.values)}.")
         return project, role

@@ -3,8 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from tasks.management.program_command import ProgramCommand
-from tasks.models import Project
+from tasks.management.program_command import ProgramCommand, project_named
 from tasks.todo.format import TodoError
 from tasks.todo.importing import export_todo
 
@@ -19,13 +18,11 @@ class Command(ProgramCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
         try:
-            text = export_todo(Project.objects.get(slug=options["project"]))
+            text = export_todo(project_named(options["project"]))
             if file:
                 Path(file).write_text(text, encoding="utf-8", newline="\n")
             else:
                 self.stdout.write(text, ending="")
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {options['project']}.") from error
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
         except TodoError as error:

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -6,7 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.management.commands.export_comments import find_task
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, text_of
 from tasks.remarks.files import import_comments
 from tasks.remarks.meta_yaml import SUFFIX, artifact_in, artifact_of
 
@@ -23,15 +22,11 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         task, file = find_task(options["task"]), options["file"]
+        text = text_of(file)
         try:
-            text = Path(file).read_text(encoding="utf-8")
             named = artifact_in(text) or artifact_of(file.removesuffix(SUFFIX))
             artifact = options["artifact"] if options["artifact"] is not None else named
             said = import_comments(task, text, artifact=artifact, actor=Actor("system", "import_comments"))
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
         except FaultyFile as error:
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for line in said or ["Nothing changes."]:

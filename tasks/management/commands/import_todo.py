@@ -1,12 +1,10 @@
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from tasks.events import Actor
-from tasks.management.program_command import ProgramCommand
-from tasks.models import Project
+from tasks.management.program_command import ProgramCommand, project_named, text_of
 from tasks.todo.format import TodoError
 from tasks.todo.importing import import_todo
 
@@ -26,20 +24,13 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
+        project, text = project_named(options["project"]), text_of(file)
         try:
-            project = Project.objects.get(slug=options["project"])
-            text = Path(file).read_text(encoding="utf-8")
             with transaction.atomic():
                 report = import_todo(
                     project, text, actor=Actor("system", "import_todo"), strict=options["strict"]
                 )
                 transaction.set_rollback(options["dry_run"])
-        except Project.DoesNotExist as error:
-            raise CommandError(f"There is no project {options['project']}.") from error
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
         except TodoError as error:
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
         for note in report.notes:
