@@ -25,7 +25,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from steroidsweb.accounts import invitations
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
-from tasks.admin.base import BaseAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
+from tasks.admin.base import BaseAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
@@ -112,7 +112,7 @@ class InvitedRoleInline(NamedInline):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(SuperuserAdmin, BaseAdmin):
+class InvitationAdmin(MadeByAdmin, SuperuserAdmin, BaseAdmin):
     """Links for new colleagues: the page of an open one shows its link. Who deletes one takes it back."""
 
     list_display = ("__str__", "by", "at", "expires_at", "used_by")
@@ -128,11 +128,6 @@ class InvitationAdmin(SuperuserAdmin, BaseAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         expires_at = timezone.now() + timedelta(days=invitations.DAYS)
         return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
-
-    def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
-        if not change:
-            obj.by = request.user
-        super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

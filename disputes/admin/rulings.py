@@ -21,7 +21,7 @@ from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
 from disputes.web.plain_text import plain
 from tasks.access import RULE, projects_for
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, shortened
+from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, shortened
 
 
 def ruling_in_words(decision: Decision) -> str:
@@ -206,7 +206,7 @@ class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 
 @admin.register(Guideline)
-class GuidelineAdmin(ProjectScopedAdmin):
+class GuidelineAdmin(MadeByAdmin, ProjectScopedAdmin):
     """What stands in a project's prompts until it expires. Who may rule writes it, mostly from a ruling."""
 
     change_roles = RULE
@@ -226,11 +226,6 @@ class GuidelineAdmin(ProjectScopedAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         expires_at = timezone.now() + timedelta(days=GUIDELINE_DAYS)
         return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
-
-    def save_model(self, request: HttpRequest, obj: Guideline, form: Any, change: bool) -> None:
-        if not change:
-            obj.by = request.user
-        super().save_model(request, obj, form, change)
 
     def has_rule_permission(self, request: HttpRequest) -> bool:
         return self.allowed(request, RULE)

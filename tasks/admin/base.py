@@ -93,6 +93,18 @@ def choices_for(request: HttpRequest, model: type[models.Model], roles: frozense
     return rows.filter(**{f"{path}__in": projects_for(request.user, roles)})
 
 
+def leads_to(goal: int, keys: set[int], model: type[models.Model], source: str, target: str) -> bool:
+    """Whether the links from `source` to `target` that the rows of `model` are lead from `keys` to `goal`."""
+    seen: set[int] = set()
+    while keys:
+        if goal in keys:
+            return True
+        seen |= keys
+        rows = model._default_manager.filter(**{f"{source}__in": keys, f"{target}__isnull": False})
+        keys = set(rows.values_list(target, flat=True)) - seen
+    return False
+
+
 class OneByOne:
     """Mixin: of many that are deleted at once each is written down by a save, which others hear of."""
 
@@ -127,6 +139,15 @@ class BaseAdmin(OneByOne, ModelAdmin):
             obj.save()
 
 
+class MadeByAdmin:
+    """Mixin: a row names who added it."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.by = request.user
+        super().save_model(request, obj, form, change)  # type: ignore[misc]
+
+
 class ReadOnlyAdmin:
     """Mixin for rows that machines write: people look."""
 
@@ -140,33 +161,53 @@ class ReadOnlyAdmin:
         return False
 
 
-class SuperuserAdmin(OneByOne):
-    """Mixin for what concerns the whole installation."""
+class AllowedAdmin:
+    """Mixin that asks `allowed` instead of Django's model permissions."""
+
+    change_roles = MAINTAIN
+
+    def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
+        """Whether the person has one of the roles for this row; without a row, for any."""
+        raise NotImplementedError
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return is_superuser(request)
+        return self.allowed(request, READ)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+        return self.allowed(request, READ, obj)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+        return self.allowed(request, self.change_roles, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+        return self.allowed(request, self.change_roles, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_module_permission(request)
+        return self.allowed(request, self.change_roles, obj)
 
 
-class ProjectScopedAdmin(BaseAdmin):
+class SuperuserAdmin(AllowedAdmin, OneByOne):
+    """Mixin for what concerns the whole installation."""
+
+    def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
+        return is_superuser(request)
+
+
+class ScopedAdmin(AllowedAdmin):
+    """Mixin for rows of projects: they point at nothing that the person may not see."""
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
     """Rows that hang on a project. Memberships say who may what, not Django's model permissions.
 
     Somebody who is no member learns nothing, not even that a row exists.
     """
 
     project_path = "project"
-    change_roles = MAINTAIN
 
     def project_id(self, obj: Any) -> int:
         """The key of the project that this row belongs to."""
@@ -182,18 +223,6 @@ class ProjectScopedAdmin(BaseAdmin):
         mine = project_ids(request, roles)
         return bool(mine) if obj is None else self.project_id(obj) in mine
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.allowed(request, READ)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.allowed(request, READ, obj)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return self.allowed(request, self.change_roles)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.allowed(request, self.change_roles, obj)
-
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
@@ -203,10 +232,6 @@ class ProjectScopedAdmin(BaseAdmin):
             return rows
         # EXISTS and not IN: SQLite would fetch and sort all rows of the projects to show the newest fifty.
         return rows.filter(Exists(projects_for(request.user).filter(pk=OuterRef(self.project_path))))
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
@@ -249,31 +274,14 @@ class NamedInline(TabularInline):
         return field
 
 
-class ScopedInline(NamedInline):
+class ScopedInline(ScopedAdmin, NamedInline):
     """Rows inside the page of a project-scoped row; the same memberships decide."""
 
-    change_roles = MAINTAIN
     extra = 0
     hide_title = True
 
-    def _allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any) -> bool:
+    def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
         return self.admin_site.get_model_admin(self.parent_model).allowed(request, roles, obj)
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, READ, obj)
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, self.change_roles, obj)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, self.change_roles, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, self.change_roles, obj)
-
-    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 class ProjectFilter(admin.SimpleListFilter):

@@ -17,7 +17,7 @@ from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
 
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, project_ids
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline, leads_to
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
 from tasks.configuration.changing import configure
@@ -256,22 +256,13 @@ class SectionForm(forms.ModelForm):
         if any(other.project_id != project_id for other in [*needed, *filter(None, [parent])]):
             raise ValidationError("The parent and the sections to wait for belong to the same project.")
         if self.instance.pk:
-            if parent and self._leads_back({parent.pk}, "parent"):
+            if parent and leads_to(self.instance.pk, {parent.pk}, Section, "pk", "parent"):
                 self.add_error("parent", "The section would lie inside itself.")
             keys = {other.pk for other in needed}
-            if any(self._leads_back(keys, by) for by in ("depends_on", "parent", "children")):
+            ways = ("depends_on", "parent", "children")
+            if any(leads_to(self.instance.pk, keys, Section, "pk", way) for way in ways):
                 self.add_error("depends_on", "The section would wait for itself.")
         return data
-
-    def _leads_back(self, frontier: set[int], by: str) -> bool:
-        seen: set[int] = set()
-        while frontier:
-            if self.instance.pk in frontier:
-                return True
-            seen |= frontier
-            following = Section.objects.filter(pk__in=frontier, **{f"{by}__isnull": False})
-            frontier = set(following.values_list(by, flat=True)) - seen
-        return False
 
 
 @admin.register(Section)

@@ -26,6 +26,7 @@ from tasks.admin.base import (
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     ScopedInline,
+    leads_to,
     severity_label,
     shortened,
     task_ref,
@@ -103,19 +104,8 @@ class DependencyRows(BaseInlineFormSet):
                 continue
             if self.instance.project_id and on.project_id != self.instance.project_id:
                 raise ValidationError(f"{on.ref} belongs to another project.")
-            if self.instance.pk and self._waits_for_us(on):
+            if self.instance.pk and leads_to(self.instance.pk, {on.pk}, Dependency, "task", "on"):
                 raise ValidationError(f"{on.ref} waits for this task already.")
-
-    def _waits_for_us(self, on: Task) -> bool:
-        seen: set[int] = set()
-        frontier = {on.pk}
-        while frontier:
-            if self.instance.pk in frontier:
-                return True
-            seen |= frontier
-            following = Dependency.objects.filter(task__in=frontier).values_list("on", flat=True)
-            frontier = set(following) - seen
-        return False
 
 
 class DependencyInline(ScopedInline):
