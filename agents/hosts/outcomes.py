@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents import cli, judging, outputs
 from agents.crew import pauses, refusals
 from agents.hosts import paths, processes, provider_trouble, submissions
-from agents.hosts.masking import clean
+from agents.hosts.masking import clean, read
 from agents.loop import run_ends
 from agents.models import Run
 from agents.money import metering
@@ -120,13 +120,7 @@ def copy_rest(run: Run) -> None:
 
 def tail_of(run: Run) -> bytes:
     """The last bytes of the log."""
-    path = paths.run_folder(run.pk) / "output.log"
-    try:
-        with processes.open_regular(path) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            return file.read(TAIL)
-    except OSError:
-        return b""
+    return read(paths.run_folder(run.pk) / "output.log", 0, None, TAIL)
 
 
 def last_words(run: Run, report: Report) -> str:

@@ -1,7 +1,6 @@
 """Trying an agent: its command once, with a tiny prompt in an empty clone, and a sentence about it."""
 
 import contextlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +18,7 @@ from django_q.tasks import async_task
 
 from agents.crew import pauses
 from agents.hosts import agent_command, outcomes, paths, processes, provider_trouble, sandbox, starting
+from agents.hosts.masking import read as read_log
 from agents.hosts.shims.nursery import NURSERY
 from agents.models import Agent
 from agents.money import metering
@@ -110,7 +110,7 @@ def _tried(agent: Agent, folder: Path) -> Checked:
     report = reader.report
     last = (left.get("steps") or [{"name": "agent", "code": None, "seconds": 0.0}])[-1]
     reason = str(left.get("reason", ""))
-    tail = outcomes.clean(_tail(folder / "output.log"))
+    tail = outcomes.clean(read_log(folder / "output.log", 0, None, outcomes.TAIL))
     trouble = provider_trouble.trouble_of(agent, report, last, reason, tail)
     if trouble:
         return _in_trouble(agent, trouble, report)
@@ -198,13 +198,3 @@ def _feed(reader: Reader, folder: Path, read: int) -> int:
             reader.feed(chunk)
             read += len(chunk)
     return read
-
-
-def _tail(path: Path) -> bytes:
-    """The last bytes of a log."""
-    try:
-        with processes.open_regular(path) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - outcomes.TAIL))
-            return file.read(outcomes.TAIL)
-    except OSError:
-        return b""
