@@ -65,6 +65,12 @@ def require(user: Any, project: Project, roles: frozenset[str], what: str) -> No
         raise no_right(project, roles, what)
 
 
+def require_any(user: Any, roles: frozenset[str], what: str) -> None:
+    """The same where they have none of the roles in any project. Raises Refused: no_right."""
+    if not projects_for(user, roles).exists():
+        raise no_right(None, roles, what)
+
+
 def require_superuser(user: Any, what: str) -> None:
     """Raises Refused: no_right, for everybody else. `what` ends the sentence: You may not …"""
     if not (user.is_active and user.is_superuser):
@@ -77,13 +83,14 @@ def require_role(role: str, project: Project, roles: frozenset[str], what: str) 
         raise no_right(project, roles, what)
 
 
-def no_right(project: Project, roles: frozenset[str], what: str) -> Refused:
+def no_right(project: Project | None, roles: frozenset[str], what: str) -> Refused:
     """What is said to whoever lacks a role, and who can give it."""
     hint = "Ask a maintainer to do it, or to make you one."
     if Membership.Role.TRIAGER in roles:
         lowest = "member" if Membership.Role.VIEWER in roles else "triager"
         hint = f"Ask a maintainer to make you a {lowest}."
-    return Refused("no_right", f"You may not {what} in {project.name}.", hint, status=403)
+    where = project.name if project else "any project"
+    return Refused("no_right", f"You may not {what} in {where}.", hint, status=403)
 
 
 def is_superuser(request: HttpRequest) -> bool:

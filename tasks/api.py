@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks import idempotency
-from tasks.access import MAINTAIN, RULE, projects_for, require, require_superuser, tasks_for
+from tasks.access import MAINTAIN, RULE, projects_for, require, require_any, require_superuser, tasks_for
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -268,8 +268,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @extend_schema(request=NewTaskSerializer, responses={201: TaskDetailSerializer})
     def create(self, request: Request) -> Response:
         """Add a task to a project that you maintain."""
-        if not projects_for(request.user, MAINTAIN).exists():
-            raise Refused("no_right", "You maintain no project.", "Ask a maintainer to add it.", status=403)
+        require_any(request.user, MAINTAIN, "add tasks")
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:

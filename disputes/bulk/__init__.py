@@ -4,7 +4,7 @@ Nobody is overruled unseen: what changed since the preview, and what somebody el
 out and said. Each item is done or refused on its own; CRITICAL is never among them.
 """
 
-from disputes.bulk.acts import apply, no_right, undo
+from disputes.bulk.acts import apply, undo
 from disputes.bulk.items import (
     ADOPT,
     ASSIGN,
@@ -37,6 +37,5 @@ __all__ = [
     "agreed",
     "apply",
     "items_of",
-    "no_right",
     "undo",
 ]

@@ -10,7 +10,7 @@ from disputes import rulings, triage
 from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, Item, Terms, Verb, items_of
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from disputes.protocol.rulings.records import what_came
-from tasks.access import RULE, projects_for
+from tasks.access import RULE, require_any
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project, StaleTask
@@ -25,9 +25,7 @@ def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
 
     `chosen` is what was seen of each item, by its name. Raises Refused: no_right, nothing, too_many.
     """
-    ruled = set(projects_for(user, RULE).values_list("pk", flat=True))
-    if not ruled:
-        raise no_right()
+    require_any(user, RULE, "rule")
     if not chosen:
         raise Refused("nothing", "Nothing is chosen.", "Tick what it should be done to.", status=422)
     found = _disputes_of(chosen)
@@ -46,12 +44,6 @@ def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
     results += [_gone(ref, why_not[found[ref]]) for ref in gone]
     _keep(bulk, results, "bulk")
     return bulk
-
-
-def no_right() -> Refused:
-    return Refused(
-        "no_right", "You may not rule in any project.", "A maintainer can make you a triager.", status=403
-    )
 
 
 def _disputes_of(refs: Iterable[str]) -> dict[str, int]:

@@ -89,7 +89,7 @@ def test_a_task_is_added_rolled_back_and_ruled_on(
     assert lea_says("tasks", "add", "Then this", "--project", "ledger", "--after", "ledger-1")[0] == 0
     assert Task.objects.get(number=2).waits_for == 1
     code, said = tom_says("tasks", "add", "Mine", "--project", "ledger")
-    assert (code, "You maintain no project." in said) == (1, True)
+    assert (code, "You may not add tasks in any project." in said) == (1, True)
 
     Task.objects.filter(pk=task.pk).update(round=3, status="review")
     create_submission(task, round=3)

@@ -14,16 +14,12 @@ from disputes.web.queue import listing
 from disputes.web.queue.filters import QueueFilter
 from disputes.web.queue.holders import endings
 from disputes.web.queue.triage_views import chosen_ending
-from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, staff_only
-from tasks.access import RULE, projects_for
+from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, refuses, staff_only
+from tasks.access import RULE, projects_for, require_any
 from tasks.errors import Refused
 
 NOTE_MAX = 2_000
 KEYS = [("U", "Undo all of it"), ("?", "This list")]
-
-
-def _may(request: HttpRequest) -> bool:
-    return projects_for(request.user, RULE).exists()
 
 
 def _verb(request: HttpRequest) -> bulk.Verb:
@@ -46,10 +42,10 @@ def _back(request: HttpRequest) -> str:
 
 @staff_only
 @require_POST
+@refuses
 def preview(request: HttpRequest) -> HttpResponse:
     """What the verb would do to each of on the selected disputes, or of all that match the filters."""
-    if not _may(request):
-        return not_allowed(request, bulk.no_right())
+    require_any(request.user, RULE, "rule")
     try:
         verb = _verb(request)
     except Refused as error:
@@ -115,10 +111,10 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 
 @staff_only
 @require_POST
+@refuses
 def apply(request: HttpRequest) -> HttpResponse:
     """Do it to what is still ticked; then show what came of each."""
-    if not _may(request):
-        return not_allowed(request, bulk.no_right())
+    require_any(request.user, RULE, "rule")
     verb = None
     try:
         verb = _verb(request)
