@@ -87,7 +87,7 @@ def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterat
     """One section for each of its counts, and one for names without a count."""
     own: dict[str, None] = {}
     named = list(_named(runner, events, own))
-    yield from _after_counts(runner, named) if runner.names_follow else _before_counts(runner, named)
+    yield from _by_count(runner, named)
     if own:
         yield CountedNames(list(own), bad=len(own))
 
@@ -116,33 +116,19 @@ def _named(
                 yield name
 
 
-def _after_counts(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
-    """Each count with the names that follow it."""
-    section: CountedNames | None = None
-    for each in named:
-        if isinstance(each, str):
-            if section is not None:
-                section.names.append(each)
-            continue
-        if section is not None:
-            yield section
-        section = CountedNames([])
-        _count(runner, each, section)
-    if section is not None:
-        yield section
-
-
-def _before_counts(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
-    """Each count with the names that stand before it; names after the last one have none."""
+def _by_count(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
+    """Each count with its names: those after it, or before it, where names after the last one have none."""
     section = CountedNames([])
     for each in named:
+        is_counted = section.bad is not None
+        if is_counted and not (runner.names_follow and isinstance(each, str)):
+            yield section
+            section = CountedNames([])
         if isinstance(each, str):
             section.names.append(each)
-            continue
-        _count(runner, each, section)
-        yield section
-        section = CountedNames([])
-    if section.names:
+        else:
+            _count(runner, each, section)
+    if section.names or section.bad is not None:
         yield section
 
 

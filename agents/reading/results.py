@@ -7,7 +7,7 @@ characters. Whoever shows them still has to escape them.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tasks.text.regex import regex
 
@@ -52,6 +52,19 @@ class CountedNames:
     bad: int | None = None
     ran: int | None = None
     broke_off: bool = False
+
+
+def together(reported: Tests, printed: Tests) -> Tests:
+    """The tests of a run by its reports and by its output: names of the reports, of two counts the larger.
+
+    Reports have the better names and leave things out: meson's count a test that took too long as passed,
+    pytest's do not say that it stopped at the first failure. So what the output counts holds as well.
+    """
+    return replace(
+        reported,
+        failed_count=max(reported.failed_count or 0, printed.failed_count or 0),
+        broke_off=reported.broke_off or printed.broke_off,
+    )
 
 
 def tidy(name: str, root: str = "") -> str:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.hosts import masking, sandbox
-from agents.reading import failures, faults
-from agents.reading.failures import Tests
+from agents.reading import comparison, faults
+from agents.reading.output import read_output
+from agents.reading.reports import read_reports
+from agents.reading.results import Tests, together
 from agents.verification import commands
 from tasks.models import Project, Verification
 
@@ -94,7 +96,7 @@ def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tupl
     if again is None:
         return tests, ()
     second = _tests(folder, again, commands.SECOND)
-    return second, failures.flaky(tests, second) or (tests.failed if green else ())
+    return second, comparison.flaky(tests, second) or (tests.failed if green else ())
 
 
 def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
@@ -123,17 +125,17 @@ def is_only_told(project: Project, step: str) -> bool:
     return step == commands.TESTS and not project.config.test_required
 
 
-def compare(project: Project, verdict: Verdict) -> failures.Comparison | None:
+def compare(project: Project, verdict: Verdict) -> comparison.Comparison | None:
     """A red verdict beside what somebody accepted of the target branch; None where that says nothing."""
     return None if verdict.green or verdict.fault else compare_red(project, verdict.red)
 
 
-def compare_red(project: Project, red: dict[str, Any]) -> failures.Comparison | None:
+def compare_red(project: Project, red: dict[str, Any]) -> comparison.Comparison | None:
     """What is red beside what somebody accepted; None where nothing was, or another step was red."""
     known = project.base_known
     if not known or known.get("step") != red["step"]:
         return None
-    return failures.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
+    return comparison.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
 
 
 def red_of(known: Verification) -> dict[str, Any]:
@@ -160,10 +162,10 @@ def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
     if which == commands.FIRST or not any(place.exists() for place in places):
         places += [folder / "clone" / name for name in LEFT_BEHIND]
     for place in places:
-        told = failures.read_reports(place, root)
+        told = read_reports(place, root)
         if told is not None and told.failed:
-            return failures.together(told, failures.read_output(text, root))
-    return failures.read_output(text, root, is_whole=len(output) <= OUTPUT_MAX)
+            return together(told, read_output(text, root))
+    return read_output(text, root, is_whole=len(output) <= OUTPUT_MAX)
 
 
 def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:

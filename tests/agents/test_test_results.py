@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.reading.failures import Tests, compare, flaky, read_output, read_reports, together
+from agents.reading.comparison import compare, flaky
 from agents.reading.faults import environment_fault
-from agents.reading.results import NAME_MAX, NAMES_MAX, tidy
+from agents.reading.output import read_output
+from agents.reading.reports import read_reports
+from agents.reading.results import NAME_MAX, NAMES_MAX, Tests, tidy, together
 from agents.reading.runners import RUNNERS
 from agents.verification import verdicts
 from tests.cases import for_each
