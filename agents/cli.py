@@ -880,18 +880,8 @@ def runners_status(args: argparse.Namespace, api: Api) -> Reply:
     return get_rows(api, f"{API}hosts/")
 
 
-def runners_start(args: argparse.Namespace, api: Api) -> Reply:
-    """Hosts take new runs again."""
-    return runners(args, api, "resume")
-
-
-def runners_stop(args: argparse.Namespace, api: Api) -> Reply:
-    """Hosts take no new runs; what is under way goes on to its end."""
-    return runners(args, api, "drain")
-
-
-def runners(args: argparse.Namespace, api: Api, verb: str) -> Reply:
-    """The named host, or all."""
+def runners_turn(args: argparse.Namespace, api: Api) -> Reply:
+    """Hosts, the named one or all, take new runs again, or none."""
     if bool(args.name) == args.all:
         raise Stop(USAGE, "Name a host, or say --all.", "`steroids runners status` lists them.")
     names = (
@@ -899,7 +889,7 @@ def runners(args: argparse.Namespace, api: Api, verb: str) -> Reply:
         if args.name
         else [str(row.get("name")) for row in get_rows(api, f"{API}hosts/")["results"]]
     )
-    replies = [api.post(path_of("hosts", name, verb)) for name in names]
+    replies = [api.post(path_of("hosts", name, args.verb)) for name in names]
     told = "\n".join(str(reply.get("message") or "") for reply in replies)
     return {
         "message": told or "There is no host yet: start one with `manage.py run_orchestrator`.",
@@ -1621,10 +1611,11 @@ def add_runners(runners: Group) -> None:
     """`steroids runners ...`."""
     runners.add("status", "every host and what it is at", runners_status, show_runners)
     for name, summary, verb in (
-        ("start", "let a host take new runs again", runners_start),
-        ("stop", "let a host take no new runs; what is under way goes on to its end", runners_stop),
+        ("start", "let a host take new runs again", "resume"),
+        ("stop", "let a host take no new runs; what is under way goes on to its end", "drain"),
     ):
-        leaf = runners.add(name, summary, verb)
+        leaf = runners.add(name, summary, runners_turn)
+        leaf.set_defaults(verb=verb)
         leaf.add_argument("name", metavar="HOST", nargs="?")
         leaf.add_argument("--all", action="store_true", help="every host")
 

@@ -360,11 +360,6 @@ def build(sessions: Sessions, *, is_local: bool) -> MCPServer[Any]:
     return server
 
 
-def from_context(ctx: Here) -> cli.Target:
-    """Over stdio: whoever started this process lent it a token."""
-    return cli.find_target()
-
-
 def from_header(url: str) -> Callable[[Here], cli.Target]:
     """Over HTTP: the caller's token is in its request, and in no other place. Raises cli.Stop."""
 
@@ -385,7 +380,8 @@ def serve(
 ) -> None:
     """Serve until the client goes (stdio) or the process is ended (HTTP). Raises cli.Stop."""
     if http is None:
-        build(Sessions(from_context), is_local=True).run("stdio")
+        # Whoever started this process lent it a token.
+        build(Sessions(lambda ctx: cli.find_target()), is_local=True).run("stdio")
         return
     if not cli.is_web_address(url):
         raise cli.Stop(cli.USAGE, "Say where the REST API is: --url http://host:port, or STEROIDS_URL.")

@@ -1,7 +1,9 @@
 """The admin's look and its sidebar."""
 
+from collections.abc import Callable
 from typing import Any
 
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 MEMBER = "steroidsweb.sidebar.has_project"
@@ -10,6 +12,11 @@ SUPERUSER = "steroidsweb.sidebar.is_superuser"
 
 def _item(title: str, icon: str, view: str, permission: str = MEMBER) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{view}"), "permission": permission}
+
+
+def _file(name: str) -> Callable[[Any], str]:
+    """Its address, which is known once the program runs."""
+    return lambda request: static(f"steroids/{name}")
 
 
 GROUPS: list[dict[str, Any]] = [
@@ -87,18 +94,10 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Steroids Web",
     "SITE_SYMBOL": "balance",
     "SITE_URL": None,
-    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "steroidsweb.sidebar.favicon"}],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _file("favicon.svg")}],
     "DASHBOARD_CALLBACK": "agents.web.dashboard.dashboard",
-    "STYLES": [
-        "steroidsweb.sidebar.colours_css",
-        "steroidsweb.sidebar.steroids_css",
-        "steroidsweb.sidebar.dashboard_css",
-    ],
-    "SCRIPTS": [
-        "steroidsweb.sidebar.htmx_js",
-        "steroidsweb.sidebar.count_js",
-        "steroidsweb.sidebar.select2_js",
-    ],
+    "STYLES": [_file("colours.css"), _file("steroids.css"), _file("dashboard.css")],
+    "SCRIPTS": [_file("htmx.js"), _file("count.js"), _file("select2.js")],
     "LOGIN": {"form": "steroidsweb.accounts.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.cache import cache
 from django.http import HttpRequest
-from django.templatetags.static import static
 from django.utils.module_loading import import_string
 
 from agents.models import Run
@@ -50,34 +49,6 @@ def has_project(request: HttpRequest) -> bool:
     return is_superuser(request) or bool(project_ids(request, READ))
 
 
-def favicon(request: HttpRequest) -> str:
-    return static("steroids/favicon.svg")
-
-
 def no_inline_colours(request: HttpRequest) -> dict[str, None]:
     """Unfold would write its colours into a <style> of each page, which our policy refuses: colours.css."""
     return {"colors": None}
-
-
-def colours_css(request: HttpRequest) -> str:
-    return static("steroids/colours.css")
-
-
-def htmx_js(request: HttpRequest) -> str:
-    return static("steroids/htmx.js")
-
-
-def select2_js(request: HttpRequest) -> str:
-    return static("steroids/select2.js")
-
-
-def steroids_css(request: HttpRequest) -> str:
-    return static("steroids/steroids.css")
-
-
-def dashboard_css(request: HttpRequest) -> str:
-    return static("steroids/dashboard.css")
-
-
-def count_js(request: HttpRequest) -> str:
-    return static("steroids/count.js")

@@ -96,7 +96,8 @@ class Agent(models.Model):
         return self.vendor or OWN_VENDOR.get(self.provider, "")
 
     def clean(self) -> None:
-        from agents.providers.registry import ProviderError, provider_for
+        from agents.providers.base import ProviderError
+        from agents.providers.registry import provider_for
 
         if not isinstance(self.domains, list) or not all(isinstance(word, str) for word in self.domains):
             raise ValidationError({"domains": 'A list of tags is needed: ["backend", "api"].'})

@@ -19,17 +19,13 @@ from django.template import TemplateSyntaxError
 from agents.hosts.git.mirror import Mirror
 from agents.models import PromptText, Run
 from agents.prompts import context, opinions, rounds, specifications, templates, texts
-from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, cut, cut_head, fenced, one_line
+from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, one_line
 from agents.prompts.specifications import SOURCE_MAX
 from agents.prompts.stages import stage_words
 from agents.prompts.templates import TooMuch
 from agents.recipes.recipe import Recipe
 from disputes.models import Decision
 from tasks.models import Project
-
-__all__ = [
-    "Composed", "Material", "compose", "compose_with", "cut", "cut_head", "fenced", "gather", "one_line",
-]  # fmt: skip
 
 log = logging.getLogger(__name__)
 

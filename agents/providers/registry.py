@@ -29,8 +29,6 @@ PROVIDERS: dict[str, Provider] = {
     "pull": PullProvider(),
 }
 
-__all__ = ["CLIS", "PROVIDERS", "ProviderError", "provider_for"]
-
 
 def provider_for(agent: "Agent") -> Provider:
     """The provider of this agent. Raises ProviderError for one that this version does not know."""

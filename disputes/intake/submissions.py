@@ -142,7 +142,7 @@ def take_answers(submission: Submission, response: ReadResponse, against: Held, 
             )
     for block in response.disagreements:
         finding = known[block.code]
-        if finding.mandatory and not _in_open_conflict(finding):
+        if finding.mandatory and not Conflict.objects.about(finding).open().disagreements().exists():
             disagree(submission, finding, block, actor=actor)
     rearguing.note_repeated(submission, against.decided, actor=actor)
     flags.answered(submission, given, actor=actor)
@@ -151,10 +151,6 @@ def take_answers(submission: Submission, response: ReadResponse, against: Held, 
         opening.stop_for_help(
             task, Conflict.Origin.BLOCKED, f"{missing.why.capitalize()}: {task.title}", actor=actor
         )
-
-
-def _in_open_conflict(finding: Finding) -> bool:
-    return Conflict.objects.about(finding).open().disagreements().exists()
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:

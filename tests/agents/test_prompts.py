@@ -13,6 +13,7 @@ from agents.hosts.git.commands import GitError
 from agents.models import Agent, Run, token_hash
 from agents.prompts import compose, specifications
 from agents.prompts import context as prompt_parts
+from agents.prompts.sections import fenced
 from agents.verification import commands
 from disputes import opening, rulings
 from disputes.models import Conflict, Decision
@@ -597,7 +598,7 @@ def test_the_form_of_a_commit_is_one_word_for_a_shell(world: World) -> None:
 
 @for_each("text", HOSTILE)
 def test_a_fence_cannot_be_closed_by_what_is_in_it(text: str) -> None:
-    prompt = f"Before.\n\n{compose.fenced(text)}\n\nAfter.\n"
+    prompt = f"Before.\n\n{fenced(text)}\n\nAfter.\n"
     assert outside(prompt) == "Before.\n\n(material)\n\nAfter.\n"
 
 
