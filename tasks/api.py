@@ -45,7 +45,7 @@ class TaskFilter(django_filters.FilterSet):
         return queryset.filter(Q(title__icontains=value) | Q(body__icontains=value))
 
 
-class ProjectFilter(django_filters.FilterSet):
+class ProjectFilterSet(django_filters.FilterSet):
     """The filters of the list of projects."""
 
     status = django_filters.ChoiceFilter(choices=Project.Status.choices)
@@ -104,7 +104,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
 
     queryset = Project.objects.none()
     serializer_class = ProjectSerializer
-    filterset_class = ProjectFilter
+    filterset_class = ProjectFilterSet
 
     def get_queryset(self) -> QuerySet[Project]:
         return projects_for(self.request.user).order_by("slug")

@@ -9,7 +9,7 @@ from posixpath import dirname, splitext
 from agents.recipes import ci, native, node, python
 from agents.recipes.languages import LANGUAGES
 from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe, Repository
+from agents.recipes.recipe import Recipe, RepositoryFiles
 from agents.recipes.rows import rows
 from agents.recipes.toolchains import programs
 from agents.recipes.tree import FOREIGN, Tree, words
@@ -37,7 +37,7 @@ MANIFEST = (
 )
 
 
-def candidates(repository: Repository) -> list[Recipe]:
+def candidates(repository: RepositoryFiles) -> list[Recipe]:
     """What to try on the untouched base, likeliest first, at most eight.
 
     Empty for a project of documents. What only builds is proposed where nothing is found that tests, so

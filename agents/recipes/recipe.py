@@ -28,7 +28,7 @@ class Recipe:
         return self.prepare, self.build, self.test
 
 
-class Repository(Protocol):
+class RepositoryFiles(Protocol):
     """One commit of a repository, as far as a recipe can be read from it."""
 
     @property

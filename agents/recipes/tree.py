@@ -9,7 +9,7 @@ from posixpath import basename, dirname, splitext
 from shlex import quote
 from typing import Any
 
-from agents.recipes.recipe import Repository
+from agents.recipes.recipe import RepositoryFiles
 from tasks.text.regex import regex
 
 NAMES = 50_000  # paths looked at
@@ -29,7 +29,7 @@ FOREIGN = regex(
 class Tree:
     """The files below one folder of a repository; paths are relative to it."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: RepositoryFiles) -> None:
         paths = (name for name in list(repository.names)[:NAMES] if isinstance(name, str))
         self.names = tuple(sorted({name for name in paths if PATH.fullmatch(name)}))
         self.folder = ""

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.web.project import Overview
-from disputes.importing.folder import Session, session_of_text
+from disputes.importing.folder import SessionFolder, session_of_text
 from disputes.importing.rows import import_session, read_session
 from disputes.web.view_helpers import page, project_of, refuses, staff_only
 from tasks.access import MAINTAIN, require_role, role_in
@@ -135,7 +135,7 @@ def import_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("board", slug)
 
 
-def _fault_of(session: Session, text: str) -> str:
+def _fault_of(session: SessionFolder, text: str) -> str:
     if len(text) > TODO_MAX:
         return f"More than {TODO_MAX:,} characters."
     if not NAME.fullmatch(session.name):

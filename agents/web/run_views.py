@@ -35,7 +35,7 @@ def _run(request: HttpRequest, pk: int) -> Run:
 @require_safe
 def runs_page(request: HttpRequest) -> HttpResponse:
     """What is under way, and what ended lately."""
-    asked = runs.RunFilter(request.GET, queryset=runs.visible(request.user), request=request)
+    asked = runs.RunPageFilter(request.GET, queryset=runs.visible(request.user), request=request)
     before = key_of(request.GET.get("before", ""))
     context = {
         "title": "Runs",

@@ -20,7 +20,7 @@ def _own_projects(request: Any) -> QuerySet[Project]:
     return projects_for(request.user)
 
 
-class RunFilter(django_filters.FilterSet):
+class RunPageFilter(django_filters.FilterSet):
     """What the address of the page may narrow down."""
 
     project = django_filters.ModelChoiceFilter(

@@ -14,12 +14,12 @@ from disputes.bulk.items import (
     RULE_B,
     SNOOZE,
     VERBS,
-    Item,
+    BulkItem,
     Terms,
     Verb,
     items_of,
 )
-from disputes.bulk.opinions import Opinion, agreed
+from disputes.bulk.opinions import BulkOpinion, agreed
 
 __all__ = [
     "ADOPT",
@@ -30,8 +30,8 @@ __all__ = [
     "RULE_B",
     "SNOOZE",
     "VERBS",
-    "Item",
-    "Opinion",
+    "BulkItem",
+    "BulkOpinion",
     "Terms",
     "Verb",
     "agreed",

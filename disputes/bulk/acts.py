@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from disputes import rulings, triage
-from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, Item, Terms, Verb, items_of
+from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, BulkItem, Terms, Verb, items_of
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from disputes.protocol.rulings.records import what_came
 from tasks.access import RULE, require_any
@@ -61,7 +61,7 @@ def _disputes_of(refs: Iterable[str]) -> dict[str, int]:
     }
 
 
-def _do(item: Item, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+def _do(item: BulkItem, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     """One item; what is refused is a result like any other."""
     if item.why_not:
         return _result(item, item.why_not)
@@ -80,7 +80,7 @@ def _do(item: Item, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str
         return _result(item, str(error))
 
 
-def _assign(item: Item, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+def _assign(item: BulkItem, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     before = item.dispute.assignee_id
     changed = triage.assign(item.dispute, terms.to, by=bulk.user)
     whose = f"{triage.name_of(terms.to)}’s" if terms.to else "nobody’s"
@@ -89,7 +89,7 @@ def _assign(item: Item, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     return _result(item, words, done=changed, before=before, to=to)
 
 
-def _rule(item: Item, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
+def _rule(item: BulkItem, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     conflict = Conflict.objects.select_related(
         "dispute__task__project", "dispute__task__section", "dispute__project", "finding", "submission"
     ).get(pk=item.ref[2:])
@@ -103,7 +103,7 @@ def _rule(item: Item, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
     return _result(item, f"{decision.letter}. {came}", done=True, decision=decision.pk)
 
 
-def _result(item: Item, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:
+def _result(item: BulkItem, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:
     return {
         "ref": item.ref, "dispute": item.dispute.pk, "project": item.dispute.project_id,
         "question": item.question[:QUESTION_MAX], "done": done, "words": words, **more,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Prefetch
 
 from disputes import triage
-from disputes.bulk.opinions import Opinion, agreed
+from disputes.bulk.opinions import BulkOpinion, agreed
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
@@ -43,7 +43,7 @@ VERBS = {verb.name: verb for verb in (RULE_A, RULE_B, DISCARD, ADOPT, ASSIGN, SN
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BulkItem:
     """One line of the preview: a conflict to be ruled on, or a dispute to be assigned or to sleep."""
 
     ref: str
@@ -72,7 +72,7 @@ class Terms:
     condition: str = ""
 
 
-def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
+def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[BulkItem]:
     """What the verb would do to each of these disputes, in the queue's order; a bounded number of queries.
 
     Disputes that the person may not see are not among them.
@@ -85,7 +85,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[Item]:
     ]  # fmt: skip
     blockers = blockers_for({c.submission_id: c.submission for c in conflicts if c.submission}.values())
     opinions = agreed(conflicts) if verb is ADOPT else {}
-    items: list[Item] = []
+    items: list[BulkItem] = []
     for dispute in disputes:
         if left_out[dispute.pk] or not verb.rules:
             items.append(_item_of_dispute(dispute, left_out[dispute.pk], verb))
@@ -137,22 +137,22 @@ def _why_not(dispute: Dispute, ruled: set[int]) -> str:
     return ""
 
 
-def _item_of_dispute(dispute: Dispute, why_not: str, verb: Verb) -> Item:
+def _item_of_dispute(dispute: Dispute, why_not: str, verb: Verb) -> BulkItem:
     effect = {
         ASSIGN: "It is the turn of whom you choose.",
         SNOOZE: "It leaves the queue until then.",
     }.get(verb, "")  # fmt: skip
     if verb is ASSIGN and dispute.assignee:
         effect += f" Now it is {triage.name_of(dispute.assignee)}’s."
-    return Item(
+    return BulkItem(
         dispute.ref, dispute, dispute.question, dispute.severity, why_not=why_not,
         effect="" if why_not else effect, seen=_stamp(dispute.assignee_id, dispute.question),
     )  # fmt: skip
 
 
 def _items_of_dispute(
-    dispute: Dispute, verb: Verb, opinions: dict[int, Opinion], blockers: dict[int, set[int] | None]
-) -> list[Item]:
+    dispute: Dispute, verb: Verb, opinions: dict[int, BulkOpinion], blockers: dict[int, set[int] | None]
+) -> list[BulkItem]:
     """The open conflicts of one dispute, those last that hold the task: with them it goes on."""
     conflicts = sorted(_open(dispute), key=lambda conflict: conflict.effect == HOLD)
     chosen = {c.pk: c.choice(opinions[c.pk].option if c.pk in opinions else verb.option) for c in conflicts}
@@ -186,20 +186,20 @@ def _is_owed(dispute: Dispute) -> bool:
     return any(ruling.expects_change and ruling.used_at is None for ruling in rulings_made)
 
 
-def _left_out(conflict: Conflict, verb: Verb) -> Item:
+def _left_out(conflict: Conflict, verb: Verb) -> BulkItem:
     why_not = "It asks something else; A or B is no answer to it."
     if verb is ADOPT and conflict.kind == Conflict.Kind.DISAGREEMENT:
         why_not = "No ruling on a similar conflict, or none that the judge agrees with, speaks for A or B."
-    return Item(conflict.ref, conflict.dispute, conflict.question, conflict.severity, why_not=why_not)
+    return BulkItem(conflict.ref, conflict.dispute, conflict.question, conflict.severity, why_not=why_not)
 
 
 def _item(
-    conflict: Conflict, choice: options.Choice, opinion: Opinion | None, holding: list[str], lands: bool
-) -> Item:
+    conflict: Conflict, choice: options.Choice, opinion: BulkOpinion | None, holding: list[str], lands: bool
+) -> BulkItem:
     effect = consequence_of(conflict, choice, was_reviewed_green=lands)
     if holding:
         effect += f" The task waits on for {', '.join(holding)}."
-    return Item(
+    return BulkItem(
         conflict.ref, conflict.dispute, conflict.question, conflict.severity, choice.option, effect,
         seen=_stamp(seen_of(conflict), choice.option), why=opinion.why if opinion else "",
         cites=opinion.cites if opinion else "",

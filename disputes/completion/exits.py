@@ -131,7 +131,7 @@ def final_review(project: Project, standing: Standing, checked: Collection[str])
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedEnd:
     """An end, and why it is closed; an empty `why_not` means that it is open once its gates are passed."""
 
     exit: Exit
@@ -152,11 +152,11 @@ def ask_for(kind: Exit, standing: Standing) -> Ask:
     return Ask.ACCEPT if standing.rounds >= standing.max_rounds else Ask.STOP
 
 
-def offers(project: Project, standing: Standing) -> list[Offer]:
+def offers(project: Project, standing: Standing) -> list[OfferedEnd]:
     """Each end, and why it is closed if it is."""
     waiting = unlanded(project)
     return [
-        Offer(kind, title, NEEDS[kind], why_not(project, kind, standing, waiting))
+        OfferedEnd(kind, title, NEEDS[kind], why_not(project, kind, standing, waiting))
         for kind, title in TITLES.items()
     ]
 

@@ -29,7 +29,7 @@ SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 are for rounds about a
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RoundTry:
     """One try of the round: what became of it, and by which patterns it failed."""
 
     submission: Submission
@@ -47,7 +47,7 @@ class Analysis:
     """The attempts at one round, and what they have in common; `cause` is empty where they show nothing."""
 
     round: int
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[RoundTry, ...]
     cause: str = ""
     evidence: str = ""
 
@@ -73,7 +73,7 @@ def of(task: Task) -> Analysis | None:
     return found if len(found.attempts) >= needed else None
 
 
-def _attempt(submission: Submission) -> Attempt:
+def _attempt(submission: Submission) -> RoundTry:
     marks = {
         one_line(finding.title, 120)
         for review in submission.reviews.all()
@@ -82,7 +82,7 @@ def _attempt(submission: Submission) -> Attempt:
     }
     if submission.state in {Submission.State.RED, Submission.State.LOST}:
         marks.add(submission.get_state_display().lower())
-    return Attempt(submission, frozenset(marks), _patterns(submission.response))
+    return RoundTry(submission, frozenset(marks), _patterns(submission.response))
 
 
 def _patterns(response: str) -> tuple[DetectedPattern, ...]:
@@ -94,7 +94,7 @@ def _patterns(response: str) -> tuple[DetectedPattern, ...]:
         return ()
 
 
-def _of_findings(attempts: tuple[Attempt, ...]) -> tuple[RootCause, str] | None:
+def _of_findings(attempts: tuple[RoundTry, ...]) -> tuple[RootCause, str] | None:
     """The same two causes for code: the same failure each time, or another one each time."""
     marks = [each.marks for each in attempts]
     if len(marks) < 2 or not all(marks):

@@ -47,7 +47,7 @@ class Trouble:
 
 
 @dataclass(slots=True)
-class Session:
+class SessionFolder:
     """The rounds of one folder, in the order in which they were written.
 
     With an `unreadable` file it cannot be imported: what came after hangs on what came before.
@@ -64,7 +64,7 @@ class FolderError(ValueError):
     """The folder holds no rounds, or is none."""
 
 
-def read_folder(root: Path) -> list[Session]:
+def read_folder(root: Path) -> list[SessionFolder]:
     """The sessions in a folder: itself, where it holds rounds, else the folders below that do.
 
     Links are never followed. Raises FolderError where there is nothing to read.
@@ -80,12 +80,12 @@ def read_folder(root: Path) -> list[Session]:
     return sessions
 
 
-def session_of_files(name: str, files: Mapping[str, str]) -> Session:
+def session_of_files(name: str, files: Mapping[str, str]) -> SessionFolder:
     """The session that these files are, by their paths below its folder: round_001/engineer.md.
 
     What has another name is passed over.
     """
-    session = Session(name)
+    session = SessionFolder(name)
     for path, text in sorted(files.items()):
         folder, _, file = path.rpartition("/")
         numbered, named = _ROUND.fullmatch(folder), _FILE.fullmatch(file)
@@ -102,7 +102,7 @@ def session_of_files(name: str, files: Mapping[str, str]) -> Session:
     return session
 
 
-def session_of_text(name: str, text: str) -> Session:
+def session_of_text(name: str, text: str) -> SessionFolder:
     """The session whose files were pasted, each below a line such as `=== round_001/engineer.md`."""
     files: dict[str, list[str]] = {}
     twice, before = [], []
@@ -152,8 +152,8 @@ def _session_folders(folder: Path, deep: int) -> Iterator[Path]:
             yield from _session_folders(path, deep - 1)
 
 
-def _read_session(root: Path, folder: Path) -> Session:
-    session = Session(folder.name if folder == root else folder.relative_to(root).as_posix())
+def _read_session(root: Path, folder: Path) -> SessionFolder:
+    session = SessionFolder(folder.name if folder == root else folder.relative_to(root).as_posix())
     numbers: dict[int, str] = {}
     for path in sorted(folder.iterdir()):
         match = _ROUND.fullmatch(path.name)
@@ -176,7 +176,7 @@ def _read_session(root: Path, folder: Path) -> Session:
     return session
 
 
-def _read_round(session: Session, root: Path, folder: Path, number: int) -> None:
+def _read_round(session: SessionFolder, root: Path, folder: Path, number: int) -> None:
     seen: dict[tuple[str, int], str] = {}
     for path in sorted(folder.iterdir()):
         name = path.relative_to(root).as_posix()
@@ -198,7 +198,7 @@ def _read_round(session: Session, root: Path, folder: Path, number: int) -> None
 
 
 def _read_document(
-    session: Session, root: Path, path: Path, role: str, number: int, version: int
+    session: SessionFolder, root: Path, path: Path, role: str, number: int, version: int
 ) -> Document | None:
     """The file; None where it cannot be read, and the session says why."""
     name = path.relative_to(root).as_posix()

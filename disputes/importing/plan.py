@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from disputes.importing.folder import ENGINEER, Document, Session, Trouble
+from disputes.importing.folder import ENGINEER, Document, SessionFolder, Trouble
 from disputes.protocol.responses.response import ReadResponse, read_response
 from disputes.protocol.reviews.review import Found, ReadReview, Status, Verdict, read_review
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rounds.linking import Links
-from disputes.protocol.rounds.proposals import GapSection, Proposal, label_of, read_proposal
+from disputes.protocol.rounds.proposals import GapSection, ReadProposal, label_of, read_proposal
 from disputes.protocol.rounds.sessions import Left, ResponseTurn, ReviewTurn, walk_session
-from disputes.protocol.rounds.sessions import Session as Walked
+from disputes.protocol.rounds.sessions import SessionFolder as Walked
 from disputes.protocol.rulings.decision_files import ReadDecisions, read_decisions
 from disputes.protocol.silence.suspicion import DEFAULTS, SilenceSettings, Watched
 from disputes.protocol.text.documents import scan
@@ -36,7 +36,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ReviewDocument:
     """A reviewer's document: its findings with their gaps, and the gaps it looked at."""
 
     document: Document
@@ -73,7 +73,7 @@ class Plan:
 
     name: str
     titles: dict[str, str] = field(default_factory=dict)
-    steps: list[Work | Judged] = field(default_factory=list)
+    steps: list[Work | ReviewDocument] = field(default_factory=list)
     decisions: ReadDecisions | None = None
     notes: list[Trouble] = field(default_factory=list)
     silence: Walked | None = None
@@ -96,7 +96,7 @@ class Plan:
         last = about[-1] if about else None
         return (
             gap != WHOLE
-            and isinstance(last, Judged)
+            and isinstance(last, ReviewDocument)
             and last.approves(gap)
             and not self._declined(gap)
             and not any(each.finding.gap == gap and each.finding.is_grave for each in self.never_answered)
@@ -104,14 +104,14 @@ class Plan:
 
     def _declined(self, gap: str) -> bool:
         """Whether the engineer declined a finding of the gap on which nobody has decided yet."""
-        judged = [step for step in self.steps if isinstance(step, Judged)]
+        judged = [step for step in self.steps if isinstance(step, ReviewDocument)]
         codes = {found.code.upper() for step in judged for about, found in step.findings if about == gap}
         codes -= {code.upper() for code in self.decided}
         works = [step for step in self.steps if isinstance(step, Work)]
         return any(block.code.upper() in codes for work in works for block in work.response.disagreements)
 
 
-def plan_session(session: Session, settings: SilenceSettings = DEFAULTS) -> Plan:
+def plan_session(session: SessionFolder, settings: SilenceSettings = DEFAULTS) -> Plan:
     """The plan of a readable session. What a parser could not make out is among its notes."""
     plan = Plan(session.name)
     codes: dict[str, None] = {}
@@ -177,7 +177,7 @@ def _work(plan: Plan, document: Document, codes: list[str]) -> Work:
     return Work(document, _texts(plan, document, proposal), response)
 
 
-def _texts(plan: Plan, document: Document, proposal: Proposal) -> dict[str, str]:
+def _texts(plan: Plan, document: Document, proposal: ReadProposal) -> dict[str, str]:
     """What the document says on each gap. On its only one, or as a whole, that is all of it."""
     if len(proposal.sections) == 1:
         return {proposal.sections[0].gap: document.text}
@@ -199,7 +199,7 @@ def _whole(plan: Plan) -> str:
     return one_line(f"{plan.name}: the session as a whole", TITLE_MAX - 40)
 
 
-def _judged(plan: Plan, document: Document, proposed: tuple[str, ...]) -> Judged:
+def _judged(plan: Plan, document: Document, proposed: tuple[str, ...]) -> ReviewDocument:
     read = read_review(document.text)
     _note(plan, document, read.warnings)
     if read.verdict is None:
@@ -217,4 +217,4 @@ def _judged(plan: Plan, document: Document, proposed: tuple[str, ...]) -> Judged
     gaps = dict.fromkeys([*proposed, *(gap for gap, _ in findings), *(g for g in scopes if g in plan.titles)])
     if not gaps:
         plan.titles.setdefault(WHOLE, _whole(plan))
-    return Judged(document, read, tuple(findings), tuple(gaps) or (WHOLE,))
+    return ReviewDocument(document, read, tuple(findings), tuple(gaps) or (WHOLE,))

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from disputes.importing.folder import Document, Session, Trouble
-from disputes.importing.plan import Judged, Plan, Work
+from disputes.importing.folder import Document, SessionFolder, Trouble
+from disputes.importing.plan import Plan, ReviewDocument, Work
 from disputes.protocol.text.quotes import one_line
 
 WORDS_MAX = 160
@@ -58,7 +58,7 @@ class Reading:
         return found
 
 
-def reading_of(session: Session, plan: Plan) -> Reading:
+def reading_of(session: SessionFolder, plan: Plan) -> Reading:
     """What the plan makes of the session's documents."""
     papers = {step.document.path: _paper(step) for step in plan.steps}
     troubles = [f"{each.path}: passed over, {each.reason}." for each in session.passed_over]
@@ -82,7 +82,7 @@ def _place(note: Trouble, papers: dict[str, Paper]) -> tuple[str, str]:
     return (path, line) if path in papers else (note.path, "")
 
 
-def _paper(step: Work | Judged) -> Paper:
+def _paper(step: Work | ReviewDocument) -> Paper:
     if isinstance(step, Work):
         gaps = ", ".join(gap for gap in step.sections if gap) or "the session as a whole"
         items = [
@@ -101,6 +101,6 @@ def _paper(step: Work | Judged) -> Paper:
     return Paper(step.document.path, f"{verdict}; {len(items)} findings.", items)
 
 
-def _digest(session: Session, documents: list[Document], reading: Reading) -> str:
+def _digest(session: SessionFolder, documents: list[Document], reading: Reading) -> str:
     known = [session.name, [(each.path, each.sha256) for each in documents], reading.lines()]
     return sha256(json.dumps(known).encode()).hexdigest()

@@ -11,8 +11,8 @@ from django.db.models import Max
 
 from disputes import intake, withdrawal
 from disputes.completion.stuck import Known
-from disputes.importing.folder import ENGINEER, REVIEWER, Session, Trouble
-from disputes.importing.plan import Judged, Plan, Work, plan_session
+from disputes.importing.folder import ENGINEER, REVIEWER, SessionFolder, Trouble
+from disputes.importing.plan import Plan, ReviewDocument, Work, plan_session
 from disputes.importing.reading import Reading, reading_of
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Answered
@@ -39,7 +39,7 @@ DECISIONS_LABEL = "decisions.md (imported)"
 
 
 @dataclass(slots=True)
-class Report:
+class RoundsReport:
     """What the import of one session did, and what could not be read."""
 
     session: str
@@ -57,12 +57,12 @@ class Report:
         return ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in self.counts.items())
 
 
-def read_session(project: Project, session: Session) -> Reading:
+def read_session(project: Project, session: SessionFolder) -> Reading:
     """How a session is understood, with nothing written; also one with unreadable files."""
     return reading_of(session, plan_session(session, part_of(project.config, SilenceSettings)))
 
 
-def import_session(project: Project, session: Session, *, actor: Actor) -> Report:
+def import_session(project: Project, session: SessionFolder, *, actor: Actor) -> RoundsReport:
     """Write a session, all of it or nothing. Raises ValueError for one with unreadable files."""
     if session.unreadable:
         raise ValueError(f"{session.name} has unreadable files")
@@ -77,14 +77,14 @@ class _Import:
 
     def __init__(self, project: Project, plan: Plan, actor: Actor) -> None:
         self.project, self.plan, self.actor = project, plan, actor
-        self.report = Report(plan.name, notes=plan.notes)
+        self.report = RoundsReport(plan.name, notes=plan.notes)
         self.tasks: dict[str, Task] = {}
         self.findings: dict[str, Finding] = {}
         self.by_number: dict[int, Finding] = {}  # as the plan's silence numbers them
         self.raised = 0
         self._known: Known | None = None  # of the review that is read
 
-    def run(self) -> Report:
+    def run(self) -> RoundsReport:
         self._tasks()
         walked = self.plan.silence.steps if self.plan.silence else ()
         for step, silence in zip(self.plan.steps, walked, strict=True):
@@ -137,14 +137,14 @@ class _Import:
         last = Section.objects.filter(project=self.project).aggregate(r=Max("rank"))["r"] or 0
         return section or Section.objects.create(project=self.project, title=title, rank=last + RANK_STEP)
 
-    def _about(self, gap: str) -> list[Work | Judged]:
+    def _about(self, gap: str) -> list[Work | ReviewDocument]:
         return [s for s in self.plan.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
 
     def _last_round(self, gap: str) -> int:
         return max((step.document.round for step in self._about(gap)), default=0)
 
     def _severity(self, gap: str) -> Severity:
-        judged = [step for step in self.plan.steps if isinstance(step, Judged)]
+        judged = [step for step in self.plan.steps if isinstance(step, ReviewDocument)]
         found = [f for step in judged for about, f in step.findings if about == gap and not f.withdrawn]
         return worst(each.severity or Severity.MEDIUM for each in found)
 
@@ -207,7 +207,7 @@ class _Import:
     def _gap_of(self, finding: Finding) -> str:
         return next(gap for gap, task in self.tasks.items() if task.pk == finding.task_id)
 
-    def _submission(self, gap: str, step: Work | Judged, text: str) -> Submission:
+    def _submission(self, gap: str, step: Work | ReviewDocument, text: str) -> Submission:
         """The document as it concerns one gap; made where a review or an answer needs it."""
         document, task = step.document, self.tasks[gap]
         key = {"task": task, "round": document.round, "attempt": document.version, "rolled_back": None}
@@ -230,7 +230,7 @@ class _Import:
 
     # --- What nobody answered ---
 
-    def _flags(self, step: Work | Judged, judgement: Judgement | None) -> None:
+    def _flags(self, step: Work | ReviewDocument, judgement: Judgement | None) -> None:
         """The suspicions of one document, each on the submission of its finding's task."""
         for suspicion in judgement.flags if judgement else ():
             finding = self.by_number.get(suspicion.ordinal)
@@ -244,7 +244,7 @@ class _Import:
 
     # --- What the reviewer wrote ---
 
-    def _judged(self, step: Judged) -> None:
+    def _judged(self, step: ReviewDocument) -> None:
         for gap in step.gaps:
             found = [
                 (number, each) for number, (about, each) in enumerate(step.findings, self.raised + 1)
@@ -258,7 +258,7 @@ class _Import:
             submission = self._submission(self._gap_of(finding), step, "")
             flags.answered(submission, [finding.origin.pk], actor=self.actor)
 
-    def _review(self, gap: str, step: Judged, found: list[tuple[int, Found]]) -> None:
+    def _review(self, gap: str, step: ReviewDocument, found: list[tuple[int, Found]]) -> None:
         submission = self._submission(gap, step, "")
         old = submission.reviews.filter(by_agent=REVIEWER).order_by("-version").first()
         if old and old.content_sha256 == step.document.sha256:
@@ -287,7 +287,7 @@ class _Import:
             self._remember(number, self._finding(review, ordinal, each, same))
         self._withdraw(step, known)
 
-    def _verdict(self, gap: str, step: Judged) -> Review.Verdict:
+    def _verdict(self, gap: str, step: ReviewDocument) -> Review.Verdict:
         """What is not read as an approval is none, and a mandatory finding takes one back (ARB-2, ARB-3)."""
         found = [each for about, each in step.findings if about == gap and not each.withdrawn]
         stated = VERDICTS.get(step.verdict_on(gap) or Verdict.NEEDS_REVISION, Review.Verdict.APPROVED)
@@ -327,7 +327,7 @@ class _Import:
         if finding.raw_code:  # documents name what was printed; our own codes mean nothing to them
             self.findings[finding.raw_code.upper()] = finding
 
-    def _elsewhere(self, step: Judged) -> list[Finding]:
+    def _elsewhere(self, step: ReviewDocument) -> list[Finding]:
         """Findings that an earlier version of the document raised on gaps which it no longer looks at."""
         looked_at = [self.tasks[gap] for gap in step.gaps]
         document = step.document
@@ -338,7 +338,7 @@ class _Import:
         ).exclude(task__in=looked_at)  # fmt: skip
         return list(rows)
 
-    def _withdraw(self, step: Judged, vanished: list[Finding]) -> None:
+    def _withdraw(self, step: ReviewDocument, vanished: list[Finding]) -> None:
         for finding in vanished:
             if finding.is_withdrawn:
                 continue

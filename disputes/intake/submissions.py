@@ -22,7 +22,7 @@ from tasks.states import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldAgainst:
     """What a response is held against: the task's findings by code, those it has to answer, the rulings."""
 
     known: dict[str, Finding] = field(default_factory=dict)
@@ -42,7 +42,7 @@ _last_attempt = Prepared(_attempts)
 _open_conflicts = Prepared(lambda task: Conflict.objects.of(task).open().order_by())
 
 
-def check_response(task: Task, response: ReadResponse) -> Held:
+def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
     """Whether what the response names exists (VAL-10). Raises Refused: unknown, unanswered or re-argued.
 
     In a session nobody must answer by a certain form: what a document passes over is looked for (SIL-6).
@@ -51,7 +51,7 @@ def check_response(task: Task, response: ReadResponse) -> Held:
         known = session_findings.by_printed_code(task)
         settled, due, owed = settled_findings(task), findings_to_answer(task), []
     elif not response.answers and not _any_finding.rows(task.pk):
-        return Held()
+        return HeldAgainst()
     else:
         known = {each.code: each for each in task.findings.standing().select_related("first").order_by()}
         asked, settled = asked_findings(task), settled_findings(task)
@@ -62,7 +62,7 @@ def check_response(task: Task, response: ReadResponse) -> Held:
     rearguing.refuse_rearguing(response, decided)
     _refuse_silence(task, response, known, owed)
     rates.demand_justification(task, response, due, known)
-    return Held(known, due, decided)
+    return HeldAgainst(known, due, decided)
 
 
 def _refuse_unknown(
@@ -122,7 +122,9 @@ def take_submission(
     return waiting
 
 
-def take_answers(submission: Submission, response: ReadResponse, against: Held, *, actor: Actor) -> None:
+def take_answers(
+    submission: Submission, response: ReadResponse, against: HeldAgainst, *, actor: Actor
+) -> None:
     """Answers and conflicts of a response that `check_response` has passed."""
     task, known = submission.task, against.known
     if not known and not against.due:

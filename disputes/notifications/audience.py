@@ -9,14 +9,14 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from disputes.models import Channel, Conflict, Decision, Dispute, Follow
-from disputes.notifications.notices import Group, Topic
-from disputes.notifications.subjects import Subject
+from disputes.notifications.notices import People, Topic
+from disputes.notifications.subjects import NoticeSubject
 from disputes.triage import people_on_call
 from tasks.access import READ, RULE
 from tasks.models import Membership, Project
 
 
-def channels_for(subject: Subject) -> list[tuple[Channel, Topic]]:
+def channels_for(subject: NoticeSubject) -> list[tuple[Channel, Topic]]:
     """One channel a person, and the project's own, each with what the event is to it.
 
     Nobody is told of what they did themselves.
@@ -69,7 +69,7 @@ def may_still_see(channel: Channel, project: Project) -> bool:
     return channel.user_id is None or members(project, [channel.user_id]).exists()
 
 
-def _people(subject: Subject) -> dict[int | None, Topic]:
+def _people(subject: NoticeSubject) -> dict[int | None, Topic]:
     """Who is told, and as what: of one comment some are told because they are mentioned in it."""
     notice = subject.notice
     if notice is None:
@@ -80,22 +80,22 @@ def _people(subject: Subject) -> dict[int | None, Topic]:
     return people
 
 
-def _group(group: Group, subject: Subject) -> set[int | None]:
+def _group(group: People, subject: NoticeSubject) -> set[int | None]:
     event, project, dispute = subject.event, subject.event.project, subject.dispute
     match group:
-        case Group.DUTY:
+        case People.DUTY:
             return on_call(project)
-        case Group.LEADS:
+        case People.LEADS:
             return leads(project)
-        case Group.HOLDER:
+        case People.HOLDER:
             return holder(dispute)
-        case Group.HOLDER_ELSE_DUTY:
+        case People.HOLDER_ELSE_DUTY:
             return holder(dispute) or on_call(project)
-        case Group.AROUND:
+        case People.AROUND:
             return _around(dispute)
-        case Group.ASSIGNED:
+        case People.ASSIGNED:
             return {_number(event.data.get("assignee"))}
-        case Group.RULED_BEFORE:
+        case People.RULED_BEFORE:
             return _who_ruled(subject.conflict)
 
 

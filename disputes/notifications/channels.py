@@ -107,7 +107,7 @@ def new_secret(channel: Channel, *, user: Any) -> str:
     return secret
 
 
-def try_out(channel: Channel, *, user: Any) -> post.Outcome:
+def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
     """Send one message now and say what came of it. Raises Refused: too_fast."""
     if not cache.add(f"tell-test-{user.pk}", True, timeout=TEST_EVERY):
         raise Refused("too_fast", f"One try in {TEST_EVERY} seconds.", "Try again.", status=429)
@@ -124,7 +124,7 @@ def try_out(channel: Channel, *, user: Any) -> post.Outcome:
             return post.carry(sending.webhook(channel, address, uid, payload, now))
         return post.carry(sending.people(address, told, uid))
     except Unreadable as error:
-        return post.Outcome(False, f"{error} Enter it anew.", is_permanent=True)
+        return post.SendOutcome(False, f"{error} Enter it anew.", is_permanent=True)
 
 
 def _note(channel: Channel, what: str, user: Any) -> None:

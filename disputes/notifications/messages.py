@@ -12,7 +12,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from disputes.notifications.notices import NoticeKind, Topic
-from disputes.notifications.subjects import Subject
+from disputes.notifications.subjects import NoticeSubject
 from disputes.web.plain_text import plain
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
@@ -40,7 +40,7 @@ def line(text: str, most: int = LINE_MAX) -> str:
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
 
 
-def message_of(subject: Subject, topic: str = "") -> Message:
+def message_of(subject: NoticeSubject, topic: str = "") -> Message:
     """What is said of an event to those who are told of it as `topic`.
 
     Raises ValueError for an event of which nobody is told.
@@ -63,13 +63,13 @@ def message_of(subject: Subject, topic: str = "") -> Message:
     return Message(line(subject_line, SUBJECT_MAX), tuple(filter(None, lines)), link(_path(subject)))
 
 
-def _sentence(notice: NoticeKind, subject: Subject, topic: str) -> str:
+def _sentence(notice: NoticeKind, subject: NoticeSubject, topic: str) -> str:
     words = notice.if_mentioned if topic == Topic.MENTIONED else notice.sentence
     kind = subject.conflict.get_kind_display() if subject.conflict else "A card"
     return words.format(kind=kind, who=line(subject.event.label, 60))
 
 
-def _facts(subject: Subject) -> str:
+def _facts(subject: NoticeSubject) -> str:
     """Severity, task, and how many tasks it blocks."""
     dispute, told = subject.dispute, subject.conflict or subject.dispute
     if dispute is None or told is None:
@@ -79,7 +79,7 @@ def _facts(subject: Subject) -> str:
     return f"{told.get_severity_display()}, {dispute.ref}, {task}{blocks}"
 
 
-def _path(subject: Subject) -> str:
+def _path(subject: NoticeSubject) -> str:
     """The page on which the card stands."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
     if subject.notice is not None and (row := event.data.get(subject.notice.row)):
@@ -115,7 +115,7 @@ def together(messages: Sequence[Message]) -> Message:
     return Message(f"{len(messages)} messages from Steroids", tuple(lines), link(reverse("queue")))
 
 
-def payload(subject: Subject, uid: str, topic: str = "") -> dict[str, Any]:
+def payload(subject: NoticeSubject, uid: str, topic: str = "") -> dict[str, Any]:
     """The same for machines."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
     told = conflict or dispute

@@ -37,7 +37,7 @@ OF_A_PROJECT = {topic: topic.label for topic in Topic if topic != Topic.MENTIONE
 }
 
 
-class Group(Enum):
+class People(Enum):
     """People by their part in it; `audience` finds them."""
 
     DUTY = auto()  # who looks after the queue that day
@@ -60,7 +60,7 @@ class NoticeKind:
     event: str
     topic: Topic
     sentence: str
-    to: tuple[Group, ...] = ()
+    to: tuple[People, ...] = ()
     of_origin: str = ""
     quotes_note: bool = False  # the event's note follows the sentence
     if_mentioned: str = ""  # the sentence for those whom the event mentions
@@ -73,53 +73,53 @@ class NoticeKind:
 NOTICES = (
     NoticeKind(
         "conflict_opened", Topic.REOPENED, "A ruling was reopened",
-        (Group.DUTY, Group.AROUND, Group.RULED_BEFORE), of_origin=Conflict.Origin.REOPENED,
+        (People.DUTY, People.AROUND, People.RULED_BEFORE), of_origin=Conflict.Origin.REOPENED,
     ),
     NoticeKind(
         "conflict_opened", Topic.REOPENED, "A ruling was not honoured",
-        (Group.DUTY, Group.AROUND, Group.RULED_BEFORE), of_origin=Conflict.Origin.NOT_HONOURED,
+        (People.DUTY, People.AROUND, People.RULED_BEFORE), of_origin=Conflict.Origin.NOT_HONOURED,
     ),
     NoticeKind(
-        "conflict_opened", Topic.OPENED, "{kind} waits for a ruling", (Group.DUTY, Group.AROUND)
+        "conflict_opened", Topic.OPENED, "{kind} waits for a ruling", (People.DUTY, People.AROUND)
     ),
-    NoticeKind("alert_opened", Topic.OPENED, "Alert waits for a ruling", (Group.DUTY, Group.AROUND)),
-    NoticeKind("ruled", Topic.RULED, "{who} ruled", (Group.AROUND,), quotes_note=True, is_news=True),
-    NoticeKind("ruling_undone", Topic.RULED, "{who} took a ruling back", (Group.AROUND,), is_news=True),
-    NoticeKind("dispute_closed", Topic.RULED, "Settled", (Group.AROUND,), is_news=True),
-    NoticeKind("assigned", Topic.ASSIGNED, "{who} assigned it", (Group.ASSIGNED,), quotes_note=True),
+    NoticeKind("alert_opened", Topic.OPENED, "Alert waits for a ruling", (People.DUTY, People.AROUND)),
+    NoticeKind("ruled", Topic.RULED, "{who} ruled", (People.AROUND,), quotes_note=True, is_news=True),
+    NoticeKind("ruling_undone", Topic.RULED, "{who} took a ruling back", (People.AROUND,), is_news=True),
+    NoticeKind("dispute_closed", Topic.RULED, "Settled", (People.AROUND,), is_news=True),
+    NoticeKind("assigned", Topic.ASSIGNED, "{who} assigned it", (People.ASSIGNED,), quotes_note=True),
     NoticeKind(
-        "commented", Topic.COMMENTED, "{who} commented", (Group.AROUND,), quotes_note=True, is_news=True,
+        "commented", Topic.COMMENTED, "{who} commented", (People.AROUND,), quotes_note=True, is_news=True,
         if_mentioned="{who} mentioned you",
     ),
     NoticeKind(
-        "nudged", Topic.REMINDER, "Still waits for a ruling", (Group.HOLDER_ELSE_DUTY,), quotes_note=True
+        "nudged", Topic.REMINDER, "Still waits for a ruling", (People.HOLDER_ELSE_DUTY,), quotes_note=True
     ),
     NoticeKind(
-        "unattended", Topic.REMINDER, "Nobody has ruled yet", (Group.DUTY, Group.LEADS), quotes_note=True
+        "unattended", Topic.REMINDER, "Nobody has ruled yet", (People.DUTY, People.LEADS), quotes_note=True
     ),
-    NoticeKind("stale", Topic.STALE, "Stale", (Group.HOLDER, Group.LEADS), quotes_note=True),
+    NoticeKind("stale", Topic.STALE, "Stale", (People.HOLDER, People.LEADS), quotes_note=True),
     NoticeKind(
-        "trouble", Topic.PROJECT, "Its repository cannot be reached", (Group.LEADS,), quotes_note=True
+        "trouble", Topic.PROJECT, "Its repository cannot be reached", (People.LEADS,), quotes_note=True
     ),
     NoticeKind(
-        "todo_waits", Topic.PROJECT, "Landed work changed its list of tasks", (Group.LEADS,),
+        "todo_waits", Topic.PROJECT, "Landed work changed its list of tasks", (People.LEADS,),
         quotes_note=True, page="project",
     ),
     NoticeKind(
-        "round_limit", Topic.PROJECT, "The limit of checkpoints is reached", (Group.LEADS,),
+        "round_limit", Topic.PROJECT, "The limit of checkpoints is reached", (People.LEADS,),
         quotes_note=True, page="project-end",
     ),
     NoticeKind(
-        "project_ended", Topic.PROJECT, "The project has ended", (Group.LEADS,), quotes_note=True,
+        "project_ended", Topic.PROJECT, "The project has ended", (People.LEADS,), quotes_note=True,
         page="project-end",
     ),
     NoticeKind(
         "amendment_drafted", Topic.OPENED, "An amendment of the specification waits for approval",
-        (Group.DUTY, Group.AROUND), quotes_note=True, page="amendment", row="amendment",
+        (People.DUTY, People.AROUND), quotes_note=True, page="amendment", row="amendment",
     ),
     NoticeKind(
         "amendment_failed", Topic.OPENED, "An amendment of the specification cannot be drafted",
-        (Group.AROUND,), quotes_note=True, is_news=True, page="amendment", row="amendment",
+        (People.AROUND,), quotes_note=True, is_news=True, page="amendment", row="amendment",
     ),
     NoticeKind("landed", Topic.LANDED, "Landed", has_dispute=False),
 )  # fmt: skip

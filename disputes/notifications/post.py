@@ -17,7 +17,7 @@ ENVIRONMENT = {"PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendOutcome:
     """What came of one parcel. `is_permanent`: another try would fail in the same way."""
 
     ok: bool
@@ -26,7 +26,7 @@ class Outcome:
     service: str = ""
 
 
-def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> Outcome:
+def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> SendOutcome:
     """Send it. The parcel goes in through a pipe, so that no list of processes shows an address."""
     parcel = {**parcel, "private": settings.TELL_PRIVATE}
     try:
@@ -35,16 +35,16 @@ def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> Outcome:
             stderr=subprocess.DEVNULL, timeout=seconds, env=ENVIRONMENT, cwd="/", check=False,
         )  # fmt: skip
         said = json.loads(done.stdout)
-        return Outcome(
+        return SendOutcome(
             bool(said["ok"]), str(said.get("error", "")), bool(said.get("permanent")),
             str(said.get("service", ""))[:40],
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Outcome(False, f"No answer within {seconds:.0f} s.")
+        return SendOutcome(False, f"No answer within {seconds:.0f} s.")
     except (OSError, ValueError, LookupError, TypeError):
-        return Outcome(False, "The message could not be carried.")
+        return SendOutcome(False, "The message could not be carried.")
 
 
-def look_at(address: str) -> Outcome:
+def look_at(address: str) -> SendOutcome:
     """Whether the library understands the address. Sends nothing."""
     return carry({"kind": "people", "address": address}, CHECK_SECONDS)

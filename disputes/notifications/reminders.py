@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from disputes.models import Dispute, Reminder
 from disputes.notifications.notices import Topic
-from disputes.notifications.subjects import Subject
+from disputes.notifications.subjects import NoticeSubject
 from tasks.configuration.policy import ProjectSettings
 from tasks.models.event import record
 
@@ -23,7 +23,7 @@ NUDGE, LEAD, STALE = Reminder.Step.NUDGE, Reminder.Step.LEAD, Reminder.Step.STAL
 KINDS = {NUDGE: "nudged", LEAD: "unattended", STALE: "stale"}
 
 
-def follow(subject: Subject, now: datetime) -> None:
+def follow(subject: NoticeSubject, now: datetime) -> None:
     """Begin to count when a dispute begins to wait, and anew for a person to whom it is assigned."""
     event, dispute = subject.event, subject.dispute
     if dispute is None:

@@ -49,7 +49,7 @@ def send_due(seconds: float) -> int:
     delays nobody else. All rows are read and written here; the threads only wait for processes.
     """
     deadline, sent, passed = time.monotonic() + seconds, 0, set[int]()
-    out: dict[Future[post.Outcome], tuple[int, Parcel]] = {}
+    out: dict[Future[post.SendOutcome], tuple[int, Parcel]] = {}
     with ThreadPoolExecutor(COURIERS) as threads:
         while True:
             left = deadline - time.monotonic()
@@ -102,10 +102,10 @@ def _parcel_for(channel: Channel) -> Parcel | None:
     try:
         return Parcel(claimed, _content(channel, claimed, now))
     except Unreadable as error:
-        settle(claimed, post.Outcome(False, f"{error} Enter it anew.", is_permanent=True))
+        settle(claimed, post.SendOutcome(False, f"{error} Enter it anew.", is_permanent=True))
     except Exception:
         log.exception("What %s is owed cannot be put into words.", channel)
-        settle(claimed, post.Outcome(False, "The message could not be written."))
+        settle(claimed, post.SendOutcome(False, "The message could not be written."))
     return None
 
 
@@ -139,7 +139,7 @@ def claim(row: Delivery, now: datetime) -> bool:
     return bool(won)
 
 
-def settle(rows: Sequence[Delivery], outcome: post.Outcome) -> None:
+def settle(rows: Sequence[Delivery], outcome: post.SendOutcome) -> None:
     """Write down what came of it."""
     now = timezone.now()
     mine = Delivery.objects.filter(pk__in=[row.pk for row in rows], sent_at=None, failed_at=None)

@@ -9,7 +9,7 @@ from tasks.states import Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class NoticeSubject:
     """An event with all that a message says of it, and that decides who is told."""
 
     event: Event
@@ -30,13 +30,13 @@ class Subject:
         return told is not None and told.severity == Severity.CRITICAL and not is_news
 
 
-def subject_of(event: Event) -> Subject:
+def subject_of(event: Event) -> NoticeSubject:
     """Looks the rows up by what the event's data names: C-9, D-7; else the task's dispute."""
     data = event.data if isinstance(event.data, dict) else {}
     conflict = _conflict(_number(data.get("conflict"), "C-"))
     notice = notice_of(event, conflict)
     dispute = conflict.dispute if conflict else _dispute(_number(data.get("dispute"), "D-"), event, notice)
-    return Subject(event, notice, dispute, conflict)
+    return NoticeSubject(event, notice, dispute, conflict)
 
 
 def _number(name: object, head: str) -> int | None:

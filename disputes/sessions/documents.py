@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from disputes.importing.folder import DECISIONS, ENGINEER, REVIEWER, file_of, session_of_files
-from disputes.importing.plan import Judged, Plan, Work, plan_session
+from disputes.importing.plan import Plan, ReviewDocument, Work, plan_session
 from disputes.models import Conflict
 from disputes.protocol.settings import part_of
 from disputes.protocol.silence.suspicion import SilenceSettings
@@ -23,7 +23,7 @@ def name_of(session: Task) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DocumentPlace:
     """A document of the session: its row, and its file below the session's folder."""
 
     row: Submission | Review
@@ -31,7 +31,7 @@ class Place:
     text: str
 
 
-def places_of(session: Task) -> list[Place]:
+def places_of(session: Task) -> list[DocumentPlace]:
     """The documents of the rounds that stand, in the order in which they were written.
 
     Two of one round are versions of it: the second reviewer's, a second attempt, the final review. One whose
@@ -45,15 +45,15 @@ def places_of(session: Task) -> list[Place]:
     return list(_numbered(rows.order_by("round", "attempt")))
 
 
-def _numbered(submissions: Iterator[Submission]) -> Iterator[Place]:
+def _numbered(submissions: Iterator[Submission]) -> Iterator[DocumentPlace]:
     used: dict[int, int] = {}
     for submission in submissions:
         round_ = submission.round
         version = used[round_] = used.get(round_, 0) + 1
-        yield Place(submission, file_of(ENGINEER, round_, version), submission.response)
+        yield DocumentPlace(submission, file_of(ENGINEER, round_, version), submission.response)
         for number, review in enumerate(sorted(submission.reviews.all(), key=lambda row: row.pk)):
             used[round_] = version + number
-            yield Place(review, file_of(REVIEWER, round_, version + number), review.text)
+            yield DocumentPlace(review, file_of(REVIEWER, round_, version + number), review.text)
 
 
 class Folder:
@@ -85,9 +85,11 @@ class Folder:
         found = [(self.rows[step.document.path], step) for step in self.plan.steps if isinstance(step, Work)]
         return [(row, step) for row, step in found if isinstance(row, Submission)]
 
-    def judged(self) -> list[tuple[Review, Judged]]:
+    def judged(self) -> list[tuple[Review, ReviewDocument]]:
         """The reviews with their findings and the gaps that they looked at."""
         found = [
-            (self.rows[step.document.path], step) for step in self.plan.steps if isinstance(step, Judged)
+            (self.rows[step.document.path], step)
+            for step in self.plan.steps
+            if isinstance(step, ReviewDocument)
         ]
         return [(row, step) for row, step in found if isinstance(row, Review)]

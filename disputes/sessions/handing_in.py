@@ -9,7 +9,7 @@ from typing import Any
 
 from disputes.protocol.responses.response import ReadResponse, read_response
 from disputes.protocol.reviews.review import read_review
-from disputes.protocol.rounds.partial import Cause, Delivery, delivery, read_no_issues
+from disputes.protocol.rounds.partial import Cause, Delivered, delivery, read_no_issues
 from disputes.protocol.rounds.validation import (
     Failure,
     FailureType,
@@ -49,7 +49,7 @@ def read_document(session: Task, document: Any) -> ReadResponse:
     )  # fmt: skip
 
 
-def delivered(session: Task, text: str) -> tuple[Delivery, Validation]:
+def delivered(session: Task, text: str) -> tuple[Delivered, Validation]:
     """What a document delivers of the round's gaps, and what the gate says of it."""
     known = list(gaps.by_code(session.project))
     settings = part_of(session.project.config, GateSettings)
@@ -58,7 +58,7 @@ def delivered(session: Task, text: str) -> tuple[Delivery, Validation]:
     return delivery(text, assigned, known, validation), validation
 
 
-def _failures(made: Delivery, validation: Validation) -> list[Failure]:
+def _failures(made: Delivered, validation: Validation) -> list[Failure]:
     """What must be mended. A document that only says which input is missing has no other form to keep."""
     if made.cause is Cause.EXPLICIT_BLOCK:
         return [each for each in validation.failures if each.type is FailureType.INCONSISTENT_REFS]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.reviews.review import Found
 from disputes.protocol.rounds.linking import Links
-from disputes.protocol.rounds.proposals import Proposal, read_proposal
+from disputes.protocol.rounds.proposals import ReadProposal, read_proposal
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.locations import read_place, same_section
 from disputes.sessions import gaps
@@ -16,7 +16,7 @@ LINE_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LinkSubject:
     """A finding's gap, and the words of the document at its place with the number of their first line."""
 
     gap: Task | None
@@ -24,22 +24,22 @@ class Subject:
     start: int | None = None
 
 
-def subjects_of(review: Review) -> Callable[[Found], Subject]:
+def subjects_of(review: Review) -> Callable[[Found], LinkSubject]:
     """For each finding of a review its subject, by the review's words and the document that it is about."""
     rows = gaps.by_code(review.submission.task.project)
     proposal = read_proposal(review.submission.response)
     links = Links(scan(review.text), proposal.addressed)
 
-    def subject(found: Found) -> Subject:
+    def subject(found: Found) -> LinkSubject:
         code = links.gap_of(scan(found.text), found.line)
         lines = _section(proposal, code, found.location)
         excerpt = "\n".join(line.text[:LINE_MAX] for line in lines)
-        return Subject(rows.get(code), excerpt, lines[0].number if lines else None)
+        return LinkSubject(rows.get(code), excerpt, lines[0].number if lines else None)
 
     return subject
 
 
-def _section(proposal: Proposal, code: str, location: str) -> list[Line]:
+def _section(proposal: ReadProposal, code: str, location: str) -> list[Line]:
     """The part of the gap's section that the location names; else its beginning."""
     section = next((each for each in proposal.sections if each.gap == code), None)
     if section is None:

@@ -6,7 +6,7 @@ All of it follows from rows, under the project's lock, so it may run late, twice
 from django.db import transaction
 
 from disputes import opening
-from disputes.importing.plan import Judged, Work
+from disputes.importing.plan import ReviewDocument, Work
 from disputes.models import Conflict
 from disputes.protocol.reviews.review import Verdict
 from disputes.protocol.reviews.severity import GRAVE
@@ -229,7 +229,7 @@ class _Turn:
 
     # --- What the reviewer wrote ---
 
-    def _judge(self, review: Review, judged: Judged, *, is_new: bool) -> None:
+    def _judge(self, review: Review, judged: ReviewDocument, *, is_new: bool) -> None:
         """Each gap that the review looked at goes back, is accepted, or stays as it is (L3, L4)."""
         session_round = review.submission.round
         looked_at = {code: self.gaps[code] for code in judged.gaps if code in self.gaps}
@@ -271,7 +271,7 @@ class _Turn:
         asked = self.project.events.filter(task=self.session, kind="review_rest", data__final=True)
         return asked.filter(at__lte=review.at, data__submission=review.submission_id).exists()
 
-    def _verdict(self, review: Review, judged: Judged, gap: Task) -> GapState | None:
+    def _verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> GapState | None:
         """Where the review takes the gap; None where it stays."""
         newest = gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).newest_first().first()
         seen = (review.submission.round, review.submission.attempt)
@@ -303,7 +303,7 @@ class _Turn:
         passed = set(settled) - set(upheld)
         return sum(finding.origin.pk not in passed for finding in raised.select_related("first"))
 
-    def _signs_off(self, judged: Judged, gap: Task) -> bool:
+    def _signs_off(self, judged: ReviewDocument, gap: Task) -> bool:
         """Whether the review signs this gap off, with nothing grave on it left without an answer."""
         silent = any(
             each.finding.gap == gap.gap and each.finding.is_grave for each in self.folder.plan.never_answered
@@ -314,7 +314,7 @@ class _Turn:
             return read_no_issues(judged.document.text, [*self.gaps]).signs_off(gap.gap)
         return True
 
-    def _keep_verdict(self, review: Review, judged: Judged, gap: Task) -> None:
+    def _keep_verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> None:
         """What the review said of the gap, on the gap's own proposal."""
         own = gap.submissions.standing().filter(
             kind=Submission.Kind.DOCUMENT, round__lte=review.submission.round
@@ -392,7 +392,7 @@ class _Turn:
             self.session.start()
 
 
-def _is_named(judged: Judged, code: str) -> bool:
+def _is_named(judged: ReviewDocument, code: str) -> bool:
     """Whether a review speaks of a gap (RND-5): with verdicts on some it has not looked at the others."""
     own = {gap for stated in judged.read.verdicts for gap in gaps_in(stated.scope)}
     return not own or code in own or any(about == code for about, _ in judged.findings)

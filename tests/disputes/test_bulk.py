@@ -47,7 +47,7 @@ def parked(project: Project) -> Conflict:
     )
 
 
-def preview(verb: bulk.Verb, user: User, *conflicts: Conflict) -> dict[str, bulk.Item]:
+def preview(verb: bulk.Verb, user: User, *conflicts: Conflict) -> dict[str, bulk.BulkItem]:
     items = bulk.items_of(verb, [conflict.dispute_id for conflict in conflicts], user)
     return {item.ref: item for item in items}
 
@@ -232,17 +232,17 @@ def test_an_opinion_that_differs_or_is_undecided_ends_the_agreement(
     ledger: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     same, differs, unsure, alone = (dispute(ledger) for _ in range(4))
-    first = {c.pk: bulk.Opinion("uphold_coder", "One.") for c in (same, differs, unsure)}
+    first = {c.pk: bulk.BulkOpinion("uphold_coder", "One.") for c in (same, differs, unsure)}
     second = {
-        same.pk: bulk.Opinion("uphold_coder", "Two."),
-        differs.pk: bulk.Opinion("uphold_reviewer", "Two."),
+        same.pk: bulk.BulkOpinion("uphold_coder", "Two."),
+        differs.pk: bulk.BulkOpinion("uphold_reviewer", "Two."),
         unsure.pk: None,
-        alone.pk: bulk.Opinion("uphold_reviewer", "Two."),
+        alone.pk: bulk.BulkOpinion("uphold_reviewer", "Two."),
     }
     monkeypatch.setattr(opinions, "OPINIONS", [lambda _: first, lambda _: second])
     assert bulk.agreed([same, differs, unsure, alone]) == {
-        same.pk: bulk.Opinion("uphold_coder", "One. Two."),
-        alone.pk: bulk.Opinion("uphold_reviewer", "Two."),
+        same.pk: bulk.BulkOpinion("uphold_coder", "One. Two."),
+        alone.pk: bulk.BulkOpinion("uphold_reviewer", "Two."),
     }
 
 

@@ -1,6 +1,6 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
-from disputes.web.dispute.code import Line, code_at, coloured, parse_diff
+from disputes.web.dispute.code import CodeLine, code_at, coloured, parse_diff
 from disputes.web.dispute.rounds import strip
 from disputes.web.plain_text import plain, visible
 
@@ -39,11 +39,11 @@ deleted file mode 100644
 EXCERPT = '    one = 1\n    two = "two"\n    three = 3\n    four = 4'
 
 
-def shown(lines: list[Line]) -> list[tuple[int, str, str]]:
+def shown(lines: list[CodeLine]) -> list[tuple[int, str, str]]:
     return [(line.number, line.sign, line.text.strip()) for line in lines]
 
 
-def at(**kwargs: object) -> list[Line]:
+def at(**kwargs: object) -> list[CodeLine]:
     given = {"path": "src/calls.py", "line": 11, "excerpt": EXCERPT, "start": 9, "diff": DIFF} | kwargs
     return code_at(**given)  # type: ignore[arg-type]
 

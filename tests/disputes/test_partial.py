@@ -13,7 +13,7 @@ from disputes.protocol.rounds.partial import (
     Automatic,
     Cause,
     Declared,
-    Delivery,
+    Delivered,
     Manual,
     Mark,
     Part,
@@ -38,7 +38,7 @@ WHOLE, PARTLY, EMPTY, FAILED = Part
 STATES = st.lists(st.sampled_from(list(GapState)))
 
 
-def delivered(text: str | None, *assigned: str) -> Delivery:
+def delivered(text: str | None, *assigned: str) -> Delivered:
     return delivery(text, assigned, KNOWN, validate_proposal(text, KNOWN))
 
 
@@ -123,7 +123,7 @@ def test_a_block_goes_before_an_uncertainty_and_that_before_a_failure() -> None:
 
 
 def test_a_proposal_for_its_gap_has_no_cause() -> None:
-    assert delivered(PROPOSAL, "GAP-AUTH-001") == Delivery(addressed=("GAP-AUTH-001",))
+    assert delivered(PROPOSAL, "GAP-AUTH-001") == Delivered(addressed=("GAP-AUTH-001",))
 
 
 def test_a_part_of_the_assignment_is_told_from_the_rest() -> None:
@@ -171,7 +171,7 @@ def test_every_assigned_gap_is_addressed_missing_or_blocked(lines: list[str], as
 def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
     validation = validate_proposal("", KNOWN)
 
-    def detect(text: str) -> Delivery:
+    def detect(text: str) -> Delivered:
         return delivery(text, ["GAP-AUTH-001"], KNOWN, validation)
 
     assert growth(detect, lambda size: piece * (size // len(piece)), 20_000) < QUADRATIC / 2

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from disputes import intake, opening, rulings, severity_changes
 from disputes.completion import rates, rollbacks
 from disputes.models import Conflict, Decision
-from disputes.protocol.responses.rates import Tally, tally
+from disputes.protocol.responses.rates import RateTally, tally
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
 from tasks.errors import Refused
@@ -116,7 +116,7 @@ def disagreements(status: str = "open") -> list[str]:
     return list(found.values_list("finding__code", flat=True))
 
 
-def tallies(task: Task) -> list[Tally]:
+def tallies(task: Task) -> list[RateTally]:
     """Each round of the task that answered a review, in numbers, oldest first."""
     return [tally(number, rated) for number, rated in sorted(rates.rated_rounds(fresh(task)).items())]
 

@@ -8,8 +8,8 @@ from disputes.protocol.responses.rates import (
     Rated,
     Rates,
     RateSettings,
+    RateTally,
     Rule,
-    Tally,
     alert_lines,
     check_rates,
     justify_lines,
@@ -34,12 +34,12 @@ def findings(*groups: tuple[Severity | None, int, int]) -> list[Rated]:
     return made
 
 
-def rated(*groups: tuple[Severity | None, int, int], earlier: tuple[Tally, ...] = ()) -> Rates:
+def rated(*groups: tuple[Severity | None, int, int], earlier: tuple[RateTally, ...] = ()) -> Rates:
     return check_rates(tally(7, findings(*groups)), earlier, DEFAULTS)
 
 
-def rounds(*shares: tuple[int, int]) -> tuple[Tally, ...]:
-    return tuple(Tally(number, n, n, of) for number, (n, of) in enumerate(shares, start=1))
+def rounds(*shares: tuple[int, int]) -> tuple[RateTally, ...]:
+    return tuple(RateTally(number, n, n, of) for number, (n, of) in enumerate(shares, start=1))
 
 
 def rules(rates: Rates) -> list[str]:
@@ -101,7 +101,7 @@ def test_two_rounds_are_no_session() -> None:
 
 def test_rounds_without_grave_findings_are_left_out_of_the_session() -> None:
     """RL-3: the last three rounds with at least one such finding"""
-    earlier = (*rounds((2, 4), (2, 4)), Tally(3, 0, 0, 0), Tally(4, 1, 0, 0))
+    earlier = (*rounds((2, 4), (2, 4)), RateTally(3, 0, 0, 0), RateTally(4, 1, 0, 0))
     assert rules(rated((HIGH, 4, 2), earlier=earlier)) == ["RL-3"]
 
 
@@ -125,21 +125,21 @@ def test_one_disagreement_on_the_only_finding_is_no_warning() -> None:
 @for_each("severity", [MEDIUM, LOW, None])
 def test_what_is_not_grave_counts_on_neither_side_of_the_share(severity: Severity | None) -> None:
     """No share can exceed 100 %; SEV-9: a finding without severity is not grave"""
-    assert tally(2, findings((HIGH, 2, 1), (severity, 3, 3))) == Tally(2, 4, 1, 2)
+    assert tally(2, findings((HIGH, 2, 1), (severity, 3, 3))) == RateTally(2, 4, 1, 2)
 
 
 def test_a_finding_of_a_task_that_nobody_was_assigned_is_not_in_the_share() -> None:
     """The denominator holds the findings of the tasks assigned in this round"""
     listed = findings((HIGH, 4, 2))
     listed[2:] = [replace(finding, in_scope=False) for finding in listed[2:]]
-    assert tally(2, listed) == Tally(2, 2, 2, 2)
+    assert tally(2, listed) == RateTally(2, 2, 2, 2)
 
 
 def test_a_converted_flag_counts_as_disputed_but_not_as_an_explicit_disagreement() -> None:
     """Converted flags count from their conversion"""
     listed = findings((HIGH, 3, 1))
     listed[2] = replace(listed[2], converted=True)
-    assert tally(2, listed) == Tally(2, 1, 2, 3)
+    assert tally(2, listed) == RateTally(2, 1, 2, 3)
 
 
 def test_a_finding_both_declined_and_converted_counts_once() -> None:
@@ -152,12 +152,12 @@ def test_the_limits_are_the_projects() -> None:
         disagree_absolute=0, disagree_round_share=0.0, disagree_min_denominator=1,
         disagree_session_share=0.0, session_window=1,
     )  # fmt: skip
-    assert rules(check_rates(Tally(1, 1, 1, 9), (), strict)) == ["RL-1", "RL-2", "RL-3"]
+    assert rules(check_rates(RateTally(1, 1, 1, 9), (), strict)) == ["RL-1", "RL-2", "RL-3"]
 
 
 def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
     none = replace(DEFAULTS, disagree_min_denominator=0, disagree_round_share=0.0, session_window=1)
-    assert check_rates(Tally(1, 0, 0, 0), (), none).hits == ()
+    assert check_rates(RateTally(1, 0, 0, 0), (), none).hits == ()
 
 
 # --- The card ---------------------------------------------------------------------------------------------

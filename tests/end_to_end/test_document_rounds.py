@@ -14,7 +14,7 @@ from agents.models import Prompt, Run
 from disputes import rulings
 from disputes.completion import endings, exits, rollbacks
 from disputes.importing.folder import read_folder
-from disputes.importing.plan import Judged, plan_session
+from disputes.importing.plan import ReviewDocument, plan_session
 from disputes.importing.rows import import_session
 from disputes.models import Conflict, Flag
 from disputes.protocol.reviews.review import Verdict
@@ -497,7 +497,7 @@ def test_real_documents_are_played_as_rounds_and_read_as_labelled(
         numbers[document.role] += 1
         path = papers / f"{document.role}-{numbers[document.role]:02d}.md"
         path.write_text(document.text)
-        if isinstance(step, Judged):
+        if isinstance(step, ReviewDocument):
             files.append(document.path)
             if step.read.verdict is Verdict.NEEDS_REVISION:
                 Path(f"{path}.back").touch()

@@ -74,7 +74,7 @@ def test_a_courier_that_dies_is_a_failed_try(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "dies.py").write_text("raise SystemExit(1)")
     monkeypatch.setattr(post, "COURIER", tmp_path / "dies.py")
 
-    assert post.carry({}) == post.Outcome(False, "The message could not be carried.")
+    assert post.carry({}) == post.SendOutcome(False, "The message could not be carried.")
 
 
 def test_an_error_keeps_the_host_and_nothing_else_of_an_address() -> None:

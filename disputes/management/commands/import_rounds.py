@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from disputes.importing.folder import FolderError, Session, read_folder
-from disputes.importing.rows import Report, import_session, read_session
+from disputes.importing.folder import FolderError, SessionFolder, read_folder
+from disputes.importing.rows import RoundsReport, import_session, read_session
 from tasks.events import Actor
 from tasks.management.program_command import ProgramCommand, project_named
 from tasks.models import Project
@@ -44,14 +44,14 @@ class Command(ProgramCommand):
                 f"Not imported: {names}. Nothing of it was written; mend the files named above."
             )
 
-    def _show(self, project: Project, sessions: list[Session]) -> None:
+    def _show(self, project: Project, sessions: list[SessionFolder]) -> None:
         for session in sessions:
             self.stdout.write(f"{session.name}:")
             for line in read_session(project, session).lines():
                 self.stdout.write(f"  {line}")
         self.stdout.write("Nothing was imported.")
 
-    def _imported(self, project: Project, session: Session) -> bool:
+    def _imported(self, project: Project, session: SessionFolder) -> bool:
         """Import one session and tell of it; False where it cannot be."""
         number = len(session.documents)
         self.stdout.write(f"{session.name}: {number} document{'s' * (number != 1)}")
@@ -64,7 +64,7 @@ class Command(ProgramCommand):
         self._tell(import_session(project, session, actor=ACTOR))
         return True
 
-    def _tell(self, report: Report) -> None:
+    def _tell(self, report: RoundsReport) -> None:
         for trouble in report.notes:
             self.stdout.write(f"  {trouble.path}: {trouble.reason}.")
         for change in report.changes:

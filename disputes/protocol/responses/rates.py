@@ -59,7 +59,7 @@ class Rated:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class RateTally:
     """One round in numbers: `explicit` DISAGREEs of any severity; `disputed` of the `answered` critical and
     high findings."""
 
@@ -92,11 +92,11 @@ class Rates:
     hits: tuple[Hit, ...]
 
 
-def tally(round_: int, findings: Iterable[Rated]) -> Tally:
+def tally(round_: int, findings: Iterable[Rated]) -> RateTally:
     """The numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
     listed = list(findings)
     counted = [finding for finding in listed if finding.counts]
-    return Tally(
+    return RateTally(
         round=round_,
         explicit=sum(finding.disagreed for finding in listed),
         disputed=sum(finding.disagreed or finding.converted for finding in counted),
@@ -104,7 +104,7 @@ def tally(round_: int, findings: Iterable[Rated]) -> Tally:
     )
 
 
-def check_rates(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -> Rates:
+def check_rates(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Rates:
     """All three limits on the current round; `earlier` are those before it, oldest first (RL-1 to RL-3)."""
     found = (
         _absolute(current, settings),
@@ -115,7 +115,7 @@ def check_rates(current: Tally, earlier: Sequence[Tally], settings: RateSettings
     return Rates(max((hit.action for hit in hits), default=Action.ALLOW), hits)
 
 
-def _absolute(current: Tally, settings: RateSettings) -> Hit | None:
+def _absolute(current: RateTally, settings: RateSettings) -> Hit | None:
     limit = settings.disagree_absolute
     if current.explicit <= limit:
         return None
@@ -126,7 +126,7 @@ def _absolute(current: Tally, settings: RateSettings) -> Hit | None:
     )  # fmt: skip
 
 
-def _round_share(current: Tally, settings: RateSettings) -> Hit | None:
+def _round_share(current: RateTally, settings: RateSettings) -> Hit | None:
     if current.answered < max(settings.disagree_min_denominator, 1):
         return None
     if current.disputed / current.answered <= settings.disagree_round_share:
@@ -140,7 +140,7 @@ def _round_share(current: Tally, settings: RateSettings) -> Hit | None:
     )  # fmt: skip
 
 
-def _session(current: Tally, earlier: Sequence[Tally], settings: RateSettings) -> Hit | None:
+def _session(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Hit | None:
     """A round without such findings says nothing new, so it never repeats the alert of those before it."""
     window = [each for each in (*earlier, current) if each.answered][-settings.session_window :]
     if not current.answered or len(window) < settings.session_window:

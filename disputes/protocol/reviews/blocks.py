@@ -7,7 +7,7 @@ from typing import NamedTuple
 from disputes.protocol.reviews.beginnings import deciding_rule
 from disputes.protocol.reviews.candidate import LISTING, REPEATING, SILENT, Candidate
 from disputes.protocol.reviews.first_lines import Shape, Start
-from disputes.protocol.reviews.group_labels import Group, bold_label, label_of_list
+from disputes.protocol.reviews.group_labels import GroupLabel, bold_label, label_of_list
 from disputes.protocol.reviews.headings import TOP, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import RULE, STATED
@@ -23,7 +23,7 @@ class Block:
     begin: int
     end: int
     section: Section
-    group: Group | None
+    group: GroupLabel | None
 
 
 class Blocks(NamedTuple):
@@ -52,7 +52,7 @@ class _Walk:
         self.blocks: list[Block] = []
         self.open: Block | None = None
         self.section: Section = layout.where[0] if layout.where else TOP
-        self.group: Group | None = None
+        self.group: GroupLabel | None = None
         self.after_prose = False  # whether the section holds text before its list
         self.reasons: dict[int, str] = {}
         self.passed_over = False
@@ -91,7 +91,7 @@ class _Walk:
         self._close(index)
         self.open = Block(start, index, index + 1, self.section, self.group)
 
-    def _open_group(self, group: Group, reason: str) -> None:
+    def _open_group(self, group: GroupLabel, reason: str) -> None:
         self._close(group.index)
         self.reasons[group.index] = reason
         self.group, self.after_prose = group, False
@@ -129,7 +129,7 @@ class _Walk:
         elif self.open is None and text[0] != "|":
             self.after_prose = True
 
-    def _label_of_list(self, index: int, text: str) -> Group | None:
+    def _label_of_list(self, index: int, text: str) -> GroupLabel | None:
         if text[-1] != ":" or (self.open and self.open.start.shape in STRONG):
             return None
         return label_of_list(index, text, is_note=not self.layout.sections)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from disputes.protocol.reviews.fields import field_of
 from disputes.protocol.reviews.first_lines import Shape, Start
-from disputes.protocol.reviews.group_labels import MAX_INDENT, Group
+from disputes.protocol.reviews.group_labels import MAX_INDENT, GroupLabel
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import field_severity
 from disputes.protocol.reviews.layout import Layout
@@ -38,7 +38,7 @@ class Candidate:
     start: Start
     section: Section
     purpose: Purpose
-    group: Group | None
+    group: GroupLabel | None
     open: Start | None
     is_after_prose: bool  # the section holds text before its list
     is_lenient: bool  # sections that only repeat count as well

@@ -25,7 +25,7 @@ MAX_OPENING = 160  # letters of a sentence that a list follows
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupLabel:
     """A label that gives the list below it a severity or a purpose: **MAJOR (must fix):**"""
 
     index: int
@@ -37,24 +37,26 @@ class Group:
     demands: bool = False  # it is a sentence, and the list below it says what it demands
 
 
-def label_of_list(index: int, text: str, *, is_note: bool) -> Group | None:
+def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
     """What a plain line that ends with a colon says about the list below it."""
     if len(text) > MAX_OPENING:
         return None
     if len(text) <= MAX_LABEL:
         severity, ambiguous = section_severity(text)
         if severity:
-            return Group(index, None, severity, text.rstrip(":"), 0, ambiguous)
+            return GroupLabel(index, None, severity, text.rstrip(":"), 0, ambiguous)
         purpose = purpose_of(text)
         if purpose is Purpose.REQUIRED or (is_note and purpose is Purpose.ISSUES):
-            return Group(index, purpose, None, "", 0, demands=True)
+            return GroupLabel(index, purpose, None, "", 0, demands=True)
     # "This needs changes before I merge:"
     if read_verdict(text) is Verdict.NEEDS_REVISION or (is_note and ASKING.search(text)):
-        return Group(index, Purpose.ISSUES, None, "", 0, demands=True)
+        return GroupLabel(index, Purpose.ISSUES, None, "", 0, demands=True)
     return None
 
 
-def bold_label(layout: Layout, index: int, first: Start | None, above: Group | None) -> Group | None:
+def bold_label(
+    layout: Layout, index: int, first: Start | None, above: GroupLabel | None
+) -> GroupLabel | None:
     """What a bold line says about the list below it; None if it is a finding or a part of one.
 
     `first` is the first line of the open finding, `above` the label whose list the line is in.
@@ -76,10 +78,10 @@ def bold_label(layout: Layout, index: int, first: Start | None, above: Group | N
     elif set(WORD.findall(label.lower())) & OBSERVING:
         purpose = Purpose.OBSERVATIONS
     stated = None if purpose is Purpose.OTHER else purpose
-    return Group(index, stated, severity, label.rstrip(":"), start.indent, ambiguous)
+    return GroupLabel(index, stated, severity, label.rstrip(":"), start.indent, ambiguous)
 
 
-def _purpose_of_label(label: str, start: Start, above: Group | None) -> Purpose:
+def _purpose_of_label(label: str, start: Start, above: GroupLabel | None) -> Purpose:
     """What is listed below a label that ends with a colon or takes the place of a heading.
 
     For example **Praise** between **Blocking** and **Minor**, and the labels after it.

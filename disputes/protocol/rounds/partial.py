@@ -62,7 +62,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivered:
     """What an engineer's document delivers of its assignment.
 
     `cause` says why it delivers nothing that can be worked with; None where it settles an assigned gap.
@@ -78,17 +78,17 @@ class Delivery:
 
 def delivery(
     text: str | None, assigned: Sequence[str], known: Collection[str], validation: Validation
-) -> Delivery:
+) -> Delivered:
     """What was delivered, and why nothing was, in the order of detection (PART-2).
 
     `validation` is what the gate said of this same document.
     """
     if text is None or not text.strip():
-        return Delivery(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE)
+        return Delivered(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE)
     try:
         proposal = read_proposal(text)
     except DocumentError as error:
-        return Delivery(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE, warnings=(str(error),))
+        return Delivered(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE, warnings=(str(error),))
     blocked, warnings = declared(proposal.lines, known)
     stopped = {each.gap for each in blocked}
     addressed = tuple(gap for gap in validation.gaps_addressed if gap in assigned and gap not in stopped)
@@ -104,7 +104,7 @@ def delivery(
         (None, True),
     ]
     cause = next(cause for cause, holds in causes if holds)
-    return Delivery(addressed, missing, blocked, uncertain, cause, warnings)
+    return Delivered(addressed, missing, blocked, uncertain, cause, warnings)
 
 
 def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -314,7 +314,7 @@ def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tu
     return tuple(found) or (Situation.AS_PLANNED,)
 
 
-def engineer_part(made: Delivery, *, exhausted: bool = False) -> Part:
+def engineer_part(made: Delivered, *, exhausted: bool = False) -> Part:
     """How much the engineer delivered; `exhausted` where its retries are used up (PART-4)."""
     if exhausted:
         return Part.FAILED

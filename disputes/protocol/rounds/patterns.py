@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.rounds.proposals import Proposal, read_proposal
+from disputes.protocol.rounds.proposals import ReadProposal, read_proposal
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.quotes import one_line
 from tasks.text.regex import regex
@@ -58,7 +58,7 @@ def vague_words(lines: Iterable[Line]) -> list[str]:
 # --- What shows them --------------------------------------------------------------------------------------
 
 
-def _abstract(proposal: Proposal, expected: Expected) -> str:
+def _abstract(proposal: ReadProposal, expected: Expected) -> str:
     for section in proposal.sections:
         words = vague_words(section.lines)
         if len(words) > VAGUE_MAX:
@@ -67,7 +67,7 @@ def _abstract(proposal: Proposal, expected: Expected) -> str:
     return ""
 
 
-def _missing(proposal: Proposal, expected: Expected) -> str:
+def _missing(proposal: ReadProposal, expected: Expected) -> str:
     missing = [
         name
         for name, present in (
@@ -80,27 +80,27 @@ def _missing(proposal: Proposal, expected: Expected) -> str:
     return f"absent: {', '.join(missing)}" if missing else ""
 
 
-def _narrow(proposal: Proposal, expected: Expected) -> str:
+def _narrow(proposal: ReadProposal, expected: Expected) -> str:
     few = [f"{s.gap} ({s.examples})" for s in proposal.sections if s.examples < EXAMPLES_LEAST]
     return f"fewer than {EXAMPLES_LEAST} examples: {', '.join(few)}" if few else ""
 
 
-def _unknown(proposal: Proposal, expected: Expected) -> str:
+def _unknown(proposal: ReadProposal, expected: Expected) -> str:
     bad = unknown_gaps(proposal, expected.known)
     return f"unknown gaps: {', '.join(bad[:LIST_MAX])}" if bad else ""
 
 
-def _confused(proposal: Proposal, expected: Expected) -> str:
+def _confused(proposal: ReadProposal, expected: Expected) -> str:
     terms = ", ".join(one_line(term, 60) for term in expected.misused[:LIST_MAX])
     return f"undefined or misused: {terms}" if terms else ""
 
 
-def _drifted(proposal: Proposal, expected: Expected) -> str:
+def _drifted(proposal: ReadProposal, expected: Expected) -> str:
     other = [gap for gap in proposal.addressed if gap not in expected.assigned]
     return f"not assigned: {', '.join(other)}" if other and expected.assigned else ""
 
 
-def unknown_gaps(proposal: Proposal, known: Collection[str]) -> list[str]:
+def unknown_gaps(proposal: ReadProposal, known: Collection[str]) -> list[str]:
     """The gaps that a document mentions and that neither exist nor are introduced by it (VAL-1)."""
     return [gap for gap in proposal.mentioned if gap not in known and gap not in proposal.announced]
 
@@ -119,7 +119,7 @@ def _first_heading(expected: Expected) -> str:
 class Detector:
     """How a pattern is detected, and the words of its adjustment."""
 
-    shows: Callable[[Proposal, Expected], str]
+    shows: Callable[[ReadProposal, Expected], str]
     adjust: Callable[[Expected], str]
 
 
@@ -150,7 +150,7 @@ def patterns_in(text: str, expected: Expected) -> tuple[DetectedPattern, ...]:
     return tuple(_seen(read_proposal(text), expected))
 
 
-def _seen(proposal: Proposal, expected: Expected) -> Iterator[DetectedPattern]:
+def _seen(proposal: ReadProposal, expected: Expected) -> Iterator[DetectedPattern]:
     for pattern, rule in RULES.items():
         if evidence := rule.shows(proposal, expected):
             yield DetectedPattern(pattern, evidence, rule.adjust(expected))

@@ -57,7 +57,7 @@ class GapSection:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ReadProposal:
     """An engineer's document as read."""
 
     lines: tuple[Line, ...]
@@ -75,12 +75,12 @@ class Proposal:
         return tuple(section.gap for section in self.sections)
 
 
-def read_proposal(text: str) -> Proposal:
+def read_proposal(text: str) -> ReadProposal:
     """Read a proposal from Markdown, tolerantly (VAL-3). Raises DocumentError only if it is too large."""
     lines = scan(text)
     headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
     announced, has_new_gaps = announced_gaps(lines)
-    return Proposal(
+    return ReadProposal(
         lines=tuple(lines),
         sections=tuple(_sections(lines, headings)),
         has_resolution=any(_resolves(words) for _, level, words in headings if level <= DEEPEST),
@@ -138,7 +138,7 @@ class NewGap:
     line: int
 
 
-def new_gaps(proposal: Proposal) -> tuple[NewGap, ...]:
+def new_gaps(proposal: ReadProposal) -> tuple[NewGap, ...]:
     """The gaps that a document introduces, each by the first line below "New Gaps" that names it (VAL-1)."""
     found: dict[str, NewGap] = {}
     owners = {line.number: section.gap for section in proposal.sections for line in section.lines}

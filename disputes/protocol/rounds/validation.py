@@ -12,7 +12,13 @@ from enum import StrEnum
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.protocol.reviews.severity import section_severity
-from disputes.protocol.rounds.proposals import Proposal, announced_gaps, bare, mentioned_gaps, read_proposal
+from disputes.protocol.rounds.proposals import (
+    ReadProposal,
+    announced_gaps,
+    bare,
+    mentioned_gaps,
+    read_proposal,
+)
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from tasks.text.regex import regex
 
@@ -197,7 +203,7 @@ def _too_large(error: DocumentError) -> Failure:
     return Failure(FailureType.WRONG_FORMAT, str(error), error.problems[0].line)
 
 
-def _proposal_form(proposal: Proposal) -> Iterator[Failure]:
+def _proposal_form(proposal: ReadProposal) -> Iterator[Failure]:
     if not proposal.has_resolution:
         heading = "## Gap Resolution:"
         yield Failure(FailureType.WRONG_FORMAT, f"no heading `{heading}`", refs=(heading,))
@@ -206,7 +212,7 @@ def _proposal_form(proposal: Proposal) -> Iterator[Failure]:
         yield Failure(FailureType.WRONG_FORMAT, f"no line `{label}`", refs=(label,))
 
 
-def _proposal_content(proposal: Proposal, least: int) -> Iterator[Failure]:
+def _proposal_content(proposal: ReadProposal, least: int) -> Iterator[Failure]:
     if not proposal.mentioned:
         yield Failure(FailureType.NO_GAPS_ADDRESSED, "no gap id is mentioned")
     for section in proposal.sections:
@@ -228,7 +234,7 @@ def _unknown(
         yield Failure(FailureType.INCONSISTENT_REFS, message, min(bad.values()), tuple(bad))
 
 
-def _addressed(proposal: Proposal, known: Collection[str]) -> tuple[str, ...]:
+def _addressed(proposal: ReadProposal, known: Collection[str]) -> tuple[str, ...]:
     """The gaps with a section; in a document without one those that it mentions."""
     return proposal.addressed or tuple(
         gap for gap in proposal.mentioned if gap in known and gap not in proposal.announced

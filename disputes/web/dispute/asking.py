@@ -20,7 +20,7 @@ VERDICT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShownOpinion:
     """One opinion on the page."""
 
     opinion: Opinion
@@ -65,10 +65,10 @@ class Asking:
     may_rule: bool
 
     @cached_property
-    def said(self) -> list[Said]:
+    def said(self) -> list[ShownOpinion]:
         """The newest first."""
         rows = sorted(self.conflict.opinions.all(), key=lambda opinion: -opinion.pk)
-        return [Said(opinion) for opinion in rows[:SHOWN]]
+        return [ShownOpinion(opinion) for opinion in rows[:SHOWN]]
 
     @property
     def is_offered(self) -> bool:

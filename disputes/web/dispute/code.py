@@ -21,7 +21,7 @@ COLOURED_MAX = 1_500  # lines of a whole diff that get colours
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CodeLine:
     """One line of code: its number in the new file (a removed one: in the old) and its sign."""
 
     number: int
@@ -40,22 +40,22 @@ class Line:
 class Pair:
     """One row of the view side by side: a line before, the line after, or one of both."""
 
-    old: Line | None
-    new: Line | None
+    old: CodeLine | None
+    new: CodeLine | None
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class ShownHunk:
     header: str
     old: int  # its first line of the old file
-    lines: list[Line] = field(default_factory=list)
+    lines: list[CodeLine] = field(default_factory=list)
 
     def pairs(self) -> list[Pair]:
         """Removed lines beside the added ones that follow them; what did not change on both sides."""
         old = self.old
         rows: list[Pair] = []
-        gone: list[Line] = []
-        come: list[Line] = []
+        gone: list[CodeLine] = []
+        come: list[CodeLine] = []
         for line in self.lines:
             if line.sign == "+":
                 come.append(line)
@@ -71,7 +71,7 @@ class Hunk:
         return rows + _beside(gone, come)
 
 
-def _beside(gone: list[Line], come: list[Line]) -> list[Pair]:
+def _beside(gone: list[CodeLine], come: list[CodeLine]) -> list[Pair]:
     return [Pair(old, new) for old, new in zip_longest(gone, come)]
 
 
@@ -81,7 +81,7 @@ class FileDiff:
     note: str = ""
     added: int = 0
     removed: int = 0
-    hunks: list[Hunk] = field(default_factory=list)
+    hunks: list[ShownHunk] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ def _as_shown(file: FileChange) -> FileDiff:
         note,
         sum(edit.added for edit in file.edits),
         sum(edit.removed for edit in file.edits),
-        [Hunk(hunk.header, hunk.old, [Line(*line) for line in hunk.lines]) for hunk in file.hunks],
+        [ShownHunk(hunk.header, hunk.old, [CodeLine(*line) for line in hunk.lines]) for hunk in file.hunks],
     )
 
 
 # --- The place --------------------------------------------------------------------------------------------
 
 
-def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, diff: str) -> list[Line]:
+def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, diff: str) -> list[CodeLine]:
     """The lines around a finding's place, with what the submission added and removed there.
 
     The excerpt is the code as the reviewer saw it. Without one, the hunk that covers the place serves.
@@ -129,24 +129,24 @@ def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, dif
     return highlighted(marked, path)
 
 
-def _with_changes(excerpt: list[str], start: int, changed: list[Line]) -> list[Line]:
+def _with_changes(excerpt: list[str], start: int, changed: list[CodeLine]) -> list[CodeLine]:
     """The excerpt, signed by the diff's lines of the same file."""
     added = {line.number: line.text[:LINE_MAX] for line in changed if line.sign == "+"}
-    removed: dict[int, list[Line]] = {}  # by the number of the next line of the new file
-    waiting: list[Line] = []
+    removed: dict[int, list[CodeLine]] = {}  # by the number of the next line of the new file
+    waiting: list[CodeLine] = []
     for line in changed:
         if line.sign == "-":
             waiting.append(line)
         elif waiting:
             removed[line.number], waiting = waiting, []
-    shown: list[Line] = []
+    shown: list[CodeLine] = []
     for number, text in enumerate(excerpt, start):
         shown += removed.get(number, [])[-REMOVED_MAX:]
-        shown.append(Line(number, "+" if added.get(number) == text else " ", text))
+        shown.append(CodeLine(number, "+" if added.get(number) == text else " ", text))
     return shown
 
 
-def _around(lines: list[Line], place: int | None) -> list[Line]:
+def _around(lines: list[CodeLine], place: int | None) -> list[CodeLine]:
     for index, line in enumerate(lines):
         if line.sign != "-" and line.number == place:
             return lines[max(0, index - CONTEXT) : index + CONTEXT + 1]
@@ -156,7 +156,7 @@ def _around(lines: list[Line], place: int | None) -> list[Line]:
 # --- Colours ----------------------------------------------------------------------------------------------
 
 
-def highlighted(lines: list[Line], path: str) -> list[Line]:
+def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
     """The lines with their colours as Pygments' classes, the old and the new side each read as a whole."""
     lexer = _lexer(path)
     old, new = (iter(_coloured(_side(lines, sign), lexer)) for sign in "-+")
@@ -180,7 +180,7 @@ def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
     return diff
 
 
-def _side(lines: list[Line], side: str) -> list[str]:
+def _side(lines: list[CodeLine], side: str) -> list[str]:
     return [visible(line.text.removesuffix("\r")) for line in lines if line.sign in (" ", side)]
 
 

@@ -11,11 +11,11 @@ from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
-from disputes.web.dispute.code import Line, code_at
+from disputes.web.dispute.code import CodeLine, code_at
 from disputes.web.dispute.evidence import EvidenceCard
 from disputes.web.dispute.prefetch import Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
-from disputes.web.dispute.result import Result
+from disputes.web.dispute.result import EvidenceResult
 from disputes.web.guidelines import url_to_add
 from disputes.web.queue import listing
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
@@ -176,17 +176,17 @@ class ConflictPage:
         return [*happened, Card("", "Last submission", who, quotes)]
 
     @cached_property
-    def result(self) -> Result | None:
+    def result(self) -> EvidenceResult | None:
         """What build and tests said, on a card about them."""
         conflict = self.conflict
         if conflict.origin not in ABOUT_RESULTS:
             return None
-        return Result.of(conflict.evidence, conflict.coder_position)
+        return EvidenceResult.of(conflict.evidence, conflict.coder_position)
 
     # --- The code ---
 
     @cached_property
-    def code(self) -> list[Line]:
+    def code(self) -> list[CodeLine]:
         """The lines around the place, in the commit that was reviewed."""
         if self.finding is None or self.review is None:
             return []
@@ -328,7 +328,7 @@ class ConflictPage:
 
     # --- Before and beside ---
 
-    def strip(self) -> list[rounds.Step]:
+    def strip(self) -> list[rounds.StripStep]:
         """What became of the finding, round by round."""
         finding = self.conflict.finding
         if finding is None or self.task is None:

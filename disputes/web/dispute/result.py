@@ -7,7 +7,7 @@ COMMANDS = ("prepare", "build", "test")
 
 
 @dataclass(slots=True)
-class Result:
+class EvidenceResult:
     """The lines of a card's evidence by what they say, and the end of the output."""
 
     output: str = ""
@@ -18,7 +18,7 @@ class Result:
     others: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, lines: Iterable[object], output: str) -> "Result":
+    def of(cls, lines: Iterable[object], output: str) -> "EvidenceResult":
         card = cls(output)
         for line in map(str, lines):
             card._add(line)

@@ -16,21 +16,21 @@ ANSWERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StripStep:
     round: int
     mark: str
     word: str
 
 
-def strip(last_round: int, raised: Iterable[int], answers: dict[int, str]) -> list[Step]:
+def strip(last_round: int, raised: Iterable[int], answers: dict[int, str]) -> list[StripStep]:
     """Round by round up to the last review: the coder's answer, then the review. The newest steps."""
     raised, steps = set(raised), []
     first = min(raised, default=0)
     for number in range(1, last_round + 1):
         if number in answers:
-            steps.append(Step(number, *ANSWERS.get(answers[number], ("?", answers[number]))))
+            steps.append(StripStep(number, *ANSWERS.get(answers[number], ("?", answers[number]))))
         if number in raised:
-            steps.append(Step(number, "A", "raised" if number == first else "again"))
+            steps.append(StripStep(number, "A", "raised" if number == first else "again"))
         elif number not in answers:
-            steps.append(Step(number, "–", "not seen" if number < first else "not raised"))
+            steps.append(StripStep(number, "–", "not seen" if number < first else "not raised"))
     return steps[-STEPS_MAX:]

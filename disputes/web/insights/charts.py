@@ -17,7 +17,7 @@ ROUND_SECONDS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One series: pieces of points without gaps, each as the attribute of a polyline, and lonely points."""
 
     label: str
@@ -30,7 +30,7 @@ class Line:
 class Chart:
     """Lines or bars between two axes."""
 
-    lines: list[Line]
+    lines: list[ChartLine]
     bars: list[tuple[str, float, float, float, float]]  # class, x, y, width, height
     ticks: list[tuple[float, str]]  # y, words
     first: str
@@ -54,14 +54,14 @@ def lines(
     return Chart(drawn, [], [(_y(tick, ticks[-1]), short(tick)) for tick in ticks], first, last)
 
 
-def _line(label: str, kind: str, values: Sequence[float | None], top: float) -> Line:
+def _line(label: str, kind: str, values: Sequence[float | None], top: float) -> ChartLine:
     pieces: list[list[tuple[float, float]]] = [[]]
     for place, value in enumerate(values):
         if value is None:
             pieces.append([])
         else:
             pieces[-1].append((_x(place, len(values)), _y(value, top)))
-    return Line(
+    return ChartLine(
         label, kind, [" ".join(f"{x:g},{y:g}" for x, y in piece) for piece in pieces if len(piece) > 1],
         [piece[0] for piece in pieces if len(piece) == 1],
     )  # fmt: skip

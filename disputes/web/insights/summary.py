@@ -78,7 +78,7 @@ class Waited:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """A day or a week of the charts over time."""
 
     first: date
@@ -101,7 +101,7 @@ class Versus:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SidesTable:
     """A table of sides."""
 
     name: str
@@ -119,7 +119,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SignFigures:
     """What became of the hints that one heuristic raised."""
 
     label: str
@@ -132,7 +132,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """How many of all have one property, for a bar."""
 
     label: str
@@ -185,8 +185,8 @@ class Report:
     open: Open
     waited: Waited = field(init=False)
     by_severity: list[Waited] = field(init=False)
-    points: list[Point] = field(init=False)
-    groups: list[Group] = field(init=False)
+    points: list[ChartPoint] = field(init=False)
+    groups: list[SidesTable] = field(init=False)
 
     def __post_init__(self) -> None:
         waited = figures.buckets_by(self._counts(Measure.WAITED))
@@ -250,14 +250,14 @@ class Report:
 
     # --- Over time ---
 
-    def _points(self) -> Iterator[Point]:
+    def _points(self) -> Iterator[ChartPoint]:
         opened = self._counts(Measure.TREND_OPENED)
         waited = figures.buckets_by(self._counts(Measure.TREND_WAITED))
         step = tallies.STEPS[self.period.days]
         first = tallies.step_of(self.period.first, self.period.days)
         while first <= self.period.last:
             name, last = first.isoformat(), first + timedelta(days=step - 1)
-            yield Point(
+            yield ChartPoint(
                 max(first, self.period.first), min(last, self.period.last), opened.get(name, 0),
                 Waited(name, waited.get(name, {})),
             )  # fmt: skip
@@ -267,7 +267,7 @@ class Report:
 
     def _group(
         self, measure: Measure, title: str, column: str, labels: dict[str, str] | None = None
-    ) -> Group:
+    ) -> SidesTable:
         rows = [
             Versus(
                 (labels or {}).get(name, name), figures.for_the_reviewer(sides),
@@ -275,15 +275,15 @@ class Report:
             )
             for name, sides in figures.split(self._counts(measure)).items()
         ]  # fmt: skip
-        return Group(measure.value, title, column, sorted(rows, key=lambda row: (-row.n, row.label)))
+        return SidesTable(measure.value, title, column, sorted(rows, key=lambda row: (-row.n, row.label)))
 
     # --- Hints, tasks, runs ---
 
     @property
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[SignFigures]:
         by_name = figures.split({_turned(key): n for key, n in self._counts(Measure.FLAGS).items()})
         return [
-            Check(
+            SignFigures(
                 SEEN_AS.get(name, name).capitalize(), sum(counts.values()),
                 Share(counts.get("confirmed", 0), counts.get("confirmed", 0) + counts.get("false", 0)),
             )
@@ -309,19 +309,19 @@ class Report:
         return sum(int(key) * n for key, n in self._counts(Measure.REJECTIONS).items()) / self.completed
 
     @property
-    def rejections(self) -> list[Part]:
+    def rejections(self) -> list[BarPart]:
         """Completed tasks by how often they were rejected."""
         by_number: dict[int, int] = {}
         for key, n in self._counts(Measure.REJECTIONS).items():
             number = min(int(key), REJECTIONS_MAX)
             by_number[number] = by_number.get(number, 0) + n
         return [
-            Part(f"{number} or more" if number == REJECTIONS_MAX else str(number), n, self.completed)
+            BarPart(f"{number} or more" if number == REJECTIONS_MAX else str(number), n, self.completed)
             for number, n in sorted(by_number.items())
         ]
 
     @property
-    def runs(self) -> list[tuple[str, list[Part]]]:
+    def runs(self) -> list[tuple[str, list[BarPart]]]:
         """Ended runs of each role by how they ended, the most frequent first."""
         by_role: dict[str, dict[str, int]] = {}
         for key, n in self._counts(Measure.RUNS).items():
@@ -370,10 +370,10 @@ def _turned(key: str) -> str:
     return figures.joined(verdict, name)
 
 
-def _parts(counts: dict[str, int]) -> list[Part]:
+def _parts(counts: dict[str, int]) -> list[BarPart]:
     total = sum(counts.values())
     return [
-        Part(label, n, total) for label, n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        BarPart(label, n, total) for label, n in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     ]
 
 

@@ -60,7 +60,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 def _wanted(request: HttpRequest) -> list[int]:
     """The keys of the disputes, as many as one act may hold."""
     if "all" in request.POST or "all" in request.GET:
-        reach = listing.Reach.of(request.user)
+        reach = listing.VisibleProjects.of(request.user)
         disputes = listing.disputes_in(_tab(request), request.user)
         data = QueryDict(request.POST.get("query", "")[:2000])
         found = QueueFilter(data, queryset=disputes, request=request, reach=reach)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from disputes import staleness
 from disputes.models import Conflict, Dispute
-from disputes.web.queue.listing import Reach
+from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE
 from tasks.severities import SeverityFilter
 
@@ -74,7 +74,7 @@ class QueueFilter(django_filters.FilterSet):
         model = Dispute
         fields = ["q", "project", "kind", "severity", *MORE]
 
-    def __init__(self, *args: Any, reach: Reach, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, reach: VisibleProjects, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.reach = reach
         self.filters["project"].extra["choices"] = [(slug, name) for _, slug, name in reach.projects]

@@ -17,7 +17,7 @@ MORNING = 9  # o'clock, where a snooze ends that names a day
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldBy:
     """One person in the column "held by"; without a name it is nobody."""
 
     name: str = ""
@@ -26,7 +26,7 @@ class Held:
     until: datetime | None = None  # the end of a claim: the person looks at it now
 
     @classmethod
-    def of(cls, dispute: Dispute, user: Any) -> "Held":
+    def of(cls, dispute: Dispute, user: Any) -> "HeldBy":
         """Who looks at it now, else whose turn it is."""
         if dispute.status != Dispute.Status.OPEN:
             return cls()
@@ -35,7 +35,7 @@ class Held:
         return cls._named(dispute.assignee, user) if dispute.assignee else cls()
 
     @classmethod
-    def _named(cls, person: Any, user: Any, until: datetime | None = None) -> "Held":
+    def _named(cls, person: Any, user: Any, until: datetime | None = None) -> "HeldBy":
         name = plain(triage.name_of(person)).strip() or "?"
         letters = "".join(word[0] for word in name.split()[:2]).upper()
         is_me = person.pk == user.pk
@@ -84,8 +84,8 @@ class Holders:
         return self.is_open and self.may_rule
 
     @property
-    def held(self) -> Held:
-        return Held.of(self.dispute, self.user)
+    def held(self) -> HeldBy:
+        return HeldBy.of(self.dispute, self.user)
 
     @property
     def is_mine(self) -> bool:

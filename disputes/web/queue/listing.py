@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
-from disputes.web.queue.holders import Held
+from disputes.web.queue.holders import HeldBy
 from tasks.access import READ, RULE, projects_for
 from tasks.models import Membership, Project
 from tasks.states import severity_rank
@@ -61,7 +61,7 @@ MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class VisibleProjects:
     """The projects that a person sees, and those of them in which they may rule; read once per page."""
 
     user: Any
@@ -69,7 +69,7 @@ class Reach:
     ruled: frozenset[int]
 
     @classmethod
-    def of(cls, user: Any) -> "Reach":
+    def of(cls, user: Any) -> "VisibleProjects":
         if user.is_superuser:
             rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name"))
             return cls(user, rows, frozenset(pk for pk, _, _ in rows))
@@ -119,7 +119,7 @@ class CountOf(Subquery):
     output_field = IntegerField()
 
 
-def counts(reach: Reach) -> dict[str, str]:
+def counts(reach: VisibleProjects) -> dict[str, str]:
     """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
     numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
         *(
@@ -151,7 +151,7 @@ def _capped(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QueueRow:
     """A dispute as one row: its question, and why it stands here since when."""
 
     dispute: Dispute
@@ -160,7 +160,7 @@ class Row:
     total: int
     why: str
     since: datetime
-    held: Held
+    held: HeldBy
     judge: str = ""  # what the judge was asked and said, in a word
 
     @property
@@ -206,13 +206,13 @@ def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
     return next(iter([*opened, *reversed(decided), *ordered]), None)
 
 
-def row_of(dispute: Dispute, user: Any) -> Row:
+def row_of(dispute: Dispute, user: Any) -> QueueRow:
     conflicts = in_order(dispute.conflicts.all())
     head = first_of(conflicts)
     why, since = _why(dispute, head)
     number = conflicts.index(head) + 1 if head else 0
     judge = _judge_word(head) if head and head.is_open else ""
-    return Row(dispute, head, number, len(conflicts), why, since, Held.of(dispute, user), judge)
+    return QueueRow(dispute, head, number, len(conflicts), why, since, HeldBy.of(dispute, user), judge)
 
 
 def _judge_word(conflict: Conflict) -> str:

@@ -62,7 +62,7 @@ def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
 @require_safe
 def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     """One tab of the queue."""
-    user, reach = request.user, listing.Reach.of(request.user)
+    user, reach = request.user, listing.VisibleProjects.of(request.user)
     disputes = listing.for_rows(listing.disputes_in(tab, user))
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
     part = slice_of(found.qs, request.GET.get("page"))
@@ -93,7 +93,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     return page(request, "disputes/queue.html", context)
 
 
-def _on_call(user: Any, reach: listing.Reach) -> list[dict[str, Any]]:
+def _on_call(user: Any, reach: listing.VisibleProjects) -> list[dict[str, Any]]:
     """Who is on call today in the projects of the person, one line a person."""
     lines: dict[int, dict[str, Any]] = {}
     for day in triage.on_call(reach.seen):
@@ -109,7 +109,7 @@ def _on_call(user: Any, reach: listing.Reach) -> list[dict[str, Any]]:
     return list(lines.values())
 
 
-def _suggestions(rows: list[listing.Row]) -> dict[str, list[str]]:
+def _suggestions(rows: list[listing.QueueRow]) -> dict[str, list[str]]:
     """The names that the rows of this page bear, to be offered where a filter takes a name."""
     conflicts = [row.conflict for row in rows if row.conflict]
     names = {

@@ -23,7 +23,7 @@ LATEST = 12  # checkpoints
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LeftPoint:
     """Something that is left, and the reason that was typed for it."""
 
     code: str
@@ -39,7 +39,7 @@ class GateView:
     name: str
     phrase: str
     typed: str
-    points: list[Point]
+    points: list[LeftPoint]
 
     @property
     def needs_reasons(self) -> bool:
@@ -77,7 +77,7 @@ class EndingPage:
         return exits.standing_of(self.project)
 
     @cached_property
-    def offers(self) -> list[exits.Offer]:
+    def offers(self) -> list[exits.OfferedEnd]:
         return exits.offers(self.project, self.standing)
 
     @property
@@ -116,7 +116,9 @@ class EndingPage:
 
     def _gate(self, gate: Gate, left: Iterable[Leftover]) -> GateView:
         points = [
-            Point(each.code, each.severity or "medium", each.title, self.typed.rationales.get(each.code, ""))
+            LeftPoint(
+                each.code, each.severity or "medium", each.title, self.typed.rationales.get(each.code, "")
+            )
             for each in left
         ]
         return GateView(gate.value, DEMANDS[gate].phrase, self.typed.phrases.get(gate, ""), points)

@@ -39,7 +39,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RollbackChoice:
     """A round after which the task may begin again, and what that means in words."""
 
     to_round: int
@@ -118,7 +118,7 @@ class RollbackPage:
         return self.may_roll_back and (landed or bool(self.task.landed_sha))
 
     @cached_property
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[RollbackChoice]:
         """Where the task may begin again, newest first."""
         if self.why_not or not self.may_roll_back:
             return []
@@ -128,13 +128,13 @@ class RollbackPage:
             if rollbacks.landed_in(self.task, to_round) is None and not self.task.landed_at
         ]
 
-    def _choice(self, to_round: int) -> Choice:
+    def _choice(self, to_round: int) -> RollbackChoice:
         taken = [each for each in self.rounds if each.number > to_round]
         numbers = sorted(each.number for each in taken)
         span = f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {numbers[0]} to {numbers[-1]}"
         left = next((each for each in self.rounds if each.number == to_round), None)
         start = f"from commit {left.last.sha[:10]}" if left and left.last.sha else "from the target branch"
-        return Choice(
+        return RollbackChoice(
             to_round, f"Take back {span}",
             f"Listed, but no longer counted: {_counted(taken)}. Round {to_round + 1} begins again {start}; "
             "runs under way are stopped.",
