@@ -11,7 +11,7 @@ from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rounds.linking import Links
 from disputes.protocol.rounds.proposals import GapSection, ReadProposal, label_of, read_proposal
 from disputes.protocol.rounds.sessions import Left, ResponseTurn, ReviewTurn, walk_session
-from disputes.protocol.rounds.sessions import SessionFolder as Walked
+from disputes.protocol.rounds.sessions import Session as Walked
 from disputes.protocol.rulings.decision_files import ReadDecisions, read_decisions
 from disputes.protocol.silence.suspicion import DEFAULTS, SilenceSettings, Watched
 from disputes.protocol.text.documents import scan
