@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from disputes import precedents
-from disputes.models import Opinion as Said
 from disputes.models import Conflict
+from disputes.models import Opinion as Said
 from disputes.protocol.rulings.arbitration import option_of
 from disputes.protocol.text.quotes import one_line
 
