@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Reply = dict[str, Any]
     Answer = tuple[int, str | None, bytes]
+    Takes = Callable[[Any], object]  # what it is told to take something: a word, or a choice in it
 
 VERSION = "0.1.0"
 
@@ -1488,46 +1489,114 @@ class Help(argparse.HelpFormatter):
         super().__init__(prog, width=100)
 
 
+class Word(argparse.ArgumentParser):
+    """A word of the command, with what may follow it.
+
+    It is made once it is used: to make all of them takes as long as everything else that a call does.
+    """
+
+    def __init__(self, takes: Sequence[Takes], **told: Any) -> None:
+        self.takes, self.told = takes, told
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What argparse asks of a word that was given."""
+        super().__init__(formatter_class=Help, allow_abbrev=False, **self.told)
+        for take in self.takes:
+            take(self)
+        return super().parse_known_args(args, namespace)
+
+
+def option(*names: str, **told: Any) -> Takes:
+    """What a command takes, in the words of `add_argument`."""
+    return lambda word: word.add_argument(*names, **told)
+
+
+def either(*options: Takes, required: bool = False) -> Takes:
+    """At most one of these."""
+
+    def take(word: argparse.ArgumentParser) -> None:
+        group = word.add_mutually_exclusive_group(required=required)
+        for each in options:
+            each(group)
+
+    return take
+
+
+def fixed(**values: object) -> Takes:
+    """What the command knows by its name."""
+    return lambda word: word.set_defaults(**values)
+
+
 class Group:
     """A word with commands below it, each with `--json`, what it does and how its reply is shown."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.prog = parser.prog
-        self.commands = parser.add_subparsers(prog=parser.prog, metavar="COMMAND", required=True)
-
-    def parser(self, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
-        """A further word."""
-        return self.commands.add_parser(
-            name,
-            aliases=aliases,
-            help=summary,
-            description=summary,
-            prog=f"{self.prog} {name}",
-            formatter_class=Help,
-            allow_abbrev=False,
+        self.commands = parser.add_subparsers(
+            prog=parser.prog, metavar="COMMAND", required=True, parser_class=Word
         )
+
+    def word(self, name: str, summary: str, *takes: Takes, aliases: Sequence[str] = ()) -> None:
+        """A further word."""
+        self.commands.add_parser(
+            name, aliases=aliases, help=summary, description=summary, prog=f"{self.prog} {name}", takes=takes
+        )
+
+    def group(
+        self, name: str, summary: str, fill: Callable[[Group], None], aliases: Sequence[str] = ()
+    ) -> None:
+        """A word with commands below it."""
+        self.word(name, summary, lambda word: fill(Group(word)), aliases=aliases)
 
     def add(
         self,
         name: str,
         summary: str,
         run: Callable[[argparse.Namespace, Api], Reply],
+        *takes: Takes,
         show: Callable[[argparse.Namespace, Reply], str] = show_message,
         ref: str = "",
-    ) -> argparse.ArgumentParser:
+    ) -> None:
         """`ref`: "task" where a run may leave it out, another word where it must be there."""
-        leaf = self.parser(name, summary)
-        leaf.set_defaults(run=run, show=show)
-        leaf.add_argument(
+        json_too = option(
             "--json", action="store_true", default=argparse.SUPPRESS, help="print the raw reply"
         )
         if ref == "task":
-            leaf.add_argument(
-                "ref", metavar="REF", nargs="?", help="the task; in a run the run's, if left out"
+            takes = (
+                option("ref", metavar="REF", nargs="?", help="the task; in a run the run's, if left out"),
+                *takes,
             )
         elif ref:
-            leaf.add_argument("ref", metavar="REF", help=ref)
-        return leaf
+            takes = (option("ref", metavar="REF", help=ref), *takes)
+        self.word(name, summary, fixed(run=run, show=show), json_too, *takes)
+
+
+MODEL = option("--model", metavar="M", help="a label")
+CONFLICT = option("--conflict", metavar="CODE", help="only this one of several")
+TRADE_OFF = option("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
+SEVERITY = option("--severity", type=str.lower, choices=SEVERITIES)
+PROJECT = option("--project", metavar="P")
+SUBMISSION = (  # what comes with a commit
+    option("--response", metavar="FILE", help=ANSWERS),
+    option("--sha", metavar="SHA", help="the commit, if not HEAD"),
+    option("--notes", metavar="N"),
+    MODEL,
+)
+VERDICT = (
+    option("--notes", metavar="N"),
+    option("--file", metavar="F", help="the review: Markdown, perhaps with YAML front matter, or .json"),
+    option("--check", action="store_true", help="only say how the review is read"),
+    option("--confirm", action="store_true", help="take it as it is read"),
+    MODEL,
+)
+OPINION = (  # of a judge or a mediator
+    option("--verdict", type=str.upper, choices=VERDICTS, help="a judge: who is right"),
+    option("--reasons", metavar="FILE|TEXT", help="why, with the places that show it"),
+    option("--proposal", metavar="FILE|TEXT", help="a mediator: what both could live with"),
+    TRADE_OFF,
+    option("--none", action="store_true", help="a mediator: there is no middle way"),
+    MODEL,
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -1539,185 +1608,191 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"steroids {VERSION}")
     parser.add_argument("--json", action="store_true", help="print the raw reply")
-    top = Group(parser)
-    add_tasks(Group(top.parser("tasks", "what is to be done", aliases=("task",))))
-    leaf = top.add("projects", "list the projects that you may see", projects_list, show_projects)
-    leaf.add_argument("--status", metavar="S", type=status)
-    leaf.add_argument("--search", metavar="X")
-    add_disputes(Group(top.parser("dispute", "who is right")))
-    add_amendments(Group(top.parser("amendment", "what rulings add to a specification")))
-    add_runners(Group(top.parser("runners", "the hosts that run agents")))
-    leaf = top.add("rollback", "take rounds of a task back", rollback, ref="task")
-    leaf.add_argument(
-        "--to", required=True, metavar="N", type=round_number, help="the last round that stays; 0: none"
-    )
-    leaf.add_argument("--reason", required=True, metavar="FILE|TEXT", help="the next prompt says so")
-    leaf = top.add("comment", "say something on a task", comment, ref="task")
-    leaf.add_argument("--body", required=True, metavar="TEXT")
-    leaf.add_argument("--target", metavar="T", help="what it is about, such as a finding's code")
-    leaf.add_argument("--parent", metavar="N", type=count, help="the comment that is answered")
-    moves = leaf.add_mutually_exclusive_group()
-    moves.add_argument("--back", action="store_true", help="object: send the task one stage back")
-    moves.add_argument("--disagree", action="store_true", help="answer an objection: it is wrong")
-    moves.add_argument("--resolve", action="store_true", help="answer an objection: it is right")
-    leaf = top.add("blocked", "say that the task cannot go on without a human", blocked, ref="task")
-    leaf.add_argument("--reason", required=True, metavar="TEXT")
-    leaf = top.add("escalate", "pass a task that you cannot do on to specialists", escalate, ref="task")
-    leaf.add_argument("--reason", choices=ESCALATIONS, default="unknown", help="what it takes")
-    leaf.add_argument("--notes", required=True, metavar="TEXT", help="what you tried and where it failed")
-    add_opinion(top.add("opinion", "give the opinion that you were asked for", opinion, ref="task"))
-    leaf = top.add("login", "keep an address and a personal token (read from stdin)", login, show_login)
-    leaf.add_argument("--url", required=True)
-    leaf.add_argument("--token-file", metavar="FILE", help="read the token from here")
-    top.add("whoami", "who the server takes you for", whoami, show_fields)
-    leaf = top.add("pull", "claim work for this machine and have a command do it", pull)
-    leaf.add_argument(
-        "--command", required=True, metavar="CMD", help="gets the prompt on stdin and as {prompt}"
-    )
-    often = leaf.add_mutually_exclusive_group(required=True)
-    often.add_argument("--once", action="store_true", help="one run, if there is one")
-    often.add_argument("--loop", action="store_true", help="run after run, until interrupted")
-    leaf.add_argument("--every", metavar="SECONDS", type=seconds, default=10.0, help="between questions")
-    leaf.add_argument("--folder", metavar="DIR", help="where the clones go (default: your cache folder)")
-    leaf.add_argument("--keep", action="store_true", help="leave each run's folder where it is")
+    add_commands(Group(parser))
     return parser
+
+
+def add_commands(top: Group) -> None:
+    """`steroids ...`."""
+    top.group("tasks", "what is to be done", add_tasks, aliases=("task",))
+    top.add(
+        "projects", "list the projects that you may see", projects_list,
+        option("--status", metavar="S", type=status),
+        option("--search", metavar="X"),
+        show=show_projects,
+    )  # fmt: skip
+    top.group("dispute", "who is right", add_disputes)
+    top.group("amendment", "what rulings add to a specification", add_amendments)
+    top.group("runners", "the hosts that run agents", add_runners)
+    top.add(
+        "rollback", "take rounds of a task back", rollback,
+        option("--to", required=True, metavar="N", type=round_number, help="the last that stays; 0: none"),
+        option("--reason", required=True, metavar="FILE|TEXT", help="the next prompt says so"),
+        ref="task",
+    )  # fmt: skip
+    top.add(
+        "comment", "say something on a task", comment,
+        option("--body", required=True, metavar="TEXT"),
+        option("--target", metavar="T", help="what it is about, such as a finding's code"),
+        option("--parent", metavar="N", type=count, help="the comment that is answered"),
+        either(
+            option("--back", action="store_true", help="object: send the task one stage back"),
+            option("--disagree", action="store_true", help="answer an objection: it is wrong"),
+            option("--resolve", action="store_true", help="answer an objection: it is right"),
+        ),
+        ref="task",
+    )  # fmt: skip
+    top.add(
+        "blocked", "say that the task cannot go on without a human", blocked,
+        option("--reason", required=True, metavar="TEXT"),
+        ref="task",
+    )  # fmt: skip
+    top.add(
+        "escalate", "pass a task that you cannot do on to specialists", escalate,
+        option("--reason", choices=ESCALATIONS, default="unknown", help="what it takes"),
+        option("--notes", required=True, metavar="TEXT", help="what you tried and where it failed"),
+        ref="task",
+    )  # fmt: skip
+    top.add("opinion", "give the opinion that you were asked for", opinion, *OPINION, ref="task")
+    top.add(
+        "login", "keep an address and a personal token (read from stdin)", login,
+        option("--url", required=True),
+        option("--token-file", metavar="FILE", help="read the token from here"),
+        show=show_login,
+    )  # fmt: skip
+    top.add("whoami", "who the server takes you for", whoami, show=show_fields)
+    top.add(
+        "pull", "claim work for this machine and have a command do it", pull,
+        option("--command", required=True, metavar="CMD", help="gets the prompt on stdin and as {prompt}"),
+        either(
+            option("--once", action="store_true", help="one run, if there is one"),
+            option("--loop", action="store_true", help="run after run, until interrupted"),
+            required=True,
+        ),
+        option("--every", metavar="SECONDS", type=seconds, default=10.0, help="between questions"),
+        option("--folder", metavar="DIR", help="where the clones go (default: your cache folder)"),
+        option("--keep", action="store_true", help="leave each run's folder where it is"),
+    )  # fmt: skip
 
 
 def add_tasks(tasks: Group) -> None:
     """`steroids tasks ...`."""
-    leaf = tasks.add("list", "list tasks", tasks_list, show_tasks)
-    leaf.add_argument("--project", metavar="P")
-    leaf.add_argument("--status", metavar="S", type=status)
-    leaf.add_argument("--search", metavar="X")
-    tasks.add("show", "show a task and why it does not move", tasks_show, show_task, ref="task")
-    leaf = tasks.add("update", "change a status; `review` hands in HEAD", tasks_update, ref="task")
-    leaf.add_argument("--status", required=True, metavar="STATUS", type=status)
-    add_submission(leaf)
-    leaf = tasks.add("add", "add a task to a project that you maintain", tasks_add)
-    leaf.add_argument("title", metavar="TITLE")
-    leaf.add_argument("--project", required=True, metavar="P")
-    leaf.add_argument("--body", metavar="FILE|TEXT", help="what is asked")
-    leaf.add_argument("--section", metavar="S", help="made where it is not there; default: the first one")
-    leaf.add_argument("--severity", type=str.lower, choices=SEVERITIES)
-    leaf.add_argument("--source", metavar="PATH", help="the specification, such as docs/SPEC.md#login")
-    leaf.add_argument("--tag", metavar="T", action="append")
-    leaf.add_argument("--after", metavar="REF", action="append", help="a task that is to be done first")
-    add_submission(tasks.add("submit", "hand in HEAD for review", tasks_submit, ref="task"))
-    add_verdict(tasks.add("approve", "approve what was handed in", tasks_approve, show_verdict, ref="task"))
-    add_verdict(tasks.add("reject", "send it back; say why", tasks_reject, show_verdict, ref="task"))
+    tasks.add(
+        "list", "list tasks", tasks_list,
+        PROJECT,
+        option("--status", metavar="S", type=status),
+        option("--search", metavar="X"),
+        show=show_tasks,
+    )  # fmt: skip
+    tasks.add("show", "show a task and why it does not move", tasks_show, show=show_task, ref="task")
+    tasks.add(
+        "update", "change a status; `review` hands in HEAD", tasks_update,
+        option("--status", required=True, metavar="STATUS", type=status),
+        *SUBMISSION,
+        ref="task",
+    )  # fmt: skip
+    tasks.add(
+        "add", "add a task to a project that you maintain", tasks_add,
+        option("title", metavar="TITLE"),
+        option("--project", required=True, metavar="P"),
+        option("--body", metavar="FILE|TEXT", help="what is asked"),
+        option("--section", metavar="S", help="made where it is not there; default: the first one"),
+        SEVERITY,
+        option("--source", metavar="PATH", help="the specification, such as docs/SPEC.md#login"),
+        option("--tag", metavar="T", action="append"),
+        option("--after", metavar="REF", action="append", help="a task that is to be done first"),
+    )  # fmt: skip
+    tasks.add("submit", "hand in HEAD for review", tasks_submit, *SUBMISSION, ref="task")
+    tasks.add("approve", "approve what was handed in", tasks_approve, *VERDICT, show=show_verdict, ref="task")
+    tasks.add("reject", "send it back; say why", tasks_reject, *VERDICT, show=show_verdict, ref="task")
 
 
 def add_runners(runners: Group) -> None:
     """`steroids runners ...`."""
-    runners.add("status", "every host and what it is at", runners_status, show_runners)
+    runners.add("status", "every host and what it is at", runners_status, show=show_runners)
     for name, summary, verb in (
         ("start", "let a host take new runs again", "resume"),
         ("stop", "let a host take no new runs; what is under way goes on to its end", "drain"),
     ):
-        leaf = runners.add(name, summary, runners_turn)
-        leaf.set_defaults(verb=verb)
-        leaf.add_argument("name", metavar="HOST", nargs="?")
-        leaf.add_argument("--all", action="store_true", help="every host")
-
-
-def add_submission(leaf: argparse.ArgumentParser) -> None:
-    """What comes with a commit."""
-    leaf.add_argument("--response", metavar="FILE", help=ANSWERS)
-    leaf.add_argument("--sha", metavar="SHA", help="the commit, if not HEAD")
-    leaf.add_argument("--notes", metavar="N")
-    leaf.add_argument("--model", metavar="M", help="a label")
-
-
-def add_verdict(leaf: argparse.ArgumentParser) -> None:
-    """What comes with a verdict."""
-    leaf.add_argument("--notes", metavar="N")
-    leaf.add_argument(
-        "--file", metavar="F", help="the review: Markdown, perhaps with YAML front matter, or .json"
-    )
-    leaf.add_argument("--check", action="store_true", help="only say how the review is read")
-    leaf.add_argument("--confirm", action="store_true", help="take it as it is read")
-    leaf.add_argument("--model", metavar="M", help="a label")
-
-
-def add_opinion(leaf: argparse.ArgumentParser) -> None:
-    """What a judge or a mediator says."""
-    leaf.add_argument("--verdict", type=str.upper, choices=VERDICTS, help="a judge: who is right")
-    leaf.add_argument("--reasons", metavar="FILE|TEXT", help="why, with the places that show it")
-    leaf.add_argument("--proposal", metavar="FILE|TEXT", help="a mediator: what both could live with")
-    leaf.add_argument("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
-    leaf.add_argument("--none", action="store_true", help="a mediator: there is no middle way")
-    leaf.add_argument("--model", metavar="M", help="a label")
+        runners.add(
+            name, summary, runners_turn,
+            fixed(verb=verb),
+            option("name", metavar="HOST", nargs="?"),
+            option("--all", action="store_true", help="every host"),
+        )  # fmt: skip
 
 
 def add_disputes(disputes: Group) -> None:
     """`steroids dispute ...`."""
-    leaf = disputes.add("create", "put a disagreement before a human", dispute_create, ref="task")
-    leaf.add_argument("--reason", required=True, metavar="R", help="such as security_concern")
-    leaf.add_argument("--position", metavar="P", help="what you hold, and why")
-    leaf.add_argument("--finding", metavar="CODE", help="the finding it is about")
-    leaf.add_argument("--severity", type=str.lower, choices=SEVERITIES)
-    leaf.add_argument("--model", metavar="M", help="a label")
-    leaf = disputes.add("log", "record a minor disagreement; nothing waits for it", dispute_log, ref="task")
-    leaf.add_argument("--minor", action="store_true", help="always so")
-    leaf.add_argument("--notes", required=True, metavar="N")
-    leaf.add_argument("--model", metavar="M", help="a label")
-    leaf = disputes.add("list", "list disputes", dispute_list, show_disputes)
-    leaf.add_argument("--status", choices=("open", "resolved"))
-    leaf.add_argument("--stale", action="store_true", help="only those that are open for too long")
-    leaf.add_argument("--recent", metavar="N", type=count, help="only the last N")
-    disputes.add("show", "show a dispute with both positions", dispute_show, show_dispute, ref="the dispute")
-    add_resolve(disputes)
-    leaf = disputes.add(
-        "synthesis", "propose a middle way: option C", dispute_synthesis, ref="a dispute or conflict"
+    disputes.add(
+        "create", "put a disagreement before a human", dispute_create,
+        option("--reason", required=True, metavar="R", help="such as security_concern"),
+        option("--position", metavar="P", help="what you hold, and why"),
+        option("--finding", metavar="CODE", help="the finding it is about"),
+        SEVERITY,
+        MODEL,
+        ref="task",
+    )  # fmt: skip
+    disputes.add(
+        "log", "record a minor disagreement; nothing waits for it", dispute_log,
+        option("--minor", action="store_true", help="always so"),
+        option("--notes", required=True, metavar="N"),
+        MODEL,
+        ref="task",
+    )  # fmt: skip
+    disputes.add(
+        "list", "list disputes", dispute_list,
+        option("--status", choices=("open", "resolved")),
+        option("--stale", action="store_true", help="only those that are open for too long"),
+        option("--recent", metavar="N", type=count, help="only the last N"),
+        show=show_disputes,
+    )  # fmt: skip
+    disputes.add(
+        "show", "show a dispute with both positions", dispute_show, show=show_dispute, ref="the dispute"
     )
-    leaf.add_argument("--text", required=True, metavar="FILE|TEXT", help="what both sides could live with")
-    leaf.add_argument("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
-    leaf.add_argument("--covers-both", action="store_true", help="it meets both concerns")
-    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
-    leaf = disputes.add(
-        "ask-judge", "ask a judge for an opinion", dispute_ask_judge, ref="a dispute or conflict"
-    )
-    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
-
-    leaf = disputes.add(
-        "amend", "have a ruling drafted into the specification", dispute_amend, ref="a dispute or conflict"
-    )
-    leaf.add_argument("--conflict", metavar="CODE", help="only this one of several")
-    leaf = disputes.add("branches", "list disputed work that was pushed", dispute_branches, show_branches)
-    leaf.add_argument("--project", metavar="P")
+    words = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
+    disputes.add(
+        "resolve", "rule on a dispute", dispute_resolve,
+        option("--decision", required=True, metavar="WORD", help=words),
+        option("--notes", metavar="N", help="why; for custom also the ruling itself"),
+        option("--text", metavar="T", help="the ruling itself, in your own words"),
+        option("--cites", metavar="REF", help="the precedents that it follows, such as C-9 or C-9,D-7"),
+        either(CONFLICT, option("--all", action="store_true", help="all that are open")),
+        ref="a dispute, conflict or task",
+    )  # fmt: skip
+    ref = "a dispute or conflict"
+    disputes.add(
+        "synthesis", "propose a middle way: option C", dispute_synthesis,
+        option("--text", required=True, metavar="FILE|TEXT", help="what both sides could live with"),
+        TRADE_OFF,
+        option("--covers-both", action="store_true", help="it meets both concerns"),
+        CONFLICT,
+        ref=ref,
+    )  # fmt: skip
+    disputes.add("ask-judge", "ask a judge for an opinion", dispute_ask_judge, CONFLICT, ref=ref)
+    amend = "have a ruling drafted into the specification"
+    disputes.add("amend", amend, dispute_amend, CONFLICT, ref=ref)
+    listed = "list disputed work that was pushed"
+    disputes.add("branches", listed, dispute_branches, PROJECT, show=show_branches)
 
 
 def add_amendments(amendments: Group) -> None:
     """`steroids amendment ...`."""
-    leaf = amendments.add("list", "list amendments", amendment_list, show_amendments)
-    leaf.add_argument("--project", metavar="P")
-    leaf.add_argument("--state", choices=AMENDMENT_STATES)
+    amendments.add(
+        "list", "list amendments", amendment_list,
+        PROJECT,
+        option("--state", choices=AMENDMENT_STATES),
+        show=show_amendments,
+    )  # fmt: skip
     shown = "show what an amendment adds, and where"
-    amendments.add("show", shown, amendment_show, show_amendment, ref="its number")
-    for name, summary, verb in (
-        ("approve", "land exactly what you looked at", amendment_approve),
-        ("drop", "refuse it: nothing comes of it", amendment_drop),
-        ("reword", "have it drafted anew with other words", amendment_reword),
-    ):
-        leaf = amendments.add(name, summary, verb, ref="its number")
-        leaf.add_argument(
-            "--seen", required=True, metavar="V", type=version, help="its version, as `show` told it"
-        )
-        if verb is amendment_reword:
-            leaf.add_argument("--words", required=True, metavar="FILE|TEXT", help="what is to be added")
-
-
-def add_resolve(disputes: Group) -> None:
-    """`steroids dispute resolve`."""
-    leaf = disputes.add("resolve", "rule on a dispute", dispute_resolve, ref="a dispute, conflict or task")
-    words = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
-    leaf.add_argument("--decision", required=True, metavar="WORD", help=words)
-    leaf.add_argument("--notes", metavar="N", help="why; for custom also the ruling itself")
-    leaf.add_argument("--text", metavar="T", help="the ruling itself, in your own words")
-    leaf.add_argument("--cites", metavar="REF", help="the precedents that it follows, such as C-9 or C-9,D-7")
-    which = leaf.add_mutually_exclusive_group()
-    which.add_argument("--conflict", metavar="CODE", help="only this one of several")
-    which.add_argument("--all", action="store_true", help="all that are open")
+    amendments.add("show", shown, amendment_show, show=show_amendment, ref="its number")
+    seen = option("--seen", required=True, metavar="V", type=version, help="its version, as `show` told it")
+    words = option("--words", required=True, metavar="FILE|TEXT", help="what is to be added")
+    approve, drop = "land exactly what you looked at", "refuse it: nothing comes of it"
+    amendments.add("approve", approve, amendment_approve, seen, ref="its number")
+    amendments.add("drop", drop, amendment_drop, seen, ref="its number")
+    reword = "have it drafted again, with other words"
+    amendments.add("reword", reword, amendment_reword, seen, words, ref="its number")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
