@@ -9,12 +9,14 @@ no wait inside SQLite is longer than a moment, and the rest of the waiting is do
 import random
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from django.db.backends.sqlite3 import base
 
 MOMENT = 0.02  # seconds for which SQLite itself waits
 PAUSE = 0.005
+TEXTS = 1024  # of queries, remembered in the form that SQLite takes
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -39,6 +41,11 @@ class Cursor(base.SQLiteCursorWrapper):
 
     wrapper: DatabaseWrapper
 
+    def convert_query(self, query: str, *, param_names: Any = None) -> str:
+        if param_names is None:
+            return _with_question_marks(query)
+        return str(super().convert_query(query, param_names=param_names))
+
     def execute(self, query: str, params: Any = None) -> Any:
         return self._patiently(lambda: super(Cursor, self).execute(query, params))
 
@@ -56,3 +63,8 @@ class Cursor(base.SQLiteCursorWrapper):
                 if not is_busy or self.connection.in_transaction or time.monotonic() >= until:
                     raise
             time.sleep(PAUSE * (0.5 + random.random()))  # noqa: S311 - so that two do not keep meeting
+
+
+@lru_cache(maxsize=TEXTS)  # the large ones of the loop take longer to convert than to run
+def _with_question_marks(query: str) -> str:
+    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
