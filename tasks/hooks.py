@@ -33,8 +33,8 @@ class Slot(Generic[Given, Answer]):
         return self.function(*args, **kwargs)
 
 
-# After the transaction of any event, with its project's key: the loop looks at once.
-ring_loop: "Slot[[int], None]" = Slot("ring_loop")
+# After the transaction of any event, with its project's key and its kind: the loop looks at once.
+ring_loop: "Slot[[int, str], None]" = Slot("ring_loop")
 # Whether people are told of events of this kind: each such event leaves a notice.
 is_told: "Slot[[str], bool]" = Slot("is_told")
 # After the transaction of such an event.

@@ -5,7 +5,7 @@ from django.apps import AppConfig
 from tasks import hooks
 
 
-def silent(project_pk: int) -> None:
+def silent(project_pk: int, kind: str = "") -> None:
     """Do nothing."""
 
 

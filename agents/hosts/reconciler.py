@@ -72,6 +72,7 @@ class Reconciler:
 
     def __init__(self, *, threads: bool = False) -> None:
         self._slow = SlowWork(threads=threads)
+        self._holds_runs = False
         self._guard = Guard()
         self._stack = contextlib.ExitStack()
         self._taken = False
@@ -149,6 +150,10 @@ class Reconciler:
         """Whether git, or something else that takes its time, is under way."""
         return self._slow.is_any()
 
+    def is_clearing_up(self) -> bool:
+        """Whether the only thing under way is work of which nobody may hear the end."""
+        return self.is_slow() and not (self._holds_runs or self._claimed)
+
     def _landings(self) -> list[Landing]:
         """Those that this host may go on with; without slots only what nobody else has."""
         due = landing.due(self.row.name)
@@ -164,6 +169,7 @@ class Reconciler:
         if there.received:
             self._keep_submissions()
         held = self.held() if there.holds_runs else []
+        self._holds_runs = bool(held)
         self._claimed &= {run.pk for run in held}
         metering.forget({run.pk for run in held})
         for run in held:
@@ -275,9 +281,11 @@ class Reconciler:
     # --- Runs that are held -----------------------------------------------------------------------------
 
     def _reconcile(self, run: Run) -> None:
-        if self._slow.is_under_way(f"run-{run.pk}"):
-            return
         folder = paths.run_folder(run.pk)
+        if self._slow.is_under_way(f"run-{run.pk}"):
+            if (folder / "exit.json").exists():
+                self._slow.wait_for(f"run-{run.pk}")
+            return
         shim, is_held, left = starting.hold_of(folder)
         if left is not None:
             if run.status == Run.Status.STARTING:
@@ -303,7 +311,11 @@ class Reconciler:
     def _end(self, run: Run, work: Callable[[], None]) -> None:
         """Read what is left and end the run. That may take a while; its token is over at once."""
         run_ends.end_token(run)
-        self._slow.do(f"run-{run.pk}", lambda: self._guard.work_on(f"end-{run.pk}", run, work, self._lose))
+        self._work_on(run, lambda: self._guard.work_on(f"end-{run.pk}", run, work, self._lose))
+
+    def _work_on(self, run: Run, work: Callable[[], None]) -> None:
+        """One thing at a time; what comes of it is an event, which rings."""
+        self._slow.do(f"run-{run.pk}", work, is_heard=True)
 
     def _nobody_starts(self, run: Run, folder: Path) -> bool:
         """Whether a run without a shim will never have one: who was to start it was killed, or failed."""
@@ -402,7 +414,7 @@ class Reconciler:
                 for name, value in taken.items():
                     setattr(run, name, value)
                 self._claimed.add(run.pk)
-                self._slow.do(f"run-{run.pk}", lambda run=run: self._start(run))
+                self._work_on(run, lambda run=run: self._start(run))
 
     def _start(self, run: Run) -> None:
         try:
@@ -418,7 +430,7 @@ class Reconciler:
             if run is None:
                 self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
             elif run.host_id == self.row.pk or (run.is_pulled and self.row.slots):
-                self._slow.do(f"run-{run.pk}", lambda s=submission: self._keep(s))
+                self._work_on(run, lambda s=submission: self._keep(s))
 
     def _keep_pushed(self, submission: Submission) -> None:
         """Fetch what a person handed in, from the remote."""

@@ -23,6 +23,8 @@ from agents.setup import hosts
 
 log = logging.getLogger(__name__)
 
+HASTE = 0.1  # seconds between turns of a loop that ends once nothing is left to do
+
 
 class Resident:
     """This host's runs, and the work that is given out meanwhile."""
@@ -123,12 +125,13 @@ class Resident:
         quiet = orchestrator.Quiet()
         while not self.stopping:
             try:
-                if time.monotonic() - reaped < settings.DURATIONS["reap"]:
-                    orchestrator.go_on(quiet=quiet)
-                else:
+                if time.monotonic() - reaped >= settings.DURATIONS["reap"]:
                     reaped = time.monotonic()
-                    orchestrator.tick(quiet=quiet)
+                    orchestrator.clear_up()
+                with bell.before_a_step():
+                    done = orchestrator.start_due(quiet=quiet)
                 busy = host.step()
+                orchestrator.take_checkpoints(done, quiet)
                 self.each_turn()
                 if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
                     return
@@ -143,7 +146,7 @@ class Resident:
                     self._watch()
                 except Exception:
                     log.exception("The cluster could not be looked after; the next turn tries again.")
-            host.wait()
+            host.wait(HASTE if self.until_idle and host.is_clearing_up() else None)
 
     def _watch(self) -> None:
         """A cluster that is wedged is ended whole; the supervisor forks another one."""

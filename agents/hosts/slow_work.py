@@ -36,29 +36,43 @@ class SlowWork:
     def __init__(self, *, threads: bool) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="slow") if threads else None
         self._under_way: dict[str, Future[None]] = {}
+        self._waited_for: set[str] = set()
 
     @property
     def has_threads(self) -> bool:
         return self._pool is not None
 
-    def do(self, key: str, work: Callable[[], None]) -> None:
-        """Begin it, unless work of that name is under way. Who waits for the bell hears of its end."""
-        if key in self._under_way:
+    def do(self, key: str, work: Callable[[], None], *, is_heard: bool = False) -> None:
+        """Begin it, unless work of that name is under way. Who waits for the bell hears of its end.
+
+        Work that is heard of by what it writes, `is_heard`, rings only where somebody waits for its end.
+        """
+        if self.is_under_way(key):
+            self.wait_for(key)
             return
         if self._pool is None:
             logged(key, work)
             return
+        self._waited_for.discard(key)
         self._under_way[key] = future = self._pool.submit(_in_thread, key, work)
-        future.add_done_callback(lambda _: _ring())
+        future.add_done_callback(lambda _: None if is_heard and key not in self._waited_for else _ring())
 
     def is_under_way(self, key: str) -> bool:
-        return key in self._under_way
+        future = self._under_way.get(key)
+        return future is not None and not future.done()
+
+    def wait_for(self, key: str) -> None:
+        """Have its end ring. It may have come just now."""
+        self._waited_for.add(key)
+        if not self.is_under_way(key):
+            _ring()
 
     def is_any(self) -> bool:
-        return bool(self._under_way)
+        return any(not future.done() for future in self._under_way.values())
 
     def forget_done(self) -> None:
         """Work of the same names may begin again."""
+        self._waited_for.intersection_update(self._under_way)
         self._under_way = {key: future for key, future in self._under_way.items() if not future.done()}
 
     def end(self) -> None:

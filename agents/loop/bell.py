@@ -2,16 +2,33 @@
 
 import contextlib
 import socket
+import threading
+from collections.abc import Iterator
 
 from agents.hosts import paths, processes
 from tasks import broker
 
 WAITING = "steroids-tick-waiting"
 TICK_TIMEOUT = 600  # seconds: a cluster alone clones and pushes in its tick
+# What a turn of the loop records about the runs that it gives out.
+GIVEN_OUT = frozenset({"start", "verified_green", "run_queued"})
+_turn = threading.local()
 
 
-def ring(project_pk: int) -> None:
+@contextlib.contextmanager
+def before_a_step() -> Iterator[None]:
+    """What this thread gives out meanwhile needs no bell: its host looks for runs right after it."""
+    _turn.is_begun = True
+    try:
+        yield
+    finally:
+        _turn.is_begun = False
+
+
+def ring(project_pk: int, kind: str = "") -> None:
     """Wake this host's loop, or ask for one tick in the queue where no loop runs, unless one waits there."""
+    if kind in GIVEN_OUT and getattr(_turn, "is_begun", False):
+        return
     if not _is_heard():
         broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
 

@@ -7,7 +7,7 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -51,6 +51,7 @@ class Ticked:
     started: int = 0
     landings: int = 0
     claimed: Run | None = None  # by an agent that asked for work
+    in_a_turn: list[outlook.Ahead] = field(default_factory=list, compare=False)  # a checkpoint may be due
 
 
 class Quiet:
@@ -72,16 +73,30 @@ class Quiet:
 
 def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     """End what is lost, then start what may start: in all projects, or in one."""
-    now_and_then = outlook.now_and_then()
-    reaped = reap(now_and_then)
-    if now_and_then.disputes:
-        followup.sweep()
+    reaped = clear_up()
     done = go_on(project_pk, quiet)
     done.reaped = reaped
     return done
 
 
+def clear_up() -> int:
+    """End runs that are lost and disputes whose tasks are over. How many runs."""
+    now_and_then = outlook.now_and_then()
+    reaped = reap(now_and_then)
+    if now_and_then.disputes:
+        followup.sweep()
+    return reaped
+
+
 def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
+    """Start what may start, and close the checkpoints that are due."""
+    quiet = quiet or Quiet()
+    done = start_due(project_pk, quiet)
+    take_checkpoints(done, quiet)
+    return done
+
+
+def start_due(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     """Start what may start, and look only into projects in which something may be due."""
     done, quiet = Ticked(), quiet or Quiet()
     crew = choosing.Crew()
@@ -95,10 +110,16 @@ def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
             started = of_project.started
             done.started += started
             done.landings += of_project.landings
-        is_in_a_turn = ahead.is_in_a_turn and not quiet.is_known(ahead)
-        if (started or is_in_a_turn) and not checkpoints.take_checkpoint(ahead.pk):
-            quiet.note(ahead)
+        if started or (ahead.is_in_a_turn and not quiet.is_known(ahead)):
+            done.in_a_turn.append(ahead)
     return done
+
+
+def take_checkpoints(done: Ticked, quiet: Quiet) -> None:
+    """Close those that are due in the projects of this tick. A loop first has its host begin the work."""
+    for ahead in done.in_a_turn:
+        if not checkpoints.take_checkpoint(ahead.pk):
+            quiet.note(ahead)
 
 
 def _may_be_due(ahead: outlook.Ahead, crew: choosing.Crew) -> bool:

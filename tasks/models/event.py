@@ -120,7 +120,7 @@ def _by(actor: Actor) -> dict[str, Any]:
 
 def _tell_of(project: "Project", kind: str, events: list[Event]) -> None:
     """Leave notices where people are told of this kind, and ring once it has committed."""
-    transaction.on_commit(partial(hooks.ring_loop, project.pk), robust=True)
+    transaction.on_commit(partial(hooks.ring_loop, project.pk, kind), robust=True)
     if hooks.is_told(kind):
         Notice.objects.bulk_create([Notice(event=event) for event in events], batch_size=AT_ONCE)
         transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)

@@ -600,13 +600,13 @@ def test_a_move_that_is_rolled_back_has_no_event() -> None:
 def test_a_move_rings_once_it_is_committed(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    rung: list[int] = []
-    monkeypatch.setattr("tasks.hooks.ring_loop.function", rung.append)
+    rung: list[tuple[int, str]] = []
+    monkeypatch.setattr("tasks.hooks.ring_loop.function", lambda *words: rung.append(words))
     task = create_task()
     with django_capture_on_commit_callbacks(execute=True):
         task.start()
         assert rung == []
-    assert rung == [task.project_id]
+    assert rung == [(task.project_id, "start")]
 
 
 # --- What each verb does besides --------------------------------------------------------------------------
