@@ -178,8 +178,9 @@ def _touched(submission: Submission, mirror: Mirror) -> _Touched:
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:
     sha, fork = submission.sha, touched.fork
     specification = specifications.read(mirror, sha, submission.task.source)[:SOURCE_MAX]
+    diff, patch_id = mirror.change(fork, sha, limit=DIFF_MAX)
     columns = {
-        "diff": mirror.diff(fork, sha, limit=DIFF_MAX).replace("\0", ""),
+        "diff": diff.replace("\0", ""),
         "diff_stat": {
             "files": [list(row) for row in touched.since_fork[:500]],
             "since_base": [path for path, _, _ in touched.since_base[:500]],
@@ -187,9 +188,9 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
         },
         "since_last_round": _since_last_round(submission, mirror),
         "specification": specification.replace("\0", ""),
-        "patch_id": mirror.patch_id(fork, sha),
+        "patch_id": patch_id,
     }
-    bundle = mirror.bundle(ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None
+    bundle = mirror.bundle(sha, ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None
     is_too_large = bundle is None and fork != sha
     return Content(columns | {"only_on": host_name() if is_too_large else ""}, bundle)
 

@@ -37,7 +37,7 @@ def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
         return None
     name = leases.base_ref(run.pk)
     mirror.keep(base, name)
-    data = mirror.bundle(name, mirror.merge_base(mirror.target_ref, base), leases.BUNDLE_MAX)
+    data = mirror.bundle(base, name, mirror.merge_base(mirror.target_ref, base), leases.BUNDLE_MAX)
     if data is None:
         raise starting.CannotStart(
             f"The commits up to {base[:12]} are more than the {leases.BUNDLE_MAX} bytes that an agent "

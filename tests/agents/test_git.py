@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -741,7 +742,7 @@ def test_a_change_that_does_not_apply_any_more_is_a_problem(remote: Remote, mirr
 def test_a_bundle_carries_the_commits_to_another_host(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
     sha = taken(mirror, {"a.py": "a\n"})
     ref = "refs/steroids/submissions/clone"
-    data = mirror.bundle(ref, remote.first, MIB) or b""
+    data = mirror.bundle(sha, ref, remote.first, MIB) or b""
     other = remote.mirror(tmp_path / "other.git")
     assert not other.has(sha)
     other.unbundle(data, ref)
@@ -754,9 +755,18 @@ def test_a_bundle_holds_nothing_that_the_target_has(remote: Remote, mirror: Mirr
     base = remote.push({"large.bin": noise})
     mirror.fetch_target()
     sha = taken(mirror, {"a.py": "a\n"}, base=base)
-    assert 0 < len(mirror.bundle("refs/steroids/submissions/clone", base, MIB) or b"") < 2_000
-    assert mirror.bundle("refs/steroids/submissions/clone", base, 100) is None
-    assert sha
+    assert 0 < len(mirror.bundle(sha, "refs/steroids/submissions/clone", base, MIB) or b"") < 2_000
+    assert mirror.bundle(sha, "refs/steroids/submissions/clone", base, 100) is None
+
+
+def test_a_bundle_is_one_that_git_writes_itself(remote: Remote, mirror: Mirror) -> None:
+    sha = taken(mirror, {"a.py": "a\n"})
+    ref = "refs/steroids/submissions/clone"
+    ours = mirror.bundle(sha, ref, remote.first, MIB) or b""
+    theirs = plain.run(mirror.path, "bundle", "create", "--quiet", "-", ref, f"^{remote.first}").stdout
+    head, pack = theirs.split(b"\n\n", 1)
+    named = re.sub(rb"(?m)^(-[0-9a-f]+) .*", rb"\1", head)  # git adds the subject of what it stands on
+    assert ours == named + b"\n\n" + pack
 
 
 def test_a_damaged_bundle_is_a_problem(mirror: Mirror) -> None:
@@ -789,9 +799,9 @@ def test_two_bundles_may_come_in_at_once(
     """Two landings of one project in two threads of a host that has neither commit."""
     bundles = {}
     for name in ("one", "other"):
-        taken(mirror, {f"{name}.py": "x\n"}, name=name)
+        sha = taken(mirror, {f"{name}.py": "x\n"}, name=name)
         ref = f"refs/steroids/submissions/{name}"
-        bundles[ref] = mirror.bundle(ref, remote.first, MIB) or b""
+        bundles[ref] = mirror.bundle(sha, ref, remote.first, MIB) or b""
     host = remote.mirror(tmp_path / "host.git")
     both, run = threading.Barrier(2, timeout=1), plain.run
 
@@ -850,7 +860,13 @@ def test_what_is_too_large_is_named_and_never_read(
     assert "a line of" not in diff
     assert diff.count("\n+a") == 2000
     assert ("large.txt", 0, 0) in mirror.changed(remote.first, sha)
+    told, patch_id = mirror.change(remote.first, sha, limit=MIB)
+    assert (told, patch_id) == (diff, mirror.patch_id(remote.first, sha))
     cut = mirror.diff(remote.first, sha, limit=500)
+    told, known = mirror.change(remote.first, sha, limit=500)  # read with longer names, so cut earlier
+    assert known == patch_id
+    assert told.endswith(cut[-60:])
+    assert len(told) < len(cut)
     assert len(cut) < 600
     assert cut.endswith("\n+a\n\\ The rest is not shown: the change is too large.\n")
     assert mirror.read(sha, "large.txt", 10) == "a line of "
@@ -862,6 +878,22 @@ def test_what_is_too_large_is_named_and_never_read(
     ids = {mirror.patch_id(remote.first, one) for one in (sha, other)}
     assert len(ids) == 2
     assert max(map(len, ids)) <= 64
+
+
+def test_a_change_is_told_the_same_however_it_is_read(remote: Remote, mirror: Mirror) -> None:
+    """What a page shows and what an approval is for come from one reading."""
+    text = "".join(f"line {number}\n" for number in range(40))
+    base = remote.push({"old.py": text, "gone.py": "gone\n", "picture.bin": "\0one"})
+    mirror.fetch_target()
+    clone = clone_of(mirror, base)
+    (clone / "old.py").rename(clone / "new.py")
+    (clone / "gone.py").unlink()
+    sha = commit(clone, {"picture.bin": "\0other", "index.md": "index 1234567890..abcdef1234567\n"})
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    diff, patch_id = mirror.change(base, sha, limit=MIB)
+    assert diff == mirror.diff(base, sha)
+    assert patch_id == mirror.patch_id(base, sha)
+    assert "+index 1234567890..abcdef1234567\n" in diff
 
 
 def test_git_says_no_password(remote: Remote, tmp_path: Path) -> None:
@@ -1088,7 +1120,7 @@ def test_nothing_planted_runs_when_a_commit_is_taken_and_used(
     mirror.checkout(mirror.path.parent / "review", sha)
     with pytest.raises(GitError, match="could not apply"):
         mirror.rebase(mirror.path.parent / "conflict", sha, head, LANDED)
-    bundle = mirror.bundle("refs/steroids/submissions/1", remote.first, MIB) or b""
+    bundle = mirror.bundle(sha, "refs/steroids/submissions/1", remote.first, MIB) or b""
     mirror.unbundle(bundle, "refs/steroids/submissions/1")
     assert trap.ran == []
 

@@ -25,6 +25,7 @@ CLONE_CONFIG = """[core]
 \tauto = false
 """
 MOVED_MEANWHILE = "cannot lock ref"
+SHA1_LENGTH = 40
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
 # Where each branch was when this process last heard of it; only as good as it is young.
@@ -147,13 +148,17 @@ class Mirror(Repository):
         with self.one_at_a_time():
             over_network(self.path, self.network, *FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
 
-    def bundle(self, ref: str, base: str, limit: int) -> bytes | None:
-        """The commits of `ref` that `base` lacks, as a thin bundle; None where it is larger."""
+    def bundle(self, sha: str, ref: str, base: str, limit: int) -> bytes | None:
+        """The commits up to `sha` that `base` lacks, as a thin bundle that names the last one `ref`.
+
+        None where it is larger. As `git bundle` writes it, which would only start the packing in its turn.
+        """
+        form = "# v2 git bundle\n" if len(sha) == SHA1_LENGTH else "# v3 git bundle\n@object-format=sha256\n"
         done = run(
-            self.path, "bundle", "create", "--quiet", "-", ref, f"^{base}",
-            timeout=120, limit=limit, may_cut=True,
+            self.path, "pack-objects", "--stdout", "--revs", "--thin", "--delta-base-offset", "--quiet",
+            stdin=f"{sha}\n^{base}\n".encode(), timeout=120, limit=limit, may_cut=True,
         )  # fmt: skip
-        return None if done.is_cut else done.stdout
+        return None if done.is_cut else f"{form}-{base}\n{sha} {ref}\n\n".encode() + done.stdout
 
     def unbundle(self, data: bytes, ref: str) -> None:
         """Take the commits of a bundle that another host made."""

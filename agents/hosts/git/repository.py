@@ -11,6 +11,7 @@ from pathlib import Path
 from agents.hosts.git.commands import SHA, GitError, run, text
 from agents.hosts.git.pipes import refuse_pipes_in_tree
 from disputes.protocol.text.diffs import CUT
+from tasks.text.regex import regex
 
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
 DIFF_MAX = 4 * 1024 * 1024  # of one diff
@@ -18,6 +19,8 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # objects and packs, before a repository is packed anew
 FACTS_MAX = 50_000
+# The contents of a file before and after, by their whole names in git; people are told the first digits.
+LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
 UNKNOWN_COMMIT = "Not a valid commit name"
 
 
@@ -148,8 +151,7 @@ class Repository:
         done = run(
             self.path, *DIFF, "--find-renames", f"--unified={context}", base, sha, limit=limit, may_cut=True,
         )  # fmt: skip
-        text = done.stdout.decode("utf-8", "replace")
-        return text[: text.rfind("\n") + 1] + CUT if done.is_cut else text
+        return _diff_text(done.stdout, is_cut=done.is_cut)
 
     def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:
         """Path, lines added and lines removed; binary files count 0."""
@@ -167,10 +169,26 @@ class Repository:
         The text of each change counts, and not where in its file it is; of binary and very large files the
         contents count by their names in git.
         """
-        file = self.path / f"patch-{uuid.uuid4().hex}.diff"  # for it may be large
-        try:
-            run(self.path, *DIFF, "--full-index", f"--output={file}", base, sha, timeout=120)
+        with self._patch(base, sha) as file:
             return _hash_of_change(file)
+
+    def change(self, base: str, sha: str, limit: int) -> tuple[str, str]:
+        """The `diff` and the `patch_id` of a change, from one reading of it."""
+        with self._patch(base, sha) as file:
+            with file.open("rb") as lines:
+                raw = lines.read(limit + 1)
+            told = _diff_text(raw[:limit], is_cut=len(raw) > limit)
+            return LONG_INDEX.sub(r"\1..\2", told), _hash_of_change(file)
+
+    @contextlib.contextmanager
+    def _patch(self, base: str, sha: str) -> Iterator[Path]:
+        """A file with the whole change, for it may be large."""
+        file = self.path / f"patch-{uuid.uuid4().hex}.diff"
+        try:
+            run(
+                self.path, *DIFF, "--find-renames", "--full-index", f"--output={file}", base, sha, timeout=120
+            )
+            yield file
         finally:
             file.unlink(missing_ok=True)
 
@@ -265,6 +283,11 @@ class Repository:
         for entry in listed.split(b"\0"):
             if entry.startswith(b"160000 "):
                 yield os.fsdecode(entry.partition(b"\t")[2])
+
+
+def _diff_text(raw: bytes, *, is_cut: bool) -> str:
+    text = raw.decode("utf-8", "replace")
+    return text[: text.rfind("\n") + 1] + CUT if is_cut else text
 
 
 def _hash_of_change(patch: Path) -> str:
