@@ -40,11 +40,11 @@ def silent(ledger: Project) -> Dispute:
         suggestion="Refuse the old key 24 hours after the new one is active.",
         path="keys/rotation.py", line=58,
     )  # fmt: skip
-    hint = Suspicion(
+    suspicion = Suspicion(
         finding.code, 1, Severity.CRITICAL, ("H1", "H4"), "high", "warn", tuple(SEEN), overlap=0.0
     )
     submission = create_submission(task, round=2, diff_stat=STAT)
-    flags.raise_flags(submission, [(finding, hint)])
+    flags.raise_flags(submission, [(finding, suspicion)])
     return Dispute.objects.get(task=task)
 
 
@@ -62,7 +62,7 @@ def declining(ledger: Project) -> Dispute:
 
 
 @pytest.mark.parametrize(("look", "options"), LOOKS)
-def test_a_hint_shows_its_evidence_and_asks_first(
+def test_a_flag_shows_its_evidence_and_asks_first(
     open_page: Open, scene: Scene, shoot: Shoot, look: str, options: dict[str, object]
 ) -> None:
     dispute = silent(scene.ledger)
@@ -71,10 +71,10 @@ def test_a_hint_shows_its_evidence_and_asks_first(
     page.locator("label.option:has(#option-1)").click()
     expect(page.locator("[data-lines]")).to_contain_text("1, ask")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    shoot(page, f"hint-{look}", full_page=True)
+    shoot(page, f"flag-{look}", full_page=True)
 
 
-def test_a_hint_that_is_converted_becomes_a_conflict(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+def test_a_flag_that_is_converted_becomes_a_conflict(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     dispute = silent(scene.ledger)
     page = open_page(f"/queue/{dispute.ref}/")
     press(page, "3")
