@@ -21,7 +21,7 @@ from tasks.models.event import record
 def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
     """A finding is the earlier one that it reads like, or it is not.
 
-    If it is, its answers, hints and conflicts go over to that point; where a ruling has settled the point
+    If it is, its answers, flags and conflicts go over to that point; where a ruling has settled the point
     already, nothing of it waits any more. Raises Refused: no_right, unchanged (nothing was asked of it),
     already_open (both are in dispute).
     """
@@ -70,7 +70,7 @@ def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
 
 
 def _move_rows(finding: Finding, origin: Finding) -> None:
-    """Answers and hints hang on the point; where it has one from the same submission, that one counts."""
+    """Answers and flags hang on the point; where it has one from the same submission, that one counts."""
     for rows in (Answer.objects.all(), Flag.objects.all()):
         known = rows.filter(finding=origin).values("submission")
         rows.filter(finding=finding).exclude(submission__in=known).update(finding=origin)

@@ -84,7 +84,7 @@ def severity_of(reason: str, known: str) -> str:
 
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
-    """The task's undecided conflicts, as the gate needs them: hints and alerts let nothing pass."""
+    """The task's undecided conflicts, as the gate needs them: silences and alerts let nothing pass."""
     rows = Conflict.objects.of(task).open().exclude(effect=LOG)
     return [
         OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
@@ -118,8 +118,8 @@ def open_conflict(
     """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
 
     A disagreement that the project's policy only logs is recorded as such and waits for nobody, and so is one
-    that its opener calls minor, by its `effect`. Hints and alerts say theirs too: hold, or log where they ask
-    without holding anything.
+    that its opener calls minor, by its `effect`. Silences and alerts say theirs too: hold, or log where they
+    ask without holding anything.
     """
     locked(Task.objects).get(pk=task.pk)
     severity = severity_of(reason, severity or (finding.severity if finding else ""))
@@ -133,7 +133,7 @@ def open_conflict(
     unstated = NOT_STATED if is_disagreement else ""
     logged = effect == LOG and is_disagreement
     if is_disagreement and finding and not logged:
-        more["evidence"] = [*more.get("evidence", []), *_absorb_hints(finding, opened_as, actor)]
+        more["evidence"] = [*more.get("evidence", []), *_absorb_silences(finding, opened_as, actor)]
     if "stage" not in more:
         more["stage"] = _stage_of(task, submission, finding)
     dispute = _case_for(task, question, severity, closed=logged)
@@ -213,24 +213,24 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
     return dropped.standing().exclude(finding__mandatory=False, finding__lowered_by__isnull=False)
 
 
-def _absorb_hints(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
-    """The point is in dispute now: nothing else is asked about it. Returns what its open hints say."""
+def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
+    """The point is in dispute now: nothing else is asked about it. Returns what its open flags say."""
     about = Conflict.objects.about(finding).select_related("dispute__project", "dispute__task")
-    hints = list(about.open().hints())
+    silences = list(about.open().silences())
     is_answer = opened_as == "coder"
     asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
     cards = list(about.awaited().filter(decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
     Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
-    Flag.objects.filter(conflict__in=hints).open().update(status=status)
+    Flag.objects.filter(conflict__in=silences).open().update(status=status)
     why = "the point is in dispute"
     for card in cards:
         card.mark(
             Conflict.Followed.APPLIED if is_answer else Conflict.Followed.CANNOT_TELL, actor=actor, note=why
         )
-    for hint in hints:
-        hint.drop(why, actor=actor)
-    return [line for hint in hints for line in hint.evidence]
+    for silence in silences:
+        silence.drop(why, actor=actor)
+    return [line for silence in silences for line in silence.evidence]
 
 
 def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:

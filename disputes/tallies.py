@@ -1,7 +1,7 @@
 """The daily sums behind the insights page: counted from the rows, kept, and counted again at any time.
 
 Days are those of UTC. A day is counted once it is over; what came since is counted when somebody looks. For
-ninety days a day may still change (a ruling turns out to be followed, a hint to be false), so each night
+ninety days a day may still change (a ruling turns out to be followed, a flag to be false), so each night
 counts all of these again.
 """
 
@@ -151,7 +151,7 @@ def answered(within: Within) -> Iterator[Row]:
 
 
 def flagged(within: Within) -> Iterator[Row]:
-    """Hints at silent disagreement, on the day they were raised."""
+    """Flags of silent disagreement, on the day they were raised."""
     rows = Flag.objects.filter(within.of("at", "submission__task__project"))
     columns = rows.order_by().values_list("submission__task__project", "at", "heuristics", "status")
     for project, at, heuristics, status in columns:

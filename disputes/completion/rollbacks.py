@@ -29,7 +29,7 @@ from tasks.states import MOVES
 TEXT_MAX = 20_000
 NOTE = "(re-applied from"
 PUSHED = (Landing.Status.PUSHING, Landing.Status.LANDED)
-# Flags that say how people dealt with a hint; a false alarm stays one.
+# How people have dealt with a flag; a false alarm stays one.
 UNDER_WAY = (Flag.Status.OPEN, Flag.Status.ASKED, Flag.Status.CONVERTED, Flag.Status.WAIVED)
 JUDGED = (Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED, Conflict.Followed.CANNOT_TELL)
 

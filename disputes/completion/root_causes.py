@@ -1,4 +1,4 @@
-"""Why the same round of a task goes wrong again and again (RB-6): hints for people, never a verdict."""
+"""Why the same round of a task goes wrong again and again (RB-6): signs for people, never a verdict."""
 
 from dataclasses import dataclass
 from functools import reduce

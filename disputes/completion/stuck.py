@@ -171,10 +171,10 @@ class Histories:
         rows = Submission.objects.select_related("task").defer("diff", "specification", "response")
         self._submissions = rows.in_bulk(given)
         self._changes: dict[int, Changes | None] = {}
-        hinted = Flag.objects.standing().filter(finding__in=points).exclude(status=Flag.Status.FALSE_POSITIVE)
+        flags = Flag.objects.standing().filter(finding__in=points).exclude(status=Flag.Status.FALSE_POSITIVE)
         self._untouched = {
             (point, round_)
-            for point, round_, heuristics in hinted.values_list("finding", "submission__round", "heuristics")
+            for point, round_, heuristics in flags.values_list("finding", "submission__round", "heuristics")
             if PASSED_OVER & {*heuristics}
         }
         conflicts = Conflict.objects.filter(finding__in=points).disagreements().standing().not_moot()

@@ -129,8 +129,8 @@ def _rulings_that_ask(task: Expression) -> QuerySet[Decision]:
 _asking = Prepared(_rulings_that_ask)
 
 
-def _of_card(hint: Conflict) -> set[int]:
-    return {hint.finding_id} if hint.finding_id else set()
+def _of_card(card: Conflict) -> set[int]:
+    return {card.finding_id} if card.finding_id else set()
 
 
 def _withdrawn(alert: Conflict) -> set[int]:

@@ -72,12 +72,12 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
         """Two sides, a reviewer's and a coder's."""
         return self.filter(kind=Conflict.Kind.DISAGREEMENT)
 
-    def hints(self) -> "ConflictQuerySet":
+    def silences(self) -> "ConflictQuerySet":
         """Cards about findings that were passed over in silence."""
         return self.filter(kind=Conflict.Kind.SILENCE)
 
     def on_findings(self) -> "ConflictQuerySet":
-        """Disagreements and hints: what asks whether a finding is to be settled."""
+        """Disagreements and silences: what asks whether a finding is to be settled."""
         return self.filter(kind__in=[Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE])
 
 
@@ -317,7 +317,7 @@ class Conflict(models.Model):
         self.move("rule", actor=actor, note=note, data=data)
 
     def drop(self, reason: str, *, actor: Actor = SYSTEM) -> None:
-        """Nobody has to rule on it any more, nor on the open hints that it shows."""
+        """Nobody has to rule on it any more, nor on the open flags that it shows."""
         with transaction.atomic():
             self.move("drop", actor=actor, note=reason, data={"dispute": self.dispute.ref})
             self.flags.open().drop()

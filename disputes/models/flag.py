@@ -9,7 +9,7 @@ from tasks.models import Finding, Project, Submission
 
 class FlagQuerySet(models.QuerySet["Flag"]):
     def open(self) -> "FlagQuerySet":
-        """Hints that nobody has dealt with."""
+        """Flags that nobody has dealt with."""
         return self.filter(status=Flag.Status.OPEN)
 
     def unsettled(self) -> "FlagQuerySet":

@@ -57,7 +57,7 @@ def _followed(conflict: Conflict, actor: Actor) -> None:
 
 
 def _silence(task: Task, decision: Decision, actor: Actor) -> str:
-    """What was ruled on a hint (SIL-12). Converted, it goes on as a conflict that holds the task."""
+    """What was ruled on a silence (SIL-12). Converted, it goes on as a conflict that holds the task."""
     conflict = decision.conflict
     flags.settle(conflict, decision.option)
     match Option(decision.option):

@@ -74,11 +74,11 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
 def _refuse_answered(decision: Decision, task: Task) -> None:
     """Raise Refused where the coder has answered already what the ruling asked.
 
-    No prompt uses what settles a hint or an alert; there the next hand-in is the end of taking back.
+    No prompt uses what settles a silence or an alert; there the next hand-in is the end of taking back.
     """
     conflict = decision.conflict
-    is_hint = conflict.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT}
-    if is_hint and task.submissions.standing().filter(at__gt=decision.at).exists():
+    is_unprompted = conflict.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT}
+    if is_unprompted and task.submissions.standing().filter(at__gt=decision.at).exists():
         raise Refused(
             "moved_on", f"The coder has handed in since {conflict.ref} was ruled on.",
             "Reopen it with a reason.",

@@ -1,4 +1,4 @@
-"""Hints at silent disagreement: written, shown as cards, and settled by a human (SIL-12)."""
+"""Flags of silent disagreement: written, shown as cards, and settled by a human (SIL-12)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ def raise_flags(
                 "heuristics": list(suspicion.heuristics),
                 "confidence": suspicion.confidence,
                 "level": suspicion.level,
-                "evidence": [*suspicion.evidence, *suspicion.hints],
+                "evidence": [*suspicion.evidence, *suspicion.signs],
                 "overlap": suspicion.overlap,
             },
         )
@@ -68,9 +68,9 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
     effect = EFFECTS.get(Flag.Level(flag.level))
     if effect is None:
         return
-    cards = Conflict.objects.about(flag.finding).hints()
+    cards = Conflict.objects.about(flag.finding).silences()
     waiting = Conflict.objects.about(flag.finding).open()
-    card = waiting.hints().first()
+    card = waiting.silences().first()
     if card:
         _strengthen(card, flag, effect)
         flag.conflict = card
@@ -88,7 +88,7 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
 
 
 def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
-    """What was found since is on the card too; it holds the task from the first hint on that does."""
+    """What was found since is on the card too; it holds the task from the first flag on that does."""
     card.evidence = [*card.evidence, *(line for line in flag.evidence if line not in card.evidence)]
     card.submission = flag.submission
     if effect == HOLD:
@@ -152,11 +152,11 @@ def unconvert(conflict: Conflict, *, actor: Actor) -> None:
 
 
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
-    """A later submission treats these findings, as first raised: hints about them wait for nobody."""
+    """A later submission treats these findings, as first raised: flags about them wait for nobody."""
     about = {"finding__in": list(findings), "finding__task": submission.task_id}
     unsettled = Flag.objects.unsettled().filter(**about)
     unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
-    cards = Conflict.objects.hints().filter(**about)
+    cards = Conflict.objects.silences().filter(**about)
     for card in cards.select_related("dispute__project", "dispute__task"):
         ruling = card.standing_decision()
         if card.is_open:

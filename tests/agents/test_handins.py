@@ -1198,7 +1198,7 @@ def test_a_finding_is_in_dispute_once(rejected: Task, tom: User) -> None:
     assert rows() == before
 
 
-def hint(task: Task, level: str = "warn") -> Conflict:
+def flagged(task: Task, level: str = "warn") -> Conflict:
     """The program suspects that nothing was done about the finding."""
     submission = task.last_submission()
     finding = Finding.objects.get(task=task)
@@ -1208,8 +1208,8 @@ def hint(task: Task, level: str = "warn") -> Conflict:
     return Conflict.objects.get(kind="silence")
 
 
-def test_a_hint_at_silence_keeps_nobody_from_disagreeing_openly(rejected: Task) -> None:
-    card = hint(rejected)
+def test_a_flag_at_silence_keeps_nobody_from_disagreeing_openly(rejected: Task) -> None:
+    card = flagged(rejected)
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
     accepted(hand_in(live_run(rejected)[1], rejected, "dispute", **body))
     card.refresh_from_db()
@@ -1221,7 +1221,7 @@ def test_a_coder_that_is_asked_whether_it_disagrees_may_say_so_by_the_verb(
     rejected: Task, tom: User, then: str
 ) -> None:
     """It has answered: whatever is ruled on that, nobody waits for another answer."""
-    card = hint(rejected)
+    card = flagged(rejected)
     decide(card, "ask_disagree", user=tom, undo_seconds=0)
     rejected.refresh_from_db()
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
@@ -1234,7 +1234,7 @@ def test_a_coder_that_is_asked_whether_it_disagrees_may_say_so_by_the_verb(
 
 def test_what_was_waived_is_not_argued_again(rejected: Task, tom: User) -> None:
     """DEC-2"""
-    decide(hint(rejected), "waive", user=tom, text="It is ours.", undo_seconds=0)
+    decide(flagged(rejected), "waive", user=tom, text="It is ours.", undo_seconds=0)
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}
     refused(hand_in(live_run(rejected)[1], rejected, "dispute", **body), 422, "RE_ARGUED_CONFLICT")
 

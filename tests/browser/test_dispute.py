@@ -151,7 +151,7 @@ def test_every_state_has_its_look(open_page: Open, scene: Scene, shoot: Shoot) -
     """Evidence, precedents, another's claim; light, dark, on a phone."""
     tom = create_user("tom", first_name="Tom", last_name="Tran", is_superuser=True)
     rulings.decide(disputed(scene, "high"), "uphold_reviewer", user=tom, rationale="No herd after an outage.")
-    silent = hint(scene)
+    silent = flagged(scene)
     scene.dispute.claimed_by, scene.dispute.claimed_until = tom, timezone.now() + timedelta(minutes=4)
     scene.dispute.save()
     for theme in ("light", "dark"):
@@ -172,7 +172,7 @@ def test_every_state_has_its_look(open_page: Open, scene: Scene, shoot: Shoot) -
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def hint(scene: Scene) -> Conflict:
+def flagged(scene: Scene) -> Conflict:
     """A finding that nobody answered, with what speaks for either reading."""
     task = create_task(scene.ledger, number=207, title="Convert amounts at booking", status="review", round=5)
     review = create_review(create_submission(task, round=3), by_agent="reviewer-2", by_model="Codex")

@@ -1,4 +1,4 @@
-"""Rows that the insights count: a task with a ruling, a hint, answers and runs, as of some day."""
+"""Rows that the insights count: a task with a ruling, a flag, answers and runs, as of some day."""
 
 from datetime import datetime, timedelta
 from typing import Any

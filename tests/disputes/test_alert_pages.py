@@ -1,4 +1,4 @@
-"""Alerts and hints on the page: a project's card is ruled there, and every option shows what it will say."""
+"""Alerts and flags on the page: a project's card is ruled there, and every option shows what it will say."""
 
 from typing import Any
 

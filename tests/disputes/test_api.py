@@ -498,11 +498,11 @@ def test_all_are_ruled_on_at_once(three: list[Conflict], tom: User) -> None:
 
 def test_one_word_that_means_different_things_is_refused(task: Task, tom: User) -> None:
     """1 is another choice on another kind of card."""
-    hint = open_conflict(task, add_finding(task), kind="silence", origin="flagged", opened_as="system")
+    silence = open_conflict(task, add_finding(task), kind="silence", origin="flagged", opened_as="system")
     card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     reply = resolve(tom, "ledger-7", "1", all=True)
     assert (reply.status_code, reply.json()["code"]) == (422, "several_meanings")
-    assert reply.json()["message"] == f"1 would mean ask on {hint.ref}, retry on {card.ref}."
+    assert reply.json()["message"] == f"1 would mean ask on {silence.ref}, retry on {card.ref}."
     assert not Decision.objects.exists()
 
 

@@ -269,7 +269,7 @@ def test_the_page_takes_sixteen_queries_at_any_size(
 
 
 def long_history(project: Project, tom: User, lea: User) -> Conflict:
-    """A hint with a flag, after rounds, comments and rulings on much the same."""
+    """A card of silence with a flag, after rounds, comments and rulings on much the same."""
     for _ in range(3):
         rulings.decide(disputed(project), "uphold_coder", user=tom)
     conflict = disputed(project, kind="silence", origin="flagged", evidence=["forgot? the output is short"])

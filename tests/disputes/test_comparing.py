@@ -99,7 +99,7 @@ def test_the_point_is_the_one_that_was_raised_first(task: Task, earlier: Finding
     assert say(third, tom).first == earlier
 
 
-def test_answers_and_hints_go_over(task: Task, earlier: Finding, later: Finding, tom: User) -> None:
+def test_answers_and_flags_go_over(task: Task, earlier: Finding, later: Finding, tom: User) -> None:
     third = create_submission(task, round=3)
     Answer.objects.create(submission=third, finding=later, kind="addressed", text="Done.")
     Flag.objects.create(submission=third, finding=later, level="log")
@@ -161,7 +161,7 @@ def test_so_is_one_that_a_person_lowered(task: Task, earlier: Finding, later: Fi
     assert fresh(conflict).status == "moot"
 
 
-def test_a_hint_about_it_is_settled_too(task: Task, earlier: Finding, later: Finding, tom: User) -> None:
+def test_a_flag_about_it_is_settled_too(task: Task, earlier: Finding, later: Finding, tom: User) -> None:
     rulings.decide(dispute(earlier), "uphold_coder", user=tom)
     card = dispute(later, kind="silence", effect="hold")
     Flag.objects.create(submission=create_submission(task), finding=later, level="warn", conflict=card)

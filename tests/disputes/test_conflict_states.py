@@ -99,13 +99,13 @@ def test_of_two_stale_copies_one_wins() -> None:
     assert list(Event.objects.filter(task=conflict.task).values_list("kind", flat=True)) == ["ruled"]
 
 
-def test_the_open_hints_of_a_dropped_card_wait_for_nobody() -> None:
+def test_the_open_flags_of_a_dropped_card_wait_for_nobody() -> None:
     card = create_conflict(kind="silence")
-    hints = [
+    open_and_asked = [
         Flag.objects.create(
             conflict=card, finding=finding, submission=finding.review.submission, level="warn", status=status
         )
         for finding, status in ((finding_of(card.dispute), status) for status in ("open", "asked"))
     ]
     card.drop("The place is gone.")
-    assert [Flag.objects.get(pk=hint.pk).status for hint in hints] == ["moot", "asked"]
+    assert [Flag.objects.get(pk=flag.pk).status for flag in open_and_asked] == ["moot", "asked"]

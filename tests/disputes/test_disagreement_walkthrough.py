@@ -263,7 +263,7 @@ def walked(ledger: Project) -> Task:
 
 
 def test_both_ways_of_disagreeing_are_found(walked: Task, person: Person) -> None:
-    """Phase 1: a DISAGREE block is a conflict; a place that nobody touched is a hint, and asks."""
+    """Phase 1: a DISAGREE block is a conflict; a place that nobody touched is a flag, and asks."""
     explicit = on("ISSUE-R1-001")
     assert (explicit.kind, explicit.origin, explicit.severity) == ("disagreement", "disagree", "high")
     assert explicit.coder_position == "The database below it writes whole pages or none."
@@ -292,14 +292,14 @@ def test_the_place_that_was_changed_is_no_silence(walked: Task) -> None:
 
 @pytest.fixture
 def converted(walked: Task, person: Person) -> Task:
-    """The hint was converted."""
+    """The flag was converted."""
     keep(walked, "src/state.py")
     person.rule(on("ISSUE-R1-002"), "convert")
     return walked
 
 
 def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Person) -> None:
-    """Phase 2: a converted hint counts from its conversion; the warning itself holds nothing."""
+    """Phase 2: a converted flag counts from its conversion; the warning itself holds nothing."""
     implicit = on("ISSUE-R1-002", kind="disagreement")
     assert (implicit.origin, implicit.coder_position) == ("converted", "not stated")
     alert = Conflict.objects.get(origin="rate")
@@ -643,7 +643,7 @@ def imported(ledger: Project, tmp_path: Path) -> Task:
     return Task.objects.get()
 
 
-def test_example_2_the_hint_says_what_speaks_for_it(imported: Task, person: Person) -> None:
+def test_example_2_the_flag_says_what_speaks_for_it(imported: Task, person: Person) -> None:
     flag = Flag.objects.get()
     assert (flag.finding.code, flag.confidence, flag.level) == ("ISSUE-R1-001", "high", "warn")
     assert {"H1", "H4"} <= {*flag.heuristics}

@@ -445,7 +445,7 @@ def test_a_task_that_moved_on_is_told(client: Client, ledger: Project, tom: User
     assert Conflict.objects.get(pk=conflict.pk).status == "open"
 
 
-def test_a_hint_offers_its_own_five_options(client: Client, ledger: Project, tom: User) -> None:
+def test_a_flag_offers_its_own_five_options(client: Client, ledger: Project, tom: User) -> None:
     conflict = open_conflict(create_task(ledger, status="disputed"), kind="silence")
     html = as_user(client, tom).get(page(conflict)).content.decode()
     for title in ("Ask to address", "Ask whether it disagrees", "Convert", "Waive", "False alarm"):

@@ -219,7 +219,7 @@ def test_complete_needs_each_point_of_the_list(ledger: Project, lea: User, missi
     assert (refused.code, len(refused.details)) == ("not_ready", 1)
 
 
-def test_a_hint_that_nobody_answered_is_in_the_way(ledger: Project, lea: User) -> None:
+def test_a_flag_that_nobody_answered_is_in_the_way(ledger: Project, lea: User) -> None:
     task = done(ledger)
     finding = create_finding(create_review(create_submission(task)))
     Flag.objects.create(finding=finding, submission=finding.review.submission, level="log")

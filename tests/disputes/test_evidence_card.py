@@ -1,6 +1,6 @@
 """The card of a suspicion, and the passage of the specification that a dispute turns on."""
 
-from disputes.protocol.silence.evidence import Suspect, evidence, hints
+from disputes.protocol.silence.evidence import Suspect, evidence, signs
 from disputes.protocol.silence.heuristics import Watched
 from disputes.protocol.silence.suspicion import Heuristic
 from disputes.web.dispute.evidence import EvidenceCard
@@ -44,7 +44,7 @@ def test_without_a_flag_there_are_only_the_lines() -> None:
 def test_the_rows_know_every_line_that_the_program_writes() -> None:
     watched = Watched("ISSUE-R1-001", 1, Severity.HIGH, "No timeout.", silent_rounds=(1,))
     case = Suspect(watched, 0, None, heuristics=[Heuristic.NO_REFERENCE], deflections=["later"])
-    card = EvidenceCard.of([*evidence(case, 2, 5), *hints(case, [case], 2, 100)])
+    card = EvidenceCard.of([*evidence(case, 2, 5), *signs(case, [case], 2, 100)])
     assert "Found" not in card.rows
     assert card.overlooked
     assert card.avoided

@@ -180,7 +180,7 @@ def test_a_ruling_in_under_five_seconds_is_quick(seconds: float | None, pace: st
         ("false_positive", "false"), ("moot", "open"), ("answered", "open"),
     ],
 )  # fmt: skip
-def test_a_hint_is_confirmed_by_whatever_people_made_of_it_but_a_false_alarm(
+def test_a_flag_is_confirmed_by_whatever_people_made_of_it_but_a_false_alarm(
     status: str, verdict: str
 ) -> None:
     assert of_flag(["H4", "H1", "H1"], status) == [

@@ -1,4 +1,4 @@
-"""The rows of hints: flags, their cards, what people make of them, and what looking at them costs."""
+"""The rows of flags, their cards, what people make of them, and what looking at them costs."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def scores() -> dict[str, tuple[int, int]]:
 
 
 def test_a_flag_keeps_all_that_was_found(submission: Submission) -> None:
-    made = flag(submission, heuristics=("H1", "H4"), confidence="high", hints=("forgot? it is short",))
+    made = flag(submission, heuristics=("H1", "H4"), confidence="high", signs=("forgot? it is short",))
     stored = Flag.objects.get()
     assert (stored, stored.finding, stored.submission) == (made, raised(submission), submission)
     assert (stored.heuristics, stored.confidence, stored.level) == (["H1", "H4"], "high", "warn")
@@ -111,14 +111,14 @@ def test_nothing_found_leaves_no_trace(submission: Submission) -> None:
     assert not Event.objects.filter(kind="flagged").exists()
 
 
-def test_a_hint_hangs_on_the_point_as_first_raised(submission: Submission) -> None:
+def test_a_flag_hangs_on_the_point_as_first_raised(submission: Submission) -> None:
     again = create_finding(create_review(submission), first=raised(submission))
     [made] = flags.raise_flags(next_submission(submission), [suspect(again)])
     assert (made.finding, made.conflict) == (raised(submission), card())
     assert card().finding == raised(submission)
 
 
-def test_hints_of_several_rounds_share_the_open_card(submission: Submission) -> None:
+def test_flags_of_several_rounds_share_the_open_card(submission: Submission) -> None:
     first = flag(submission)
     later = next_submission(submission)
     second = flag(later, evidence=("its place is unchanged", "and in round 3 too"))
@@ -131,7 +131,7 @@ def test_hints_of_several_rounds_share_the_open_card(submission: Submission) -> 
     ("before", "then", "effect"),
     [("warn", "block", "hold"), ("block", "warn", "hold"), ("warn", "review", "log")],
 )
-def test_a_card_holds_from_the_first_hint_on_that_does(
+def test_a_card_holds_from_the_first_flag_on_that_does(
     submission: Submission, before: str, then: str, effect: str
 ) -> None:
     flag(submission, before)
@@ -156,7 +156,7 @@ def test_a_new_card_names_the_one_before(submission: Submission, tom: User) -> N
     assert card().previous == old
 
 
-def test_hints_of_two_points_are_two_cards_of_one_dispute(submission: Submission) -> None:
+def test_flags_of_two_points_are_two_cards_of_one_dispute(submission: Submission) -> None:
     other = create_finding(raised(submission).review)
     flags.raise_flags(submission, [suspect(raised(submission)), suspect(other, "block")])
     assert Conflict.objects.count() == 2
@@ -164,7 +164,7 @@ def test_hints_of_two_points_are_two_cards_of_one_dispute(submission: Submission
     assert Event.objects.get(kind="flagged").note == f"{raised(submission).code}, {other.code}"
 
 
-def test_the_database_takes_a_hint_once(submission: Submission) -> None:
+def test_the_database_takes_a_flag_once(submission: Submission) -> None:
     made = flag(submission)
     with pytest.raises(IntegrityError), transaction.atomic():
         Flag.objects.create(finding=made.finding, submission=submission, level="log")
@@ -209,7 +209,7 @@ def test_each_project_counts_for_itself(submission: Submission, tom: User) -> No
     assert HeuristicScore.objects.get().project == submission.task.project
 
 
-def test_a_false_alarm_never_keeps_a_hint_from_being_raised(submission: Submission, tom: User) -> None:
+def test_a_false_alarm_never_keeps_a_flag_from_being_raised(submission: Submission, tom: User) -> None:
     """SIL-14: it weighs less on a page, and disables nothing"""
     for _ in range(12):
         flag(submission, "block")
@@ -224,13 +224,17 @@ def test_a_false_alarm_never_keeps_a_hint_from_being_raised(submission: Submissi
 
 def test_an_answer_closes_what_waits_for_it(submission: Submission) -> None:
     flag(submission)
-    hint = card()
+    silence = card()
     flags.answered(next_submission(submission), {raised(submission).pk}, actor=CODER)
-    hint.refresh_from_db()
-    assert (Flag.objects.get().status, hint.status, hint.dispute.status) == ("answered", "moot", "closed")
+    silence.refresh_from_db()
+    assert (Flag.objects.get().status, silence.status, silence.dispute.status) == (
+        "answered",
+        "moot",
+        "closed",
+    )
 
 
-def test_its_own_submission_is_no_answer_to_a_hint(submission: Submission) -> None:
+def test_its_own_submission_is_no_answer_to_a_flag(submission: Submission) -> None:
     flag(submission, "log")
     flags.answered(submission, {raised(submission).pk}, actor=CODER)
     assert Flag.objects.get().status == "open"
@@ -246,14 +250,14 @@ def test_the_answer_to_another_point_closes_nothing(submission: Submission) -> N
 @pytest.mark.parametrize("option", ["waive", "false_positive", "convert"])
 def test_an_answer_changes_nothing_that_was_settled(submission: Submission, tom: User, option: str) -> None:
     flag(submission)
-    hint = card()
+    silence = card()
     rule(option, tom)
     before = Flag.objects.get().status
-    hint.refresh_from_db()
-    followed = hint.followed
+    silence.refresh_from_db()
+    followed = silence.followed
     flags.answered(next_submission(submission), {raised(submission).pk}, actor=CODER)
-    hint.refresh_from_db()
-    assert (Flag.objects.get().status, hint.status, hint.followed) == (before, "decided", followed)
+    silence.refresh_from_db()
+    assert (Flag.objects.get().status, silence.status, silence.followed) == (before, "decided", followed)
 
 
 def test_an_ask_is_for_one_answer_however_many_flags(submission: Submission, tom: User) -> None:
@@ -278,7 +282,7 @@ def test_a_question_is_due_under_the_newest_code(submission: Submission, tom: Us
 
 
 def many(submission: Submission, number: int) -> None:
-    """So many more points with hints: some listed, some with cards, some of a task of their own."""
+    """So many more points with flags: some listed, some with cards, some of a task of their own."""
     for _ in range(number):
         finding = create_finding(raised(submission).review)
         flags.raise_flags(submission, [suspect(finding, "warn")])
@@ -286,7 +290,7 @@ def many(submission: Submission, number: int) -> None:
 
 
 def elsewhere(project: Project, number: int) -> None:
-    """So many disputes that only hints and alerts have opened."""
+    """So many disputes that only flags and alerts have opened."""
     for index in range(number):
         task = create_task(project, status="review", round=2)
         finding = create_finding(create_review(create_submission(task, round=1)))
@@ -307,7 +311,7 @@ def cost(client: Client, path: str) -> int:
 
 
 @pytest.mark.parametrize("path", ["/queue/", "/queue/team/"])
-def test_the_queue_costs_the_same_for_many_hints(
+def test_the_queue_costs_the_same_for_many_flags(
     client: Client, submission: Submission, ledger: Project, tom: User, path: str
 ) -> None:
     client.force_login(tom)
@@ -354,7 +358,7 @@ def card_of(submission: Submission) -> Conflict:
     return Conflict.objects.filter(submission=submission).order_by("pk")[0]
 
 
-def test_what_the_coder_is_asked_costs_the_same_for_many_hints(
+def test_what_the_coder_is_asked_costs_the_same_for_many_flags(
     submission: Submission, tom: User, django_assert_max_num_queries: Any
 ) -> None:
     many(submission, 3)

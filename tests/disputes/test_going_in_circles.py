@@ -601,10 +601,10 @@ def test_one_that_disagrees_and_lacks_what_it_takes_asks_for_both(task: Task) ->
     assert fresh(task).status == "disputed"
 
 
-# --- Hints and circles together -----------------------------------------------------------------------------
+# --- Flags and circles together -----------------------------------------------------------------------------
 
 
-def test_a_conflict_over_silence_takes_its_hints_in(task: Task) -> None:
+def test_a_conflict_over_silence_takes_its_flags_in(task: Task) -> None:
     Project.objects.update(settings={"rounds_to_human": 9, "unaddressed_high_threshold": 1})
     rejected(fresh(task), HIGH)
     for round_ in (1, 2):

@@ -216,7 +216,7 @@ def test_the_reviewer_is_told(conflict: Conflict, tom: User) -> None:
     assert told == ["- ISSUE-R1-001: Point 1 (a human made it LOW: It is taste.)"]
 
 
-# --- Hints at silence -------------------------------------------------------------------------------------
+# --- Flags at silence -------------------------------------------------------------------------------------
 
 
 def flagged(task: Task, status: str = "open") -> Conflict:
@@ -232,14 +232,14 @@ def flagged(task: Task, status: str = "open") -> Conflict:
     return card
 
 
-def test_a_hint_about_what_is_lowered_is_moot_with_its_flags(task: Task, tom: User) -> None:
+def test_a_card_of_silence_about_what_is_lowered_is_moot_with_its_flags(task: Task, tom: User) -> None:
     card = flagged(task)
     lower(card, tom)
     card.refresh_from_db()
     assert (card.status, Flag.objects.get().status) == ("moot", "moot")
 
 
-def test_a_converted_hint_may_still_be_lowered(task: Task, tom: User) -> None:
+def test_a_converted_flag_may_still_be_lowered(task: Task, tom: User) -> None:
     """Converting asks for a ruling; it is none."""
     card = flagged(task)
     rulings.decide(card, "convert", user=tom)

@@ -1,4 +1,4 @@
-"""The soft match, which is only a hint (SIL-8), and whether two findings raise the same concern (SIL-9)."""
+"""The soft match, which is only a sign (SIL-8), and whether two findings raise the same concern (SIL-9)."""
 
 import pytest
 

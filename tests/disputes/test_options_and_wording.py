@@ -246,7 +246,7 @@ def test_every_option_says_something_whole(option: Option, green: bool, dependan
 
 
 @for_each("option", sorted(BEFORE_A_RULING))
-def test_a_hint_and_an_alert_say_something_whole(option: Option) -> None:
+def test_a_flag_and_an_alert_say_something_whole(option: Option) -> None:
     said = consequence(ROWS[option], next_round=2, dependants=7, was_reviewed_green=False)
     assert said.endswith(".")
     assert "7" not in said

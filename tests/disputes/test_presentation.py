@@ -131,7 +131,7 @@ def test_what_nobody_said_has_no_label(label: str) -> None:
     assert not any(words in line for line in lines(**{label: "  \n"}))
 
 
-def test_a_hint_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None:
+def test_a_flag_at_silence_shows_what_was_asked_and_what_speaks_for_it() -> None:
     """SIL-11: evidence, never a verdict."""
     ask = Offer(Option.ASK, "1", "Ask to address", consequence="The coder must answer it.")
     shown = lines(kind=Kind.SILENCE, coder="", offers=(ask,), evidence=("Round 2 does not name it.",))

@@ -343,7 +343,7 @@ def test_a_point_counts_with_the_severity_that_it_was_raised_with_last(task: Tas
     assert [(each.disputed, each.answered) for each in tallies(task)] == [(0, 0), (2, 2)]
 
 
-def test_a_converted_hint_counts_in_the_round_that_was_silent(task: Task) -> None:
+def test_a_converted_flag_counts_in_the_round_that_was_silent(task: Task) -> None:
     rejected(task, 2)
     submission = hand_in(task, addressed(*codes(task)))
     finding = Finding.objects.get(code="ISSUE-R1-001")

@@ -372,7 +372,7 @@ def test_a_card_that_asks_for_help_tells_what_happened(task: Task, lea: User) ->
     assert the_decision(decisions_text(task.project)).option == Option.RETRY
 
 
-def test_a_hint_at_silence_lists_what_speaks_for_it(task: Task) -> None:
+def test_a_flag_at_silence_lists_what_speaks_for_it(task: Task) -> None:
     open_on(task, kind="silence", origin="flagged", coder_position="not stated", evidence=["No reference."])
     text = disputes_text(task.project)
     assert "### What Happened\n\n> No reference.\n\n### Reviewer Position (reviewer-1)\n\n> Wait" in text

@@ -398,12 +398,12 @@ LONG = "A sentence of a document of normal length. " * 60
     ],
     ids=["neighbours", "short", "history"],
 )  # fmt: skip
-def test_signs_of_forgetting_and_of_avoiding_are_hints(
+def test_signs_of_forgetting_and_of_avoiding_are_beside_the_evidence(
     document: str, facts: dict[str, Any], expected: set[str]
 ) -> None:
     judgement = judge(document, watched(1, **facts), watched(2, MEDIUM))
 
-    assert set(judgement.flags[0].hints) == expected
+    assert set(judgement.flags[0].signs) == expected
 
 
 # --- Work -------------------------------------------------------------------------------------------------

@@ -261,7 +261,7 @@ def test_what_an_earlier_hand_in_answered_is_not_silence_in_the_next(task: Task,
 
 
 def test_what_a_human_ruled_for_the_reviewer_is_followed_up_not_flagged(task: Task, tom: User) -> None:
-    """DEC-13 says whether a ruling was carried out; a hint beside it would ask twice."""
+    """DEC-13 says whether a ruling was carried out; a flag beside it would ask twice."""
     rejected(task, HIGH)
     decline = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:** At once.\n\n**Rationale:** Documented.\n"
     hand_in(task, decline, ELSEWHERE)
@@ -367,7 +367,7 @@ def test_nor_is_silence_in_rounds_that_were_taken_back(task: Task, lea: User) ->
 # --- Cards ------------------------------------------------------------------------------------------------
 
 
-def test_a_hint_that_is_only_listed_asks_nobody(task: Task) -> None:
+def test_a_flag_that_is_only_listed_asks_nobody(task: Task) -> None:
     rejected(task, HIGH)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     assert not Conflict.objects.exists()
@@ -377,15 +377,15 @@ def test_a_hint_that_is_only_listed_asks_nobody(task: Task) -> None:
 def test_a_warning_asks_and_holds_nothing(task: Task) -> None:
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
-    assert (hint.origin, hint.opened_as, hint.effect, hint.severity) == (
+    silence = card()
+    assert (silence.origin, silence.opened_as, silence.effect, silence.severity) == (
         "flagged",
         "system",
         "log",
         "critical",
     )
-    assert (hint.finding, hint.submission) == (Finding.objects.get(), submission)
-    assert hint.coder_position == "not stated"
+    assert (silence.finding, silence.submission) == (Finding.objects.get(), submission)
+    assert silence.coder_position == "not stated"
     assert fresh(task).status == "review"
 
 
@@ -405,7 +405,7 @@ def test_signs_of_forgetting_stand_on_the_card(task: Task) -> None:
     assert "forgot? it was never passed over before" in card().evidence
 
 
-def test_a_review_passes_a_task_by_an_open_hint(task: Task) -> None:
+def test_a_review_passes_a_task_by_an_open_flag(task: Task) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), approves=True)
     assert fresh(task).status == "completed"
@@ -415,9 +415,9 @@ def test_a_review_passes_a_task_by_an_open_hint(task: Task) -> None:
 def test_what_the_coder_answers_later_waits_for_nobody(task: Task) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
-    hint = card()
+    silence = card()
     hand_in(task, addressed("ISSUE-R2-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
-    assert state(hint) == ("moot", "", "closed")
+    assert state(silence) == ("moot", "", "closed")
     assert Flag.objects.get().status == "answered"
 
 
@@ -430,39 +430,39 @@ def test_a_new_silence_names_the_card_before_it(task: Task) -> None:
     assert state(old)[0] == "moot"
 
 
-def test_a_disagreement_takes_the_hint_in(task: Task) -> None:
-    """One open conflict for each finding; what the hint says stays to be read."""
+def test_a_disagreement_takes_the_flag_in(task: Task) -> None:
+    """One open conflict for each finding; what the flag says stays to be read."""
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
-    hint = card()
+    silence = card()
     conflict = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
-        finding=hint.finding, reviewer_position="Yes.", coder_position="No.", evidence=["Look at it."],
+        finding=silence.finding, reviewer_position="Yes.", coder_position="No.", evidence=["Look at it."],
     )  # fmt: skip
-    assert conflict.evidence == ["Look at it.", *hint.evidence]
-    assert (state(hint)[0], Flag.objects.get().status) == ("moot", "moot")
+    assert conflict.evidence == ["Look at it.", *silence.evidence]
+    assert (state(silence)[0], Flag.objects.get().status) == ("moot", "moot")
 
 
 def test_a_disagreement_of_the_coder_answers_it(task: Task) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
-    hint = card()
+    silence = card()
     hand_in(task, "## DISAGREE: ISSUE-R2-001\n\n**Reviewer Concern:** Keys.\n\n**Rationale:** Redacted.\n")
-    assert (state(hint)[0], Flag.objects.get().status) == ("moot", "answered")
+    assert (state(silence)[0], Flag.objects.get().status) == ("moot", "answered")
     assert Conflict.objects.get(status="open").kind == "disagreement"
 
 
 @pytest.mark.parametrize("how", ["cancel", "finish"])
-def test_the_hints_of_a_task_that_ended_are_moot(task: Task, how: str) -> None:
+def test_the_flags_of_a_task_that_ended_are_moot(task: Task, how: str) -> None:
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
+    silence = card()
     if how == "cancel":
         fresh(task).cancel(actor=CODER)
     else:
         Task.objects.update(status="completed", finished_by="hand")
     followup.sweep()
-    assert state(hint) == ("moot", "", "closed")
+    assert state(silence) == ("moot", "", "closed")
     assert Flag.objects.get().status == "moot"
 
 
@@ -525,8 +525,8 @@ def test_to_ask_while_the_coder_works_leaves_its_run_alone(task: Task, tom: User
     """No other status, no other turn. The hand-in is told what is missing; the next prompt too."""
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), NEW)
-    hint = card()
-    decision = rule(hint, "ask", tom)
+    silence = card()
+    decision = rule(silence, "ask", tom)
     assert decision.action == "wait"
     with pytest.raises(Refused) as refusal:
         hand_in(task, addressed("ISSUE-R2-001"), reads=False)
@@ -537,7 +537,7 @@ def test_to_ask_while_the_coder_works_leaves_its_run_alone(task: Task, tom: User
     response = addressed("ISSUE-R2-001") + "- ISSUE-R1-001: addressed in log.py\n"
     since = diff_of("src/log.py", line=8) + diff_of(ELSEWHERE)
     hand_in(task, response, reads=False, since_last_round=since)
-    assert state(hint) == ("decided", "applied", "closed")
+    assert state(silence) == ("decided", "applied", "closed")
     assert told(task) == ""
 
 
@@ -559,14 +559,14 @@ def test_to_ask_about_what_is_approved_takes_it_back_before_it_lands(task: Task,
 
 
 @for_each("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
-def test_no_ruling_on_a_hint_moves_what_has_landed(task: Task, tom: User, option: str) -> None:
+def test_no_ruling_on_a_flag_moves_what_has_landed(task: Task, tom: User, option: str) -> None:
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     review(submission, approves=True)
-    hint = card()
+    silence = card()
     fresh(task).landed(submission.sha)
     before = fresh(task)
-    rule(hint, option, tom)
+    rule(silence, option, tom)
     stored = fresh(task)
     assert (stored.status, stored.version, stored.landed_at) == (
         "completed",
@@ -590,11 +590,11 @@ def test_a_ruling_on_what_has_landed_waits_for_nobody(
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     review(submission, approves=True)
-    hint = card()
+    silence = card()
     fresh(task).landed(submission.sha)
-    rule(hint, option, tom)
+    rule(silence, option, tom)
     followup.sweep()
-    assert state(hint) == ("decided", became, "closed")
+    assert state(silence) == ("decided", became, "closed")
 
 
 def test_what_is_being_pushed_is_not_called_back_for_an_answer(task: Task, tom: User) -> None:
@@ -630,12 +630,12 @@ def test_what_is_waived_is_dropped_when_it_comes_back(task: Task, tom: User) -> 
     """SIL-12, DEC-5"""
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
-    rule(hint, "waive", tom, text="The log is ours alone.")
+    silence = card()
+    rule(silence, "waive", tom, text="The log is ours alone.")
     taken = review(submission, CRITICAL | {"code": "ISSUE-R1-001"}, approves=True)
     assert (taken.dropped, fresh(task).status) == (["ISSUE-R1-001"], "completed")
     assert Event.objects.get(kind="findings_dropped").note == "ISSUE-R1-001"
-    assert state(hint) == ("decided", "applied", "closed")
+    assert state(silence) == ("decided", "applied", "closed")
     assert rulings.settled_lines(task) == [
         "- ISSUE-R1-001: Keys lie in the log (waived: The log is ours alone.)"
     ]
@@ -692,16 +692,21 @@ def test_a_held_task_goes_to_its_review_once_both_cards_are_ruled(task: Task, to
 # --- To convert ---------------------------------------------------------------------------------------------
 
 
-def test_a_converted_hint_is_a_conflict_that_holds(task: Task, tom: User) -> None:
+def test_a_converted_flag_is_a_conflict_that_holds(task: Task, tom: User) -> None:
     """A2"""
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
-    rule(hint, "convert", tom)
+    silence = card()
+    rule(silence, "convert", tom)
     made = Conflict.objects.get(status="open")
-    assert (made.kind, made.origin, made.previous, made.effect) == ("disagreement", "converted", hint, "hold")
-    assert (made.coder_position, made.evidence) == ("not stated", hint.evidence)
-    assert (made.finding, made.submission) == (hint.finding, submission)
+    assert (made.kind, made.origin, made.previous, made.effect) == (
+        "disagreement",
+        "converted",
+        silence,
+        "hold",
+    )
+    assert (made.coder_position, made.evidence) == ("not stated", silence.evidence)
+    assert (made.finding, made.submission) == (silence.finding, submission)
     assert (fresh(task).status, Flag.objects.get().status) == ("disputed", "converted")
     rule(made, "uphold_reviewer", tom)
     assert (fresh(task).status, fresh(task).round) == ("in_progress", 3)
@@ -715,18 +720,18 @@ def test_converting_ends_a_run_under_way(task: Task, tom: User) -> None:
     assert (fresh(task).status, fresh(task).version) == ("disputed", before.version + 1)
 
 
-def test_a_hint_on_a_point_in_dispute_joins_that_conflict(task: Task, tom: User) -> None:
+def test_a_flag_on_a_point_in_dispute_joins_that_conflict(task: Task, tom: User) -> None:
     """Nobody is asked twice about one point, nor stopped from ruling."""
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
+    silence = card()
     dispute = opening.open_conflict(
         fresh(task), kind="disagreement", origin="cli", opened_as="human", question="Really?",
-        finding=hint.finding, reviewer_position="Yes.", coder_position="No.",
+        finding=silence.finding, reviewer_position="Yes.", coder_position="No.",
     )  # fmt: skip
-    Conflict.objects.filter(pk=hint.pk).update(status="open")
+    Conflict.objects.filter(pk=silence.pk).update(status="open")
     fresh(task).hold(actor=CODER, note="held")
-    rule(hint, "convert", tom)
+    rule(silence, "convert", tom)
     assert list(Conflict.objects.filter(status="open")) == [dispute]
 
 
@@ -734,14 +739,14 @@ def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, to
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     review(submission, approves=True)
-    hint = card()
+    silence = card()
     fresh(task).landed(submission.sha)
-    rule(hint, "convert", tom)
+    rule(silence, "convert", tom)
     rule(Conflict.objects.get(status="open"), "uphold_reviewer", tom)
     followup.sweep()
     assert fresh(task).status == "completed"
     assert Conflict.objects.get(origin="converted").followed == "cannot_tell"
-    assert state(hint) == ("decided", "applied", "closed")
+    assert state(silence) == ("decided", "applied", "closed")
 
 
 # --- Taking back --------------------------------------------------------------------------------------------
@@ -749,18 +754,18 @@ def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, to
 
 @for_each("option", ["ask", "ask_disagree", "convert", "waive", "false_positive"])
 @for_each("holds", [True, False], ids=["held", "shown"])
-def test_undo_puts_a_ruling_on_a_hint_back(task: Task, tom: User, option: str, holds: bool) -> None:
+def test_undo_puts_a_ruling_on_a_flag_back(task: Task, tom: User, option: str, holds: bool) -> None:
     Project.objects.update(settings={"critical_block": 1 if holds else 2})
     rejected(fresh(task), CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint, before = card(), fresh(task)
-    decision = rule(hint, option, tom)
+    silence, before = card(), fresh(task)
+    decision = rule(silence, option, tom)
     rulings.undo(decision, user=tom)
     stored = fresh(task)
     for name in ("status", "round", "rejections", "accepted", "not_before"):
         assert getattr(stored, name) == getattr(before, name), name
-    assert state(hint) == ("open", "", "open")
-    assert list(Conflict.objects.filter(status="open")) == [hint]
+    assert state(silence) == ("open", "", "open")
+    assert list(Conflict.objects.filter(status="open")) == [silence]
     assert Flag.objects.get().status == "open"
 
 
@@ -793,16 +798,16 @@ def test_taking_a_conversion_back_lets_go_what_it_alone_held(task: Task, tom: Us
 def test_an_answered_question_is_not_taken_back(task: Task, tom: User) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
-    hint = card()
-    decision = rule(hint, "ask", tom)
+    silence = card()
+    decision = rule(silence, "ask", tom)
     hand_in(task, addressed("ISSUE-R2-001"), reads=False)
     with pytest.raises(Refused) as refusal:
         rulings.undo(decision, user=tom)
     assert refusal.value.code == "moved_on"
-    assert state(hint)[:2] == ("decided", "applied")
+    assert state(silence)[:2] == ("decided", "applied")
 
 
-def test_a_hint_that_was_reopened_is_closed_by_an_answer(task: Task, tom: User) -> None:
+def test_a_flag_that_was_reopened_is_closed_by_an_answer(task: Task, tom: User) -> None:
     rejected(task, CRITICAL)
     review(hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE), CRITICAL | {"code": "ISSUE-R1-001"})
     decision = rule(card(), "false_positive", tom)
@@ -813,7 +818,7 @@ def test_a_hint_that_was_reopened_is_closed_by_an_answer(task: Task, tom: User) 
     assert state(newer) == ("moot", "", "closed")
 
 
-def test_a_question_that_is_reopened_after_its_answer_asks_about_the_same_hint(task: Task, tom: User) -> None:
+def test_a_question_that_is_reopened_after_its_answer_asks_about_the_same_flag(task: Task, tom: User) -> None:
     conflict = asked(task, tom)
     hand_in(task, addressed("ISSUE-R1-001"), "src/log.py", since_last_round=diff_of("src/log.py", line=8))
     newer = rulings.reopen(conflict.decisions.get(), user=tom, reason="That is no answer.")
@@ -830,12 +835,12 @@ def test_a_waived_point_that_is_reopened_may_be_raised_again(task: Task, tom: Us
     assert (taken.dropped, due(task)) == ([], ["ISSUE-R2-001"])
 
 
-def test_rounds_that_are_taken_back_take_their_hints_along(task: Task, lea: User) -> None:
+def test_rounds_that_are_taken_back_take_their_flags_along(task: Task, lea: User) -> None:
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    hint = card()
+    silence = card()
     rollbacks.roll_back(fresh(task), 1, user=lea, reason="Again.")
-    assert state(hint) == ("moot", "", "closed")
+    assert state(silence) == ("moot", "", "closed")
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
-    assert card().pk != hint.pk
+    assert card().pk != silence.pk
     assert Answer.objects.standing().count() == 1

@@ -140,16 +140,16 @@ def test_what_sleeps_until_a_time_is_awake_then_even_before_the_job_says_so(
 
 def test_a_submission_wakes_what_waits_for_one(ledger: Project, tom: User) -> None:
     task = create_task(ledger, status="in_progress", round=1)
-    hint = opening.open_conflict(
+    silence = opening.open_conflict(
         task, kind="silence", origin="flagged", opened_as="system", severity="high", effect="log",
         question="Was it overlooked?",
     )  # fmt: skip
-    triage.snooze(hint.dispute, by=tom, condition="submission")
+    triage.snooze(silence.dispute, by=tom, condition="submission")
     record(ledger, "commented", actor=Actor("agent", "coder-1"), task=task)
-    assert is_asleep(hint.dispute)
+    assert is_asleep(silence.dispute)
     task.submit(actor=Actor("agent", "coder-1"))
-    assert not is_asleep(hint.dispute)
-    assert kinds("woken") == [("woken", {"dispute": hint.dispute.ref, "why": "submission"})]
+    assert not is_asleep(silence.dispute)
+    assert kinds("woken") == [("woken", {"dispute": silence.dispute.ref, "why": "submission"})]
 
 
 def test_a_comment_of_another_wakes_and_ones_own_does_not(dispute: Dispute, lea: User, tom: User) -> None:

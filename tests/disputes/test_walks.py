@@ -163,7 +163,7 @@ def hold(walk: Walk) -> None:
         task.hold(actor=CODER, note="held")
 
 
-def hint(walk: Walk) -> None:
+def pass_over(walk: Walk) -> None:
     """The heuristics suspect something about the last submission."""
     conflicts = Conflict.objects.filter(dispute__task=walk.pk, kind="disagreement", status="decided")
     ruled = set(conflicts.filter(followed="waiting").values_list("finding", flat=True))
@@ -326,7 +326,7 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
     (dispute, {I, R, D, C}, lambda walk: not walk.is_over, 3),
     (stop_for_help, {P, I, R}, lambda walk: True, 2),
     (prompt, {I, R}, lambda walk: not walk.is_held, 1),
-    (hint, {I, R, D, C}, lambda walk: bool(walk.last.get("pk")) and not walk.is_over, 8),
+    (pass_over, {I, R, D, C}, lambda walk: bool(walk.last.get("pk")) and not walk.is_over, 8),
     (look_again, {I}, lambda walk: not walk.is_held and bool(walk.last.get("pk")), 4),
     (decide, set(Status), lambda walk: bool(walk.open), 16),
     (decide_and_undo, set(Status), lambda walk: bool(walk.open) and not walk.is_over, 8),
@@ -406,14 +406,14 @@ def ruled(walk: Walk) -> str:
     return ""
 
 
-def hints(walk: Walk) -> str:
-    """A hint that nobody has dealt with has its card where its level asks, and an open card its hints."""
+def flags_and_cards(walk: Walk) -> str:
+    """A flag that nobody has dealt with has its card where its level asks, and an open card its flags."""
     opened = {row["pk"] for row in walk.open if row["kind"] == "silence"}
     for flag in walk.flags:
         if flag["status"] == "open" and flag["conflict"] and flag["conflict"] not in opened:
-            return f"a hint is open on a card that is {flag['conflict__status']}"
+            return f"a flag is open on a card that is {flag['conflict__status']}"
     if bare := opened - {flag["conflict"] for flag in walk.flags if flag["status"] == "open"}:
-        return f"the cards {bare} stand without an open hint"
+        return f"the cards {bare} stand without an open flag"
     points = [row["finding"] for row in walk.open if row["finding"]]
     return f"two open cards on one point: {walk.open}" if len(points) != len(set(points)) else ""
 
@@ -492,7 +492,7 @@ def rounds(walk: Walk) -> str:
 
 
 INVARIANTS = (
-    turns, one_ruling, in_dispute, accepted, waiting, true_disputes, rounds, ruled, hints, waived,
+    turns, one_ruling, in_dispute, accepted, waiting, true_disputes, rounds, ruled, flags_and_cards, waived,
     answerable,
 )  # fmt: skip
 

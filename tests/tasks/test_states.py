@@ -146,7 +146,7 @@ def test_a_move_with_several_goals_must_name_one(verb: str) -> None:
         ("C", "I"),  # a ruling that asks for a change of a completed task
         ("F", "P"),  # retry of a failed task
         ("V", "X"),  # cancel, ruled on a task that was deferred meanwhile
-        ("I", "D"),  # a hint on a task under way was made a conflict
+        ("I", "D"),  # a flag on a task under way was made a conflict
         ("R", "D"),  # or on one under review
     ],
 )

@@ -34,7 +34,7 @@ class Measure(StrEnum):
     SIDE_REVIEWER_MODEL = "side_reviewer_model"
     SIDE_CATEGORY = "side_category"
     ANSWERS = "answers"  # answers to critical and high findings; kind
-    FLAGGED = "flagged"  # hints; confirmed, false, open
+    FLAGGED = "flagged"  # flags; confirmed, false, open
     FLAGS = "flags"  # the same for each heuristic; heuristic|verdict
     REJECTIONS = "rejections"  # completed tasks; how often each was rejected
     RUNS = "runs"  # ended runs; role|outcome
@@ -193,7 +193,7 @@ def pace_of(seconds: float | None) -> str:
 
 
 def of_flag(heuristics: Iterable[str], status: str) -> list[Counted]:
-    """What a hint counts for: confirmed by whatever people made of it but a false alarm."""
+    """What a flag counts for: confirmed by whatever people made of it but a false alarm."""
     verdict = {"false_positive": "false", "open": "open", "moot": "open", "answered": "open"}.get(
         status, "confirmed"
     )

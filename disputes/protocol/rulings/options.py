@@ -117,7 +117,7 @@ PAUSE = Choice(
 
 OPTIONS: dict[Kind, tuple[Choice, ...]] = {
     Kind.DISAGREEMENT: (REVIEWER, CODER, SYNTHESIS, OWN_WORDS),
-    # SIL-12. To waive, and to say what is wrong with the hint, takes a reason.
+    # SIL-12. To waive, and to say what is wrong with the flag, takes a reason.
     Kind.SILENCE: (
         Choice(
             Option.ASK, "1", "Ask to address",

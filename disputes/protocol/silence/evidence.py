@@ -71,7 +71,7 @@ def _what_changed(change: Change) -> Iterable[str]:
         yield f"{change.overlap:.0%} of its impact's words are in what changed in {section}"
 
 
-def hints(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> Iterable[str]:
+def signs(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> Iterable[str]:
     """Signs of forgetting and of avoiding (SIL-11)."""
     if case.answer:
         return

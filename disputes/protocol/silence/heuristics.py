@@ -9,7 +9,7 @@ from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.silence.deflection import deflections, response_section
-from disputes.protocol.silence.evidence import Suspect, evidence, hints
+from disputes.protocol.silence.evidence import Suspect, evidence, signs
 from disputes.protocol.silence.matching import Haystack, SoftMatch
 from disputes.protocol.silence.substance import Change, Comparison, Substance
 from disputes.protocol.silence.suspicion import (
@@ -212,7 +212,7 @@ class _Judge:
             level=level,
             evidence=tuple(evidence(case, answered, len(self.cases) - 1)),
             overlap=case.change.overlap,
-            hints=tuple(hints(case, self.cases, answered, len(self.document))),
+            signs=tuple(signs(case, self.cases, answered, len(self.document))),
         )
 
 

@@ -1,4 +1,4 @@
-"""Is a finding treated without its id (only a hint, SIL-8)? Is it an earlier concern (SIL-9)?"""
+"""Is a finding treated without its id (only a sign, SIL-8)? Is it an earlier concern (SIL-9)?"""
 
 import re
 from dataclasses import dataclass

@@ -110,7 +110,7 @@ class Watched:
 class Suspicion:
     """One finding that may be disagreed with in silence: one flag with all its evidence.
 
-    `overlap` is the share of its impact's keywords in what changed, `hints` are signs of forgetting or
+    `overlap` is the share of its impact's keywords in what changed, `signs` are those of forgetting or
     avoiding and no verdicts.
     """
 
@@ -122,7 +122,7 @@ class Suspicion:
     level: str
     evidence: tuple[str, ...]
     overlap: float | None = None
-    hints: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,8 @@ class ConflictPage:
             ("Rationale", conflict.coder_rationale),
             ("Alternative", conflict.alternative),
         )
-        is_hint = submission is not None and conflict.kind == Conflict.Kind.SILENCE
-        why = f"The hand-in of round {submission.round} does not answer this finding." if is_hint else ""
+        is_silence = submission is not None and conflict.kind == Conflict.Kind.SILENCE
+        why = f"The hand-in of round {submission.round} does not answer this finding." if is_silence else ""
         if conflict.thread:
             return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
         return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)

@@ -120,7 +120,7 @@ class SidesTable:
 
 @dataclass(frozen=True, slots=True)
 class SignFigures:
-    """What became of the hints that one heuristic raised."""
+    """What became of the flags that one heuristic raised."""
 
     label: str
     raised: int
@@ -277,7 +277,7 @@ class Report:
         ]  # fmt: skip
         return SidesTable(measure.value, title, column, sorted(rows, key=lambda row: (-row.n, row.label)))
 
-    # --- Hints, tasks, runs ---
+    # --- Flags, tasks, runs ---
 
     @property
     def checks(self) -> list[SignFigures]:
