@@ -7,9 +7,9 @@ from disputes.models.dispute import Dispute
 from disputes.models.flag import Flag, HeuristicScore
 from disputes.models.guideline import Guideline
 from disputes.models.insights import CountedUntil, Tally
+from disputes.models.notifications import Channel, Delivery, Reminder
 from disputes.models.opinion import Opinion
 from disputes.models.proposal import Proposal
-from disputes.models.telling import Channel, Delivery, Reminder
 from disputes.models.triage import Bulk, Follow, OnCall, SavedView
 
 __all__ = [
