@@ -12,7 +12,7 @@ from disputes.models import Delivery
 from disputes.notifications import bell, fanout, reminders, sealing, sending
 
 BUDGET = 35  # seconds; with what is under way at its end it stays below the cluster's timeout
-UNDER_WAY = "steroids-telling"
+UNDER_WAY = "steroids-notifications"
 KEPT = timedelta(days=30)
 PAGE = 1000
 

@@ -45,7 +45,7 @@ SILENCE = "Silence"
 ROUNDS = "Convergence"
 GATE = "Hand-ins"
 ROLLBACK = "Rollback"
-TELLING = "Notifications"
+NOTIFICATIONS = "Notifications"
 PIPELINE = "Stages"
 AGENTS = "Agents"
 MONEY = "Money"
@@ -58,7 +58,7 @@ GROUPS = (
     ROUNDS,
     GATE,
     ROLLBACK,
-    TELLING,
+    NOTIFICATIONS,
     PIPELINE,
     AGENTS,
     MONEY,
@@ -323,19 +323,19 @@ class ProjectSettings:
 
     # --- Notifications
     nudge_hours: int = setting(
-        4, Whole(0, 720), TELLING,
+        4, Whole(0, 720), NOTIFICATIONS,
         "Hours after which who holds a dispute is reminded of it; 0 is never. Time decides nothing.",
     )  # fmt: skip
     lead_hours: int = setting(
-        24, Whole(0, 720), TELLING,
+        24, Whole(0, 720), NOTIFICATIONS,
         "Hours after which the people on call and the leads are told that nobody has ruled; 0 is never.",
     )  # fmt: skip
     timeout_days: int = setting(
-        7, Whole(1, 365), TELLING, "A dispute that is open for more days than this is stale.",
+        7, Whole(1, 365), NOTIFICATIONS, "A dispute that is open for more days than this is stale.",
         path="disputes.timeoutDays",
     )  # fmt: skip
     alert_on_stale: str = setting(
-        "log", Choice(STALE_ALERTS), TELLING,
+        "log", Choice(STALE_ALERTS), NOTIFICATIONS,
         "What follows when a dispute is stale: an event and a line in the log (log), also a message to its "
         "holder, the leads and the project's channels (webhook), or nothing (none).",
         path="disputes.alertOnStale",

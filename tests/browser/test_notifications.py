@@ -1,4 +1,4 @@
-"""Notifications in a real browser: adding a channel, the count in the tab, telling in the browser."""
+"""Notifications in a real browser: adding a channel, the count in the tab, messages in the browser."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -64,7 +64,7 @@ def test_a_channel_is_added_and_what_was_not_delivered_is_seen(
             (f"/notifications/{Channel.objects.get(name='Phone').pk}/", "channel"),
         ):  # fmt: skip
             page = open_page(path, **options)
-            expect(page.locator("main.telling")).to_be_visible()
+            expect(page.locator("main.notifications")).to_be_visible()
             shoot(page, f"notifications-{title}-{name}", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
