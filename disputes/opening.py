@@ -136,7 +136,7 @@ def open_conflict(
         more["evidence"] = [*more.get("evidence", []), *_absorb_silences(finding, opened_as, actor)]
     if "stage" not in more:
         more["stage"] = _stage_of(task, submission, finding)
-    dispute = _case_for(task, question, severity, closed=logged)
+    dispute = _dispute_for(task, question, severity, closed=logged)
     conflict = Conflict.begin(
         is_logged=logged,
         dispute=dispute,
@@ -233,7 +233,7 @@ def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str
     return [line for silence in silences for line in silence.evidence]
 
 
-def _case_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
+def _dispute_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
     if dispute := live_dispute(task):
         return dispute
     now = timezone.now()
