@@ -1,4 +1,4 @@
-"""Whether this process can serve: for the agents' door, load balancers and the watchdog."""
+"""Whether this process can serve: for the agents' API server, load balancers and the watchdog."""
 
 from django.db import connection
 from django.http import HttpRequest, JsonResponse

@@ -224,7 +224,7 @@ HOST_NAME = env_str("STEROIDS_HOST_NAME")
 HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4)
 # What this host has that others lack, such as gpu: projects and agents may ask for one of these words.
 HOST_LABELS = env_list("STEROIDS_HOST_LABELS", [])
-# Where agents of this host reach the API. Empty: the host opens a door of its own on loopback.
+# Where agents of this host reach the API. Empty: the host starts an API server of its own on loopback.
 API_URL = env_str("STEROIDS_API_URL")
 PORT = env_int("PORT", 0)
 # Variables of the server's environment that build and test commands may see (a proxy, a package index).
