@@ -72,7 +72,7 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@touch $@
 
 # What is installed: each package at one version, with the hashes of its files, for every platform and Python. Written
-# anew after a change of a requirements*.in; with UPGRADE=1 also what the packages ask for is taken at its newest.
+# again after a change of a requirements*.in; with UPGRADE=1 also what the packages ask for is taken at its newest.
 LOCK = $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 

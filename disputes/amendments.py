@@ -115,7 +115,7 @@ def failed(amendment: Amendment, problem: str) -> bool:
 
 
 def go_on(amendment: Amendment) -> bool:
-    """What was approved did not pass or does not fit any more: it is drafted anew, and approved anew.
+    """What was approved did not pass or does not fit any more: it is drafted again, and approved again.
 
     An amendment whose task a person cancelled is dropped. False where there is nothing to do.
     """
@@ -127,7 +127,7 @@ def go_on(amendment: Amendment) -> bool:
             return False
         last, landing = task.last_submission(), task.landings.order_by("-pk").first()
         why = (last and last.problem) or (landing and landing.problem) or "It did not pass."
-        task.cancel(actor=SYSTEM, note="Its amendment is drafted anew.")
+        task.cancel(actor=SYSTEM, note="Its amendment is drafted again.")
         again = {"task": None, "problem": why[:500], "settled_by": None, "settled_at": None}
         if not _move(amendment, State.APPROVED, State.ASKED, **again):
             raise RuntimeError(f"Amendment {amendment.pk} left its task.")
@@ -139,7 +139,7 @@ def go_on(amendment: Amendment) -> bool:
 
 
 def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
-    """Other words, which are drafted anew. Raises Refused: no_right, text_missing, too_long, moved_on."""
+    """Other words, which are drafted again. Raises Refused: no_right, text_missing, too_long, moved_on."""
     _require(amendment, user)
     if not words.strip():
         raise Refused(

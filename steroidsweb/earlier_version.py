@@ -10,7 +10,7 @@ NAMED_MAX = 3  # migrations
 
 
 def refusal() -> str:
-    """Why this version does not work with the database, and how to start anew; empty where it does.
+    """Why this version does not work with the database, and how to begin afresh; empty where it does.
 
     Migrations that were applied and are not on the disk are another version's. A database that cannot be
     read says nothing here: whichever command wants it says so itself.
@@ -25,7 +25,7 @@ def refusal() -> str:
     return (
         f"The database {connection.settings_dict['NAME']} was made by an earlier version of Steroids Web, "
         f"before its first release: this version has no migration {named}. It cannot be upgraded. "
-        "To start anew, end what still runs on it and move it away; nothing is deleted:\n\n"
+        "To begin afresh, end what still runs on it and move it away; nothing is deleted:\n\n"
         f"{commands}\n\nThen give the same command once more."
     )
 

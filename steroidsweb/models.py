@@ -18,7 +18,7 @@ class SignInTries(models.Model):
     key = models.CharField(max_length=64, primary_key=True)
     count = models.PositiveIntegerField(default=0)
     free_at = models.DateTimeField(help_text="The next try may be made from then on.")
-    forget_at = models.DateTimeField(db_index=True, help_text="The count begins anew from then on.")
+    forget_at = models.DateTimeField(db_index=True, help_text="The count starts again from then on.")
 
     class Meta:
         verbose_name_plural = "sign-in tries"

@@ -59,7 +59,7 @@ def repeated(work: Callable[Given, Made]) -> Callable[Given, Made]:
         except OperationalError as error:
             if not is_whole or getattr(error.__cause__, "sqlstate", None) not in BROKEN_OFF:
                 raise
-            log.info("%s begins anew: %s", work.__qualname__, str(error).partition("\n")[0])
+            log.info("%s begins again: %s", work.__qualname__, str(error).partition("\n")[0])
         return work(*args, **kwargs)
 
     return twice

@@ -166,7 +166,7 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
         submissions.send_back(submission, "Its commits were on the machine that this backup replaces.")
     Session.objects.all().delete()
     OrmQ.objects.all().delete()  # rows say what is to be done
-    yield "Everybody signs in anew."
+    yield "Everybody signs in again."
     if tokens := Token.objects.count():
         yield (
             f"{tokens} tokens of people and of agents elsewhere work as they did then, also those that were "

@@ -225,7 +225,7 @@ def mend_mirrors() -> Iterator[str]:
         if path.exists() and _damage(path):
             aside = path.with_name(f"damaged-{project.pk}-{time.time():.0f}.git")
             path.rename(aside)
-            yield f"The mirror of {project.slug} is put aside as {aside}; the next turn makes it anew."
+            yield f"The mirror of {project.slug} is put aside as {aside}; the next turn makes a new one."
 
 
 # --- The program ------------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ def counts() -> Iterator[Finding]:
         yield Finding(f"{task.ref} waits for {task.waits_for} others by its row, for {count} in fact.", MEND)
 
 
-MEND = "Run `manage.py doctor --repair`, which counts anew."
+MEND = "Run `manage.py doctor --repair`, which counts again."
 
 
 def _per_task(rows: Any) -> dict[int, int]:

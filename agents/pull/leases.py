@@ -102,7 +102,7 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
     if not live.filter(lease_until__gte=Now()).update(lease_until=Now() + lease()):
         raise Refused(
             "run_over", f"The lease of run {run.pk} on {run.task.ref} has run out; others may have it now.",
-            "End your work and claim anew.",
+            "End your work and claim again.",
         )  # fmt: skip
     return ""
 
@@ -126,11 +126,11 @@ def release(run: Run, *, reason: str, failed: bool) -> None:
     if failed:
         outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
         if not run_ends.end(run, outcome, reason=reason):
-            raise Refused("run_over", f"Run {run.pk} is over already.", "Claim anew.")
+            raise Refused("run_over", f"Run {run.pk} is over already.", "Claim again.")
         return
     said = f"Given back by its agent. {reason}".strip()
     if not run_ends.end(run, Run.Outcome.STOPPED, reason=said):
-        raise Refused("run_over", f"Run {run.pk} is over already.", "Claim anew.")
+        raise Refused("run_over", f"Run {run.pk} is over already.", "Claim again.")
     if run.task.version == run.task_version:
         run_ends.rest_after(run)
 

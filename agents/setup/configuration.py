@@ -51,7 +51,7 @@ OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts",
 
 UNSIGNED = (
     "on_dispute with prompt_user: false rules in the name of who set it, and nobody is known to have: "
-    "disputes wait for people. Import it with --user NAME, or set it anew on the project's page."
+    "disputes wait for people. Import it with --user NAME, or set it again on the project's page."
 )
 
 

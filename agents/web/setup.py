@@ -62,7 +62,7 @@ VERBS = {
             RULE, frozenset({Base.RED, Base.BROKEN}),
         ),
         Verb(
-            "anew", "Look for commands anew",
+            "again", "Look for commands again",
             "The three commands are cleared, and what may fit is tried.", MAINTAIN, KNOWN,
         ),
     )
@@ -102,7 +102,7 @@ def check_shown(project: Project, mark: str) -> None:
 
 def _try(project: Project, actor: Actor) -> str:
     base.try_again(project, actor=actor)
-    return f"{project.branch} is being looked at anew."
+    return f"{project.branch} is being looked at again."
 
 
 def _accept(project: Project, actor: Actor) -> str:
@@ -117,7 +117,7 @@ def _find(project: Project, actor: Actor) -> str:
     return f"{task.ref} asks a coder for the commands."
 
 
-def _anew(project: Project, actor: Actor) -> str:
+def _look_again(project: Project, actor: Actor) -> str:
     empty = {"prepare_command": "", "build_command": "", "test_command": "", "detect_commands": True}
     configure(project, empty, actor=actor)
     if project.base_state != Base.UNKNOWN:
@@ -126,7 +126,7 @@ def _anew(project: Project, actor: Actor) -> str:
 
 
 ACTS: dict[str, Callable[[Project, Actor], str]] = {
-    "try": _try, "accept": _accept, "find": _find, "anew": _anew,
+    "try": _try, "accept": _accept, "find": _find, "again": _look_again,
 }  # fmt: skip
 
 

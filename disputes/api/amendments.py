@@ -128,7 +128,7 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     @extend_schema(request=RewordSerializer, responses=SettledSerializer)
     @action(detail=True, methods=["post"])
     def reword(self, request: Request, pk: str) -> Response:
-        """Have it drafted anew with other words. Only people may."""
+        """Have it drafted again with other words. Only people may."""
         return idempotency.answer(request, lambda: (self._reword(request), 200))
 
     def _approve(self, request: Request) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def _reword(self, request: Request) -> dict[str, Any]:
         amendment, said = self._to_settle(request, RewordSerializer)
         amendments.reword(amendment, said["words"], seen=said["version"], user=request.user)
-        return self._told("It is drafted anew with these words.")
+        return self._told("It is drafted again with these words.")
 
     def _to_settle(
         self, request: Request, form: type[serializers.Serializer[Any]]

@@ -124,7 +124,7 @@ def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
             return post.carry(sending.webhook(channel, address, uid, payload, now))
         return post.carry(sending.people(address, told, uid))
     except Unreadable as error:
-        return post.SendOutcome(False, f"{error} Enter it anew.", is_permanent=True)
+        return post.SendOutcome(False, f"{error} Enter it again.", is_permanent=True)
 
 
 def _note(channel: Channel, what: str, user: Any) -> None:

@@ -35,11 +35,11 @@ def tell() -> str:
 
 
 def tidy() -> str:
-    """Each night: forget old deliveries, and seal addresses anew after a change of SECRET_KEY."""
+    """Each night: forget old deliveries, and seal addresses again after a change of SECRET_KEY."""
     over = timezone.now() - KEPT
     old = Delivery.objects.filter(Q(sent_at__lt=over) | Q(failed_at__lt=over)).order_by("pk")
     gone = 0
     while page := list(old.values_list("pk", flat=True)[:PAGE]):
         gone += Delivery.objects.filter(pk__in=page).delete()[0]
     sealed = sealing.reseal() if settings.SECRET_KEY_FALLBACKS else 0
-    return f"deliveries {gone}, sealed anew {sealed}"
+    return f"deliveries {gone}, sealed again {sealed}"

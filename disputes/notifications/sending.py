@@ -102,7 +102,7 @@ def _parcel_for(channel: Channel) -> Parcel | None:
     try:
         return Parcel(claimed, _content(channel, claimed, now))
     except Unreadable as error:
-        settle(claimed, post.SendOutcome(False, f"{error} Enter it anew.", is_permanent=True))
+        settle(claimed, post.SendOutcome(False, f"{error} Enter it again.", is_permanent=True))
     except Exception:
         log.exception("What %s is owed cannot be put into words.", channel)
         settle(claimed, post.SendOutcome(False, "The message could not be written."))

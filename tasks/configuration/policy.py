@@ -303,7 +303,7 @@ class ProjectSettings:
     # --- Rollback
     rollback_mode: str = setting(
         "interactive", Choice(ROLLBACK_MODES), ROLLBACK,
-        "A round about documents whose retries are used up: ask every time (interactive), begin it anew by "
+        "A round about documents whose retries are used up: ask every time (interactive), begin it again by "
         "itself the first time (auto_retry), or ask every time with an analysis after the first (strict).",
     )  # fmt: skip
     max_rollbacks_session: int = setting(

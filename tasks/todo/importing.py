@@ -544,7 +544,7 @@ class _Import:
                 yield f"“{item.title}” is new and marked [{marker}]: it is deferred until it is resumed."
             elif entry.is_new and item.status in {Status.IN_PROGRESS, Status.REVIEW}:
                 marker = MEANINGS[item.status].marker
-                yield f"“{item.title}” is new and marked [{marker}]: it begins anew, as [ ]."
+                yield f"“{item.title}” is new and marked [{marker}]: it begins from the start, as [ ]."
             elif not entry.is_new and entry.row.status != item.status:
                 differ.append(entry.row.ref)
         if differ:

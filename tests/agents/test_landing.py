@@ -409,7 +409,7 @@ def test_the_third_time_a_human_is_asked(world: World) -> None:
 
 
 def test_after_the_third_time_a_retry_lets_the_coder_begin_again(world: World) -> None:
-    """The button says so: "The coder starts again with your words first; counts begin anew"."""
+    """The button says so: "The coder starts again with your words first; counts start again at zero"."""
     task = world.task()
     for number in range(3):
         task = task_of(clash(world, task, number))

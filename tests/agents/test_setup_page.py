@@ -142,8 +142,8 @@ def test_it_costs_the_same_however_much_was_tried(client: Client, red: Project, 
 
 def test_the_buttons_do_what_the_card_does(client: Client, red: Project, tom: User) -> None:
     signed_in(client, tom)
-    assert "Look for commands anew" not in html(client), "who edits the commands is a maintainer"
-    assert client.post(f"{PAGE}anew/", {"mark": mark_of(red)}).status_code == 403
+    assert "Look for commands again" not in html(client), "who edits the commands is a maintainer"
+    assert client.post(f"{PAGE}again/", {"mark": mark_of(red)}).status_code == 403
 
     reply = client.post(f"{PAGE}find/", {"mark": mark_of(red)}, follow=True)
     task = Task.objects.get(origin=Task.Origin.SETUP)
@@ -195,7 +195,7 @@ def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project
 
     Project.objects.filter(pk=red.pk).update(base_state="broken")
     red.refresh_from_db()
-    client.post(f"{PAGE}anew/", {"mark": mark_of(red)})
+    client.post(f"{PAGE}again/", {"mark": mark_of(red)})
     red.refresh_from_db()
     assert (red.config.test_command, red.base_state) == ("", "unknown")
 

@@ -789,7 +789,7 @@ def test_example_3_reduced_all_of_it_is_open_again(alert: Conflict, six: Task, p
         prompt,
         "Task ledger-7 (HIGH): 2, reduce",
         "   Ruling: Keep what breaks the specification, do the rest.",
-        "   Do: Answer each finding anew: withdraw what is mere taste, give evidence for the rest.",
+        "   Do: Answer each finding again: withdraw what is mere taste, give evidence for the rest.",
         "## Findings to answer",
         *(f"### {number}. ISSUE-R1-{number:03d} (" for number in (1, 2, 3)),
     )

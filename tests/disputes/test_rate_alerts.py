@@ -409,7 +409,7 @@ def test_to_reduce_sends_all_of_it_back(blocked: Task, tom: User) -> None:
     assert disagreements("moot") == codes_of(6)
     assert codes(blocked) == codes_of(6)
     assert state(card) == ("decided", "waiting", "ruled")
-    assert "Answer each finding anew" in told(blocked)
+    assert "Answer each finding again" in told(blocked)
 
 
 def test_what_was_declined_must_be_answered_anew(blocked: Task, tom: User) -> None:

@@ -329,7 +329,7 @@ def test_an_address_that_was_sealed_with_a_lost_key_says_so(
     jobs.tell()
     row.refresh_from_db()
     assert row.failed_at
-    assert row.error == "SECRET_KEY has changed since this address was entered. Enter it anew."
+    assert row.error == "SECRET_KEY has changed since this address was entered. Enter it again."
 
 
 # --- People ---------------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_what_is_old_is_forgotten_and_sealed_anew(ledger: Project, tom: User, se
     Delivery.objects.filter(pk=rows[0].pk).update(sent_at=old)
     Delivery.objects.filter(pk=rows[1].pk).update(failed_at=old)
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "another-" * 8
-    assert jobs.tidy() == "deliveries 2, sealed anew 1"
+    assert jobs.tidy() == "deliveries 2, sealed again 1"
     settings.SECRET_KEY_FALLBACKS = []
     channel.refresh_from_db()
     assert sending.unseal(channel.sealed_address) == "https://example.org/hook"

@@ -16,7 +16,7 @@ from tasks.management.program_command import ProgramCommand
 class Command(ProgramCommand):
     help = (
         "Makes an empty installation what FILE of `manage.py backup` holds. What was live then has ended: "
-        "runs begin anew, people sign in anew. Never over an installation that has projects or accounts."
+        "runs begin again, people sign in again. Never over an installation that has projects or accounts."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

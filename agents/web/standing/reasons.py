@@ -210,7 +210,7 @@ def _amendment(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     if task.origin != Task.Origin.AMENDMENT:
         return None
     if task.status == Status.IN_PROGRESS:
-        return Standing(WORK, "It did not fit or was red; its amendment is drafted anew for approval.")
+        return Standing(WORK, "It did not fit or was red; its amendment is drafted again for approval.")
     if task.status == Status.REVIEW and asked.submission == Submission.State.VERIFIED:
         return Standing(WORK, "Green and approved; it goes on to its landing.")
     return None
@@ -245,7 +245,7 @@ def _behind(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     if count != task.waits_for:
         return Standing(
             WRONG, f"Its counter is wrong: it says {task.waits_for} to wait for, the facts say {count}"
-            f"{_named(task, unmet, sections, ' (', ')')}. Save the task once more to count anew.",
+            f"{_named(task, unmet, sections, ' (', ')')}. Save the task once more to have them counted.",
         )  # fmt: skip
     if not count:
         return None

@@ -8,9 +8,7 @@ from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
-    help = (
-        "Counts the daily sums of the insights page anew. It may be run at any time and as often as wanted."
-    )
+    help = "Counts the daily sums of the insights page from the start. It may be run at any time, and again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", metavar="SLUG", help="Only this one.")

@@ -102,7 +102,7 @@ OWN_WORDS = Choice(
 )  # fmt: skip
 RETRY = Choice(
     Option.RETRY, "1", "Instruct and retry",
-    "The coder starts again with your words first; counts begin anew.{waiting}",
+    "The coder starts again with your words first; counts start again at zero.{waiting}",
     in_prompt="Start again with these words in mind.", expects_change=True,
 )  # fmt: skip
 DEFER = Choice(Option.DEFER, "2", "Defer", "Nothing runs on this task until somebody resumes it.{waiting}")
@@ -152,8 +152,8 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         Choice(Option.ACCEPT, "1", "Accept, rule on each", "Nothing moves; this card is closed."),
         Choice(
             Option.REDUCE, "2", "Ask to reduce",
-            "Round {round}: what it declined is open again; the coder answers each anew.",
-            in_prompt="Answer each finding anew: withdraw what is mere taste, give evidence for the rest.",
+            "Round {round}: what it declined is open again; the coder answers each again.",
+            in_prompt="Answer each finding again: withdraw what is mere taste, give evidence for the rest.",
             asks=True,
         ),
         Choice(
@@ -163,7 +163,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         Choice(
             Option.CLARIFY, "4", "Clarify the scope",
             "Round {round}: coder and reviewer read your words first.{waiting}",
-            in_prompt="Read the open findings in this light, and answer each of them anew.",
+            in_prompt="Read the open findings in this light, and answer each of them again.",
             needs_text=True, asks=True,
         ),
     ),
@@ -175,7 +175,7 @@ PROJECT_OPTIONS = (
     Choice(Option.ACCEPT, "1", "Accept the complexity", "Nothing moves; this card is closed."),
     Choice(
         Option.NARROW, "2", "Narrow the scope",
-        "The tasks that you name, one a line, are put off; the count of flat rounds begins anew.",
+        "The tasks that you name, one a line, are put off; the count of flat rounds starts again at zero.",
         needs_text=True,
     ),
     Choice(

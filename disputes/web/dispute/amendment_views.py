@@ -80,7 +80,7 @@ def settle(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
             messages.success(request, f"Approved: {task.ref} is verified, then it lands.")
         elif verb == "reword":
             amendments.reword(amendment, words, seen=seen, user=request.user)
-            messages.info(request, "It is drafted anew with these words.")
+            messages.info(request, "It is drafted again with these words.")
         else:
             amendments.drop(amendment, seen=seen, user=request.user)
             messages.info(request, "The amendment is dropped.")
