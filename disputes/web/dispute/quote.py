@@ -22,7 +22,6 @@ class Passage:
 
     source: str  # docs/SPEC.md §4.3, or Task
     text: str
-    is_whole: bool
 
 
 def passage_of(source: str, body: str, about: str) -> Passage | None:
@@ -34,13 +33,13 @@ def passage_of(source: str, body: str, about: str) -> Passage | None:
     if not text:
         return None
     if len(text) <= WHOLE_MAX:
-        return Passage(source, text, is_whole=True)
+        return Passage(source, text)
     wanted = keywords(about)
     found = [sentence.strip() for sentence in _SENTENCE.findall(text) if sentence.strip()]
     shared = [len(keywords(sentence[:WHOLE_MAX]) & wanted) for sentence in found]
     best = sorted(range(len(found)), key=lambda index: (-shared[index], index))[:SENTENCES]
     said = [found[index][:WHOLE_MAX] for index in sorted(best) if shared[index] > 1]
-    return Passage(source, " … ".join(said), is_whole=False) if said else None
+    return Passage(source, " … ".join(said)) if said else None
 
 
 def _flowing(body: str) -> str:
