@@ -3,7 +3,6 @@
 The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
 """
 
-from disputes.closed_findings import settled_findings
 from disputes.intake.due import findings_to_answer, last_reviews, newest_of
 from disputes.intake.reviews import Taken, allot_code, conclude_reviews, take_review
 from disputes.intake.submissions import (
@@ -28,7 +27,6 @@ __all__ = [
     "not_raised_by",
     "position_of",
     "raised_by",
-    "settled_findings",
     "take_answers",
     "take_review",
     "take_submission",

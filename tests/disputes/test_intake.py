@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from disputes import intake, opening, rulings
+from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
@@ -629,21 +630,21 @@ def test_a_ruling_that_asks_for_a_change_settles_nothing(task: Task, tom: User) 
     review(hand_in(task), HIGH)
     hand_in(task, declined("ISSUE-R1-001"))
     rule(task, "uphold_reviewer", tom)
-    assert intake.settled_findings(task) == {}
+    assert settled_findings(task) == {}
 
 
 def test_the_newest_ruling_says_what_is_settled(task: Task, tom: User, settled: Submission) -> None:
     decision = Conflict.objects.get().decisions.get()
-    assert list(intake.settled_findings(task)) == [Finding.objects.get().pk]
+    assert list(settled_findings(task)) == [Finding.objects.get().pk]
     rulings.mark_used([decision], 7)
     rulings.reopen(decision, user=tom, reason="Wrong.")
     rule(task, "uphold_reviewer", tom)
-    assert intake.settled_findings(task) == {}
+    assert settled_findings(task) == {}
 
 
 def test_an_undone_ruling_settles_nothing(task: Task, tom: User, settled: Submission) -> None:
     rulings.undo(Conflict.objects.get().decisions.get(), user=tom)
-    assert intake.settled_findings(task) == {}
+    assert settled_findings(task) == {}
 
 
 def test_an_approval_that_mentions_settled_points_is_one(task: Task, settled: Submission) -> None:

@@ -14,6 +14,7 @@ from agents.loop import orchestrator
 from agents.models import Run, new_token, token_hash
 from agents.prompts import compose
 from disputes import followup, intake, opening, rulings
+from disputes.closed_findings import settled_findings
 from disputes.completion import rollbacks, root_causes
 from disputes.models import Conflict, Decision, Flag
 from disputes.protocol.responses.response import read_response
@@ -147,9 +148,9 @@ def test_a_conflict_that_was_only_logged_settles_nothing_any_more(task: Task, le
     task.project.settings = {"policy": {"high": "log"}}
     task.project.save()
     hand_in(task, REFUSED)
-    assert intake.settled_findings(task)
+    assert settled_findings(task)
     back_to(task, 1, lea)
-    assert not intake.settled_findings(task)
+    assert not settled_findings(task)
     assert len(intake.findings_to_answer(task)) == 2
 
 
@@ -446,7 +447,7 @@ def test_a_ruling_for_the_coder_made_again_settles_the_finding(disputed: Task, l
     back_to(disputed, 1, lea)
     decision.refresh_from_db()
     rollbacks.reapply(decision, user=lea)
-    assert list(intake.settled_findings(disputed)) == [decision.conflict.finding_id]
+    assert list(settled_findings(disputed)) == [decision.conflict.finding_id]
 
 
 def test_it_is_made_again_once(archived: Decision, tom: User) -> None:

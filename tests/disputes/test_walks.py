@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from disputes import followup, intake, opening, rulings
+from disputes.closed_findings import settled_findings
 from disputes.completion import rollbacks, stuck
 from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses.response import read_response
@@ -167,7 +168,7 @@ def pass_over(walk: Walk) -> None:
     """The heuristics suspect something about the last submission."""
     conflicts = Conflict.objects.filter(dispute__task=walk.pk, kind="disagreement", status="decided")
     ruled = set(conflicts.filter(followed="waiting").values_list("finding", flat=True))
-    settled = {*intake.settled_findings(walk.task), *ruled}
+    settled = {*settled_findings(walk.task), *ruled}
     findings = Finding.objects.standing().filter(task=walk.pk).select_related("first").order_by("pk")
     free = [finding for finding in findings if finding.origin.pk not in settled]
     if not free:
@@ -424,7 +425,7 @@ def waived(walk: Walk) -> str:
         if row["option"] == "waive" and row["conflict__followed"] != "reopened":
             point = row["conflict__finding"]
             later = Finding.objects.standing().filter(first=point, review__at__gt=row["at"], mandatory=True)
-            if point in intake.settled_findings(walk.task) and later.exists():
+            if point in settled_findings(walk.task) and later.exists():
                 return f"{later[0]} was waived"
             if later.exists() and not any(c["finding"] == point for c in walk.conflicts[1:]):
                 return f"{later[0]} was waived, and nobody asked again"
@@ -434,7 +435,7 @@ def waived(walk: Walk) -> str:
 def answerable(walk: Walk) -> str:
     """What is asked of the coder can be asked; what is counted can be counted."""
     task = walk.task
-    settled = intake.settled_findings(task)
+    settled = settled_findings(task)
     due = [finding.origin.pk for finding in intake.findings_to_answer(task)]
     told(task)
     rulings.settled_lines(task)
@@ -455,9 +456,7 @@ def accepted(walk: Walk) -> str:
         return f"a commit that is {submission.state} and has the review {last} is to be landed"
     if submission.pk != walk.last["pk"]:
         return "an older commit than the last one is to be landed"
-    free = {row["finding"] for row in walk.open if row["effect"] == "ship"} | set(
-        intake.settled_findings(task)
-    )
+    free = {row["finding"] for row in walk.open if row["effect"] == "ship"} | set(settled_findings(task))
     mandatory = last.findings.filter(mandatory=True).select_related("first")
     blockers = [finding.code for finding in mandatory if finding.origin.pk not in free]
     if blockers and not walk.is_held and not task.landed_at:

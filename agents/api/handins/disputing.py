@@ -5,6 +5,7 @@ from django.db import transaction
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply
 from disputes import intake, opening
+from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from tasks.configuration.policy import LOG, SHIP
 from tasks.errors import Refused
@@ -64,7 +65,7 @@ def _may_be_disputed(finding: Finding) -> None:
     if conflicts.open().exists():
         raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
     decided = conflicts.ruled().exists()
-    if decided or finding.origin.pk in intake.settled_findings(finding.task):
+    if decided or finding.origin.pk in settled_findings(finding.task):
         raise Refused(
             "RE_ARGUED_CONFLICT",
             f"{finding.code} was decided by a human and cannot be argued again.",
