@@ -10,8 +10,8 @@ from typing import Any
 
 from agents.hosts import masking, sandbox
 from agents.reading import comparison, faults
+from agents.reading.junit import read_reports
 from agents.reading.output import read_output
-from agents.reading.reports import read_reports
 from agents.reading.results import Tests, together
 from agents.verification import commands
 from tasks.models import Project, Verification

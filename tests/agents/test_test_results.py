@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from agents.reading.comparison import compare, flaky
 from agents.reading.faults import environment_fault
+from agents.reading.junit import read_reports
 from agents.reading.output import read_output
-from agents.reading.reports import read_reports
 from agents.reading.results import NAME_MAX, NAMES_MAX, Tests, tidy, together
 from agents.reading.runners import RUNNERS
 from agents.verification import verdicts
