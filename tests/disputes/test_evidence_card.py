@@ -3,7 +3,7 @@
 from disputes.protocol.silence.evidence import Suspect, evidence, signs
 from disputes.protocol.silence.heuristics import Watched
 from disputes.protocol.silence.suspicion import Heuristic
-from disputes.web.dispute.evidence import EvidenceCard
+from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.quote import WHOLE_MAX, named, passage_of
 from tasks.states import Severity
 

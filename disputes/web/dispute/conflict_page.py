@@ -12,7 +12,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.web.dispute import rounds
 from disputes.web.dispute.asking import Asking
 from disputes.web.dispute.code import CodeLine, code_at
-from disputes.web.dispute.evidence import EvidenceCard
+from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.prefetch import Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
 from disputes.web.dispute.result import EvidenceResult
