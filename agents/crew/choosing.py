@@ -17,7 +17,7 @@ from django.db.models import Count, F, QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
 
-from agents.crew import attempts, pauses, reviewing
+from agents.crew import attempts, pauses, tasks_in_review
 from agents.models import Agent, ProviderPause, Run
 from tasks.configuration.ladder import Step, step_for
 from tasks.configuration.policy import ProjectSettings
@@ -211,9 +211,9 @@ class Roster:
         )
 
     @cached_property
-    def reviews(self) -> dict[int, reviewing.UnderReview]:
+    def reviews(self) -> dict[int, tasks_in_review.UnderReview]:
         """What is reviewed of each task in review, by whom it was made, and whose reviews are in."""
-        return reviewing.facts_of([task for task in self.tasks if task.status == Status.REVIEW])
+        return tasks_in_review.facts_of([task for task in self.tasks if task.status == Status.REVIEW])
 
     def turn_of(self, task: Task) -> Turn:
         """Who is next. A task in review must have a verified submission."""
@@ -297,7 +297,7 @@ class Roster:
         return self._first(chosen, others, task)
 
     def _impartial(
-        self, able: list[Agent], task: Task, facts: reviewing.UnderReview
+        self, able: list[Agent], task: Task, facts: tasks_in_review.UnderReview
     ) -> tuple[list[Agent], str]:
         """The agents that may review this work; if none may, an empty list and the reason."""
         if not able:
@@ -319,7 +319,7 @@ class Roster:
         here = [choice for choice in chosen if choice.agent.account not in self.crew.pauses]
         return self._first(here[:1] or chosen, others, task)
 
-    def _all(self, chosen: list[Choice], facts: reviewing.UnderReview) -> Turn:
+    def _all(self, chosen: list[Choice], facts: tasks_in_review.UnderReview) -> Turn:
         """Each of them reviews; who is away for long is not waited for."""
         crew = self.crew
         needed = [choice for choice in chosen if not crew.is_away(choice.agent)]
