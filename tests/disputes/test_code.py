@@ -1,7 +1,7 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
 from disputes.web.dispute.code import CodeLine, code_at, coloured, parse_diff
-from disputes.web.dispute.rounds import strip
+from disputes.web.dispute.round_strip import strip
 from disputes.web.plain_text import plain, visible
 
 DIFF = """\

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from disputes import amendments, precedents, rulings
 from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import Option
-from disputes.web.dispute import rounds
+from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
 from disputes.web.dispute.code import CodeLine, code_at
 from disputes.web.dispute.evidence_card import EvidenceCard
@@ -328,7 +328,7 @@ class ConflictPage:
 
     # --- Before and beside ---
 
-    def strip(self) -> list[rounds.StripStep]:
+    def strip(self) -> list[round_strip.StripStep]:
         """What became of the finding, round by round."""
         finding = self.conflict.finding
         if finding is None or self.task is None:
@@ -337,7 +337,7 @@ class ConflictPage:
         kinds = dict(answers.values_list("submission__round", "kind"))
         last = getattr(self.dispute, "last_round", None) or 0
         raised = [one.round for one in self.rows.raised if one.rolled_back_id is None]
-        return rounds.strip(max([last, *kinds]), raised, kinds)
+        return round_strip.strip(max([last, *kinds]), raised, kinds)
 
     @cached_property
     def decided_before(self) -> list[Decision]:
