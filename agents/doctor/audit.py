@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.apps import apps
 from django.db import connection
 
-from agents.doctor.findings import Finding
+from agents.doctor.checks import Finding
 from agents.doctor.runs import REPAIR
 from tasks import sealing
 from tasks.text.regex import regex

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from agents import outputs
 from agents.cli import VERSION
-from agents.doctor.findings import Finding
+from agents.doctor.checks import Finding
 from agents.doctor.runs import REPAIR
 from agents.hosts import outcomes, paths, sandbox
 from agents.hosts.git import commands as git

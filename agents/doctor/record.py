@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, Max, OuterRef, Q
 from django.db.models.functions import Coalesce
 
-from agents.doctor.findings import Finding
+from agents.doctor.checks import Finding
 from agents.models import Run
 from agents.verification import commands, verdicts
 from agents.verification.verifying import TOLD

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import CharField, Count, Exists, Max, OuterRef, Q, TextField
 from django.utils import timezone
 
-from agents.doctor.findings import Finding
+from agents.doctor.checks import Finding
 from agents.doctor.record import ASK
 from agents.hosts import landing as landings
 from agents.hosts import processes

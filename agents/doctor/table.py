@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agents.doctor import audit, machine, record, runs
-from agents.doctor.findings import Check, Finding
+from agents.doctor.checks import Check, Finding
 
 AGAIN_AFTER = 2.0  # seconds
 
