@@ -11,7 +11,7 @@ WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
 
 
 class Heuristic(StrEnum):
-    """What makes a hint (SIL-1 to SIL-5); the value is what is stored."""
+    """What makes a flag (SIL-1 to SIL-5); the value is what is stored."""
 
     NO_REFERENCE = "H1"
     REPEATED_ROLLBACK = "H2"
