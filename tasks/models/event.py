@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from tasks import hooks
 from tasks.events import SYSTEM, Actor
+from tasks.models.prepared import PreparedInsert
 from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ class Notice(models.Model):
         return f"notice of {self.event_id}"
 
 
+_new_events = PreparedInsert(Event)
+
+
 def record(
     project: "Project",
     kind: str,
@@ -91,7 +95,7 @@ def record(
     told = {"from_status": old, "to_status": new, "note": note[:2000], "data": data or {}}
     event = Event(project=project, task=task, kind=kind, **told, **_by(actor))
     with transaction.atomic(savepoint=False):
-        event.save(force_insert=True)
+        _new_events.insert(event)
         _tell_of(project, kind, [event])
         hooks.wake_for(event)
     return event

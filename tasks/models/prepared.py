@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
-from django.db.models.sql import UpdateQuery
+from django.db.models.sql import InsertQuery, UpdateQuery
 
 GIVEN = "\0"  # in the text, where a value comes with each question
 
@@ -138,6 +138,34 @@ class PreparedUpdate:
             fields = tuple(rows.model._meta.get_field(name) for name in self._changed)
             text, given = _text_of(query.get_compiler(connection=connection))
             known = self._known[connection.vendor] = _BuiltUpdate(text, given, fields)
+        return known
+
+
+class PreparedInsert:
+    """A new row of a table, as `save(force_insert=True)` writes it, without its signals."""
+
+    def __init__(self, model: type[Model]) -> None:
+        self._model = model
+        self._known: dict[str, str] = {}
+
+    def insert(self, row: Model) -> None:
+        """Write it, and give it its key. Raises IntegrityError."""
+        fields = [field for field in self._model._meta.concrete_fields if not field.primary_key]
+        values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+        with connection.cursor() as cursor:
+            cursor.execute(self._text(row, fields), values)
+            row.pk = cursor.fetchone()[0]
+        row._state.adding, row._state.db = False, connection.alias
+
+    def _text(self, row: Model, fields: "list[Field[Any, Any]]") -> str:
+        known = self._known.get(connection.vendor)
+        if known is None:
+            query = InsertQuery(self._model)
+            query.insert_values(fields, [row])
+            compiler: Any = query.get_compiler(connection=connection)
+            compiler.returning_fields = [self._model._meta.pk]
+            [(known, _)] = compiler.as_sql()
+            self._known[connection.vendor] = known
         return known
 
 

@@ -1,14 +1,14 @@
 """Queries whose text is built once."""
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared, PreparedUpdate
-from tests.factories import create_project, create_task
+from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
+from tests.factories import create_project, create_section, create_task
 
 
 def test_it_holds_only_constants_of_the_program(db: None) -> None:
@@ -75,3 +75,26 @@ def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected
     with pytest.raises(KeyError):
         update.write(one.pk, "First", tags=[])
     assert Task.objects.get(pk=two.pk).body == ""
+
+
+def test_it_inserts_what_a_save_inserts(db: None) -> None:
+    project = create_project()
+    section = create_section(project)
+    new = PreparedInsert(Task)
+    for number, told in enumerate(
+        ({"title": "50 % of it's done", "tags": ["%s"]}, {"body": "x", "round": 3}), 1
+    ):
+        row, saved = (
+            Task(project=project, section=section, number=number + more, rank=number, **told)  # type: ignore[misc]
+            for more in (0, 10)
+        )
+        with CaptureQueriesContext(connection) as asked:
+            new.insert(row)
+        assert len(asked) == 1
+        saved.save()
+        assert not row._state.adding
+        kept, expected = (Task.objects.filter(pk=each.pk).values().get() for each in (row, saved))
+        differing = {name for name, value in kept.items() if value != expected[name]}
+        assert differing <= {"id", "number", "created_at", "status_at"}, differing
+    with pytest.raises(IntegrityError), transaction.atomic():
+        new.insert(Task(project=project, section=section, number=1, rank=1))
