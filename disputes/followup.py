@@ -1,6 +1,6 @@
 """Was the ruling followed (DEC-13)? And closing what nobody waits for any more."""
 
-from django.db.models import Q
+from django.db.models import Expression, Q, QuerySet
 
 from disputes import opening
 from disputes.models import Conflict, Decision, Dispute, StaleConflict
@@ -12,6 +12,7 @@ from disputes.ruling_stages import is_followed_at
 from disputes.silence.changes import changes_since_last_round, changes_up_to
 from tasks.events import Actor
 from tasks.models import Submission, Task
+from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 NOT_HONOURED = "Not honoured: "  # how the question of a card begins whose ruling was not
@@ -22,11 +23,8 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
 
     `raised` holds the findings, as first raised, that the review of `submission` names.
     """
-    waiting = Conflict.objects.of(task).awaited()
     touched: set[Dispute] = set()
-    for conflict in waiting.select_related(
-        "dispute__project", "dispute__task", "finding", "raised_as", "submission"
-    ):
+    for conflict in _waiting.found(task.pk):
         decision = conflict.standing_decision()
         if decision is None or not is_followed_at(conflict, submission):
             continue
@@ -42,6 +40,14 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
             _reopen_not_honoured(conflict, submission, seen.why, actor)
     for dispute in touched:
         opening.refresh(dispute)
+
+
+def _awaited(task: Expression) -> QuerySet[Conflict]:
+    rows = Conflict.objects.of(task).awaited()
+    return rows.select_related("dispute__project", "dispute__task", "finding", "raised_as", "submission")
+
+
+_waiting = Prepared(_awaited)
 
 
 def _order(conflict: Conflict, decision: Decision) -> Order:

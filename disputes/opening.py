@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Expression, QuerySet
 from django.utils import timezone
 
 from disputes import triage
@@ -18,6 +18,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 from tasks.states import Severity, severity_rank, worst
 
 WITHDRAWN = "withdrawn"  # the event
@@ -85,11 +86,18 @@ def severity_of(reason: str, known: str) -> str:
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
     """The task's undecided conflicts, as the gate needs them: silences and alerts let nothing pass."""
-    rows = Conflict.objects.of(task).open().exclude(effect=LOG)
     return [
         OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
-        for finding, kind, effect in rows.values_list("finding", "kind", "effect")
+        for finding, kind, effect in _undecided.rows(task.pk)
     ]
+
+
+def _of_gate(task: Expression) -> QuerySet[Conflict]:
+    rows = Conflict.objects.of(task).open().exclude(effect=LOG)
+    return rows.values_list("finding", "kind", "effect")
+
+
+_undecided = Prepared(_of_gate)
 
 
 def live_dispute(task: Task) -> Dispute | None:

@@ -92,6 +92,8 @@ def take_withdrawals(task: Task, read: ReadReview, *, actor: Actor) -> list[Conf
 def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[Conflict]:
     """Mark points as taken back, each time that they were raised, and close what is open about them."""
     origins = {finding.origin.pk for finding in findings}
+    if not origins:
+        return []
     about = [conflict for conflict in open_about(task) if conflict.finding_id in origins]
     held = Conflict.objects.open().filter(finding__in=origins)
     held = held.exclude(pk__in=[conflict.pk for conflict in about])

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from tasks.errors import Refused
 from tasks.locking import repeated
 from tasks.models import Idempotency, StaleTask
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import IllegalMove
 
 KEY_MAX = 80
@@ -33,6 +33,9 @@ def _hash(request: Request) -> str:
 
 
 _earlier = Prepared(lambda actor, key: Idempotency.objects.filter(actor=actor, key=key).order_by())
+
+
+_new_replies = PreparedInsert(Idempotency)
 
 
 def earlier_reply(request: Request) -> Response | None:
@@ -62,7 +65,9 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
     def work_and_keep() -> tuple[dict[str, Any], int]:
         reply, status = work()
         if key:
-            Idempotency.objects.create(actor=actor, key=key, request_hash=hashed, status=status, reply=reply)
+            _new_replies.insert(
+                Idempotency(actor=actor, key=key, request_hash=hashed, status=status, reply=reply)
+            )
         return reply, status
 
     try:

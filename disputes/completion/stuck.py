@@ -117,11 +117,12 @@ def changes_since_last_review(submission: Submission) -> Changes | None:
 def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> list[Conflict]:
     """Put before a human what coder and reviewer will not settle between them. Idempotent."""
     opened: list[Conflict] = []
-    repeats = _repeats_too_often(review)
     again = [finding for finding in findings if finding.mandatory and finding.first_id is not None]
-    histories = Histories(again) if again else None
+    if not again:
+        return opened
+    histories, repeats = Histories(again), _repeats_too_often(review)
     for finding in again:
-        if histories is None or finding.origin.pk in histories.disputed:
+        if finding.origin.pk in histories.disputed:
             continue
         turns = histories.turns_of(finding)
         found = diagnose(turns, asked=_was_asked(turns[:-1]))

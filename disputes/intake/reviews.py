@@ -1,11 +1,11 @@
 """Reviews become findings and conflicts, and the last of a turn moves the task."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
 
 from disputes import opening, withdrawal
 from disputes.closed_findings import settled_findings
@@ -23,6 +23,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import Severity, Status, severity_rank
 
 ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # on the card about too many rejections
@@ -61,9 +62,10 @@ def take_review(
     stated = Verdict.APPROVED if approves else Verdict.NEEDS_REVISION
     if read.verdict is Verdict.NEEDS_REVISION:
         stated = Verdict.NEEDS_REVISION
-    review = Review.objects.create(
+    last = _last_version.rows(submission.pk, actor.label)
+    review = Review(
         submission=submission,
-        version=1 + (submission.reviews.filter(by_agent=actor.label).aggregate(v=Max("version"))["v"] or 0),
+        version=1 + (last[0][0] if last else 0),
         verdict=stated,
         raw_verdict=read.raw_verdict,
         text=read.text,
@@ -73,6 +75,7 @@ def take_review(
         by_user_id=user_id,
         turn=task.version,
     )
+    _new_reviews.insert(review)
     taken = Taken(review, Outcome.PASS)
     _take_findings(taken, task, read.findings)
     raised = {finding.origin.pk for finding in taken.findings}
@@ -81,8 +84,9 @@ def take_review(
     stuck.open_stuck(review, taken.findings, actor=actor)
     rejected = stated is Verdict.NEEDS_REVISION
     counted = [finding for finding in taken.findings if not finding.is_follow_up]
-    review.verdict = _derived(taken, rejected)
-    review.save(update_fields=["verdict"])
+    if (derived := _derived(taken, rejected)) != stated:
+        review.verdict = derived
+        review.save(update_fields=["verdict"])
     if taken.dropped:
         record(task.project, "findings_dropped", task=task, note=", ".join(taken.dropped))
     waiting_for = [name for name in waiting_for if name != review.by_agent]
@@ -118,11 +122,24 @@ def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
 
 def reviews_of_turn(task: Task) -> list[Review]:
     """The last word of each reviewer in the task's turn, but of those who raise nothing that counts."""
-    rows = Review.objects.standing().filter(submission__task=task, turn=task.version)
+    return newest_of_each(_of_turn.found(task.pk, task.version))
+
+
+def _that_count(task: Expression, turn: Expression) -> QuerySet[Review]:
+    rows = Review.objects.standing().filter(submission__task=task, turn=turn)
     void = Q(verdict=Review.Verdict.NEEDS_REVISION) & ~Exists(
         Finding.objects.filter(review=OuterRef("pk"), is_follow_up=False)
     )
-    return newest_of_each(rows.exclude(void).select_related("submission"))
+    return rows.exclude(void).select_related("submission")
+
+
+def _versions(submission: Expression, by: Expression) -> QuerySet[Review]:
+    rows = Review.objects.filter(submission=submission, by_agent=by)
+    return rows.order_by("-version").values_list("version")[:1]
+
+
+_of_turn, _last_version = Prepared(_that_count), Prepared(_versions)
+_new_reviews = PreparedInsert(Review)
 
 
 def _conclude(
@@ -130,7 +147,9 @@ def _conclude(
 ) -> None:
     """The task's move out of all reviews of its turn: where they differ, the strictest stands (ARB-9)."""
     reviews = reviews_of_turn(task) or [taken.review]
-    every = [*Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk")]
+    every: list[Finding] = []
+    if taken.findings or reviews != [taken.review]:
+        every += Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk")
     rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
     points = [Point(finding.origin.pk, finding.mandatory) for finding in every]
     open_conflicts = opening.open_conflicts(task)
@@ -175,8 +194,10 @@ def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
 
 
-def _take_findings(taken: Taken, task: Task, findings: Iterable[Found]) -> None:
+def _take_findings(taken: Taken, task: Task, findings: Collection[Found]) -> None:
     """What the review raises becomes rows, but for points that are settled."""
+    if not findings:
+        return
     known, settled = stuck.Known(taken.review), settled_findings(task)
     about = linking.subjects_of(taken.review) if task.is_session else None
     config, since_last_review = task.project.config, stuck.changes_since_last_review(taken.review.submission)

@@ -1,5 +1,6 @@
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -7,6 +8,7 @@ from django.utils import timezone
 from tasks import states
 from tasks.configuration import stages
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
+from tasks.models.prepared import Prepared
 from tasks.models.project import Project, Section
 from tasks.models.task_moves import TaskMoves
 from tasks.states import Severity, Status
@@ -231,7 +233,18 @@ class Task(TaskMoves):
 
     def last_submission(self) -> "Submission | None":
         """The newest one of the rounds that stand."""
-        return self.submissions.standing().newest_first().first()
+        found: Submission | None = _last_standing.first(self.pk)
+        if found is not None:
+            found.task = self
+        return found
+
+
+def _standing(task: models.Expression) -> "models.QuerySet[Submission]":
+    submissions: Any = apps.get_model("tasks", "Submission")
+    return submissions.objects.standing().filter(task=task).newest_first()[:1]
+
+
+_last_standing = Prepared(_standing)
 
 
 class Dependency(models.Model):

@@ -2,6 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Expression, QuerySet
 
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, reply, require_status
@@ -12,6 +13,7 @@ from disputes.protocol.reviews.review import ReadReview, doubts_about_rejection,
 from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission, Task
+from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.states import Status
 
 MAX_FINDINGS = 200
@@ -44,8 +46,8 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
         waiting_for=turn.missing, without=turn.without, vendor=agent.made_by if agent else "",
     )  # fmt: skip
     if caller.run:
-        Run.objects.filter(pk=caller.run.pk).update(review=taken.review)
-    task.refresh_from_db()
+        _reviewing.write(caller.run.pk, review=taken.review)
+    task.refresh_from_db(fields=["status", "round", "version"])
     said = f"{task.ref}: {taken.review.get_verdict_display()}; it is {task.status} now."
     if taken.outcome is None:
         said = f"{task.ref}: {taken.review.get_verdict_display()}; other reviewers are still at it."
@@ -108,7 +110,16 @@ def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> N
 
 
 def _coded_by(submission: Submission, agent_pk: int) -> bool:
-    return Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent_pk).exists()
+    return bool(_coders.rows(submission.pk, agent_pk))
+
+
+def _coders_of(submission: Expression, agent: Expression) -> QuerySet[Run]:
+    by_agent = Run.objects.filter(role=Run.Role.CODER, submission=submission, agent=agent)
+    return by_agent.order_by().values_list("pk")[:1]
+
+
+_coders = Prepared(_coders_of)
+_reviewing = PreparedUpdate(lambda pk: Run.objects.filter(pk=pk), "review")
 
 
 def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
