@@ -484,19 +484,20 @@ def knows(folder: Path) -> bool:
 
 def reached(folder: Path) -> list[str]:
     """The hosts that the run reached by its gate."""
-    return _named(folder / gate.REACHED)
+    return sorted(_lines(folder / gate.REACHED))
 
 
-def refused(folder: Path) -> list[str]:
-    """The hosts to which its gate let nothing through."""
-    return _named(folder / gate.REFUSED)
+def refused(folder: Path) -> dict[str, str]:
+    """The hosts to which its gate let nothing through, and why: gate.UNNAMED or gate.PRIVATE."""
+    lines = [line.partition(" ") for line in sorted(_lines(folder / gate.REFUSED))]
+    return {host: gate.PRIVATE if why == gate.PRIVATE else gate.UNNAMED for host, _, why in lines if host}
 
 
-def _named(file: Path) -> list[str]:
+def _lines(file: Path) -> set[str]:
     try:
-        return sorted(set(file.read_text().split()))
+        return set(file.read_text().splitlines())
     except OSError:
-        return []
+        return set()
 
 
 def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:

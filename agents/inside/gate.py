@@ -17,13 +17,14 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 SOCKET = "gate"
 REACHED, REFUSED = "reached", "refused"
+UNNAMED, PRIVATE = "unnamed", "private"  # why a host was refused
 ADDRESS, CONTEXT = "api.url", "context.json"
 API = b"/api/v1/"
 PORTS = {"http": 80, "https": 443}
@@ -42,6 +43,12 @@ HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
 FOREIGN = "The sandbox lets requests to the API through with this run's own token only."
 HINT = "Send the token in the file that STEROIDS_CONTEXT names, as the command `steroids` does."
 CERTIFICATES = "Tell whoever runs this host; its SSL_CERT_FILE may name an authority of one's own."
+HELPS = {
+    UNNAMED: ". An agent reaches the hosts in its settings (hosts), build and tests those that the project "
+    "names (allowed_hosts).",
+    PRIVATE: ", which lies on this machine or in a private network. Only the operator opens it: to every run "
+    "by STEROIDS_SANDBOX_HOSTS, to an agent alone by its settings (hosts).",
+}
 NOT_CARRIED = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"upgrade"}
 
 
@@ -183,8 +190,7 @@ class Gate:
         host, port = found["host"].strip("[]").lower().rstrip("."), int(found["port"])
         is_trusted = is_named(host, port, self.trusted)
         if not is_trusted and not is_named(host, port, self.hosts):
-            self.tell(_closed(host, port), _shown(host, port))
-            raise Refused("403 Forbidden", _closed(host, port))
+            self.refuse(host, port, PRIVATE if _is_private_address(host) else UNNAMED)
         there = (
             self.through_upstream(host, port, is_plain)
             if self.upstream
@@ -202,8 +208,7 @@ class Gate:
             raise Refused("502 Bad Gateway", f"{host} is not known: {error.strerror}.") from None
         targets = [each[4] for each in addresses if is_trusted or is_public(str(each[4][0]))]
         if not targets:
-            self.tell(_closed(host, port), _shown(host, port))
-            raise Refused("403 Forbidden", f"{host} lies on this machine or in a private network.")
+            self.refuse(host, port, PRIVATE)
         for number, address in enumerate(targets, 1):
             try:
                 return socket.create_connection(address[:2], PATIENCE)
@@ -237,15 +242,22 @@ class Gate:
             with (self.folder / REACHED).open("a") as file:
                 file.write(f"{name}\n")
 
-    def tell(self, says: str, host: str = "") -> None:
+    def refuse(self, host: str, port: int, why: str) -> NoReturn:
+        """Let nothing through to a host, and keep why, for who says what to do about it. Raises Refused."""
+        shown = _shown(host, port)
+        says = f"The sandbox lets nothing through to {shown}{HELPS[why]}"
+        self.tell(says, f"{shown} {why}")
+        raise Refused("403 Forbidden", says)
+
+    def tell(self, says: str, refused: str = "") -> None:
         """Say once in the run's log what was refused, and keep which host that was."""
         with self.lock:
             if says in self.told or len(self.told) >= TOLD_MAX:
                 return
             self.told.add(says)
-            if host:
-                with (self.folder / REFUSED).open("a") as refused:
-                    refused.write(f"{host}\n")
+            if refused:
+                with (self.folder / REFUSED).open("a") as hosts:
+                    hosts.write(f"{refused}\n")
             log = os.open(self.folder / "output.log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
             with os.fdopen(log, "wb") as file:
                 file.write(f"\n[sandbox] {says}\n".encode())
@@ -279,11 +291,14 @@ def _shown(host: str, port: int) -> str:
     return host if port in WEB_PORTS else f"{host}:{port}"
 
 
-def _closed(host: str, port: int) -> str:
-    return (
-        f"The sandbox lets nothing through to {_shown(host, port)}. An agent reaches the hosts in its "
-        "settings (hosts), build and tests those that the project names (allowed_hosts)."
-    )
+def _is_private_address(host: str) -> bool:
+    """Of an address. A name is not looked up for who may not reach it: that would be a way out."""
+    from disputes.notifications.courier import is_public
+
+    try:
+        return not is_public(host)
+    except ValueError:
+        return False
 
 
 def _head(connection: socket.socket) -> tuple[bytes, bytes]:

@@ -50,6 +50,8 @@ MISSING = _any(
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
 )
 
+NOT_REACHED = "A package registry or another server could not be reached"
+NOT_THERE = "The package registry does not have"
 # The rest: any of these words, and the sentence. `it` is what the sentence names, where the words name it.
 FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     (
@@ -155,7 +157,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
-        "A package registry or another server could not be reached ({it}).",
+        f"{NOT_REACHED} ({{it}}).",
         _any(
             rf"Could not resolve host: {HOST}",
             rf"\bdial tcp: lookup {HOST}",
@@ -173,6 +175,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"No route to host",
             r"\bdial tcp\b",
             r"Max retries exceeded with url",
+            r"^WARNING: Retrying \(Retry\(total=0\b",  # pip's last try, before it says that it found nothing
             r"NewConnectionError|ReadTimeoutError|ConnectTimeoutError",
             r"^error: failed to (?:download|get `|fetch)",
             r"spurious network error",
@@ -189,7 +192,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
-        "The package registry does not have {it}.",
+        f"{NOT_THERE} {{it}}.",
         _any(
             r"No matching distribution found for (?P<it>[^\n]{1,80})",
             rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
@@ -227,7 +230,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 # These come and go by themselves: no change of the work brings them about, or mends them.
 PASSING = (
     "The disk of this host is full.",
-    "A package registry or another server could not be reached",
+    NOT_REACHED,
     "This host has reached a limit of open files or processes.",
 )
 
@@ -256,6 +259,11 @@ def environment_fault(output_tail: str, exit_code: int | None, reason: str = "")
     if tests.failed or tests.failed_count:
         return ""
     return _missing(end) or _said(end)
+
+
+def without_network(fault: str) -> str:
+    """The same fault of a run that was let through to no server, so that no registry can have answered it."""
+    return f"{NOT_REACHED}." if not fault or fault.startswith(NOT_THERE) else fault
 
 
 def _missing(end: str) -> str:

@@ -4,11 +4,13 @@ Everything in the run's folder may have been written by the code under test. It 
 worse by it, or say what an exit code of 0 says as well.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agents.hosts import masking, sandbox
+from agents.inside import gate
 from agents.reading import comparison, faults
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
@@ -16,6 +18,8 @@ from agents.reading.results import Tests, together
 from agents.verification import commands
 from tasks.models import Project, Verification
 
+INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that fail by what cannot be fetched
+OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
@@ -73,19 +77,31 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
     red = problem_of(name, code, reason, tests)
-    fault = "" if tests.failed else faults.environment_fault(tail, code, reason)
+    fault = "" if tests.failed else _fault(folder, name, code, reason, tail)
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = red
-    problem = " ".join(filter(None, [fault or red, _missing(folder, steps), _refused(folder)]))
+    problem = fault or red
+    if more := " ".join([*_missing(folder, steps), *_refused(sandbox.refused(folder))]):
+        problem = f"{problem.removesuffix('.')}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
 
-def _refused(folder: Path) -> str:
-    """Which hosts the sandbox kept it from, in a sentence."""
-    hosts = sandbox.refused(folder)
-    if not hosts:
-        return ""
-    return f"The sandbox lets nothing through to {in_words(hosts)}; allowed_hosts would name them."
+def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
+    """What of the surroundings is at fault, by what was printed and by what the gate let through."""
+    fault = faults.environment_fault(tail, code, reason)
+    is_shut_in = bool(sandbox.refused(folder)) and not sandbox.reached(folder)
+    if is_shut_in and not reason and (fault or step in INSTALLS):
+        return faults.without_network(fault)
+    return fault
+
+
+def _refused(hosts: dict[str, str]) -> Iterator[str]:
+    """From which hosts the sandbox kept it, and what helps: a sentence for each reason."""
+    shut = "The sandbox lets nothing through to"
+    if unnamed := [host for host, why in hosts.items() if why != gate.PRIVATE]:
+        yield f"{shut} {in_words(unnamed)}; the project's allowed_hosts would name them."
+    if private := [host for host, why in hosts.items() if why == gate.PRIVATE]:
+        yield f"{shut} {in_words(private)}, on this machine or in a private network. {OPENS}"
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:
@@ -180,9 +196,9 @@ def _span(step: dict[str, Any]) -> tuple[Any, Any]:
     return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
 
 
-def _missing(folder: Path, steps: list[dict[str, Any]]) -> str:
+def _missing(folder: Path, steps: list[dict[str, Any]]) -> list[str]:
     """What could not be checked out, submodules: it stands in the log before the first step."""
     end = _span(steps[0])[0] if steps else 0
     if not isinstance(end, int) or end <= 0:
-        return ""
-    return " ".join(masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX)).split())
+        return []
+    return masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX)).split()

@@ -22,12 +22,14 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.hosts.shims.nursery import NURSERY
+from agents.inside import gate
 from agents.inside.gate import is_named
 from agents.verification import commands, verdicts
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
+from tests.cases import for_each
 from tests.notifications.receiver import certificate_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -366,11 +368,13 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
     ], lines  # fmt: skip
     assert site.asked == ["GET /api/v1/tasks/", "POST /api/v1/tasks/", "GET /plain", "GET /tunnel",
                           "GET /direct"]  # fmt: skip
-    assert left["said"].count("[sandbox] The sandbox lets nothing through to 10.1.2.3.") == 1
+    assert left["said"].count("[sandbox] The sandbox lets nothing through to example.invalid.") == 1
     assert sandbox.reached(held.folder) == [f"127.0.0.1:{site.port}"]
-    assert sandbox.refused(held.folder) == ["10.1.2.3", "example.invalid"]
-    assert (
-        "nothing through to 10.1.2.3, example.invalid;" in verdicts.read(held.folder, {"reason": "x"}).problem
+    assert sandbox.refused(held.folder) == {"10.1.2.3": "private", "example.invalid": "unnamed"}
+    assert verdicts.read(held.folder, {"reason": "x"}).problem.endswith(
+        "The sandbox lets nothing through to example.invalid; the project's allowed_hosts would name them. "
+        "The sandbox lets nothing through to 10.1.2.3, on this machine or in a private network. "
+        "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
     )
 
 
@@ -415,10 +419,54 @@ def test_an_api_behind_tls_and_below_a_path_is_reached_under_its_own_name(
 
 def test_what_is_public_is_no_address_of_this_machine(held: Held, site: Site) -> None:
     script = f"curl -sS -m 20 --noproxy '' -x {sandbox.address()} http://127.0.0.1:{site.port}/ http://localhost:80/"
-    left = held.play(script, reach=Reach(hosts=("*", "*:" + str(site.port))))
+    left = held.play(script, reach=Reach(hosts=("*", "*:" + str(site.port), "localhost")))
     assert "lies on this machine or in a private network" in left["said"]
+    assert left["said"].count("Only the operator opens it: to every run by STEROIDS_SANDBOX_HOSTS") == 4
     assert not site.asked
     assert not sandbox.reached(held.folder)
+    assert sandbox.refused(held.folder) == {f"127.0.0.1:{site.port}": "private", "localhost": "private"}
+
+
+def test_a_name_that_the_run_may_not_reach_is_not_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks names up for a run carries out what they spell."""
+    (tmp_path / "output.log").touch()
+    rules = {"hosts": ["example.org"], "trusted": [], "upstream": "", "api": False}
+    monkeypatch.setattr(gate.socket, "getaddrinfo", lambda *words, **more: pytest.fail(str(words)))
+    with pytest.raises(gate.Refused, match="allowed_hosts"):
+        gate.Gate(tmp_path, rules).connect("secret.localhost:443")
+    assert sandbox.refused(tmp_path) == {"secret.localhost": "unnamed"}
+
+
+NONE_FOUND = "ERROR: No matching distribution found for pytest"
+UNREACHED = "A package registry or another server could not be reached."
+
+
+@for_each(
+    ("step", "printed", "reached", "fault"),
+    [
+        ("prepare", NONE_FOUND, "", UNREACHED),
+        ("tests", NONE_FOUND, "", UNREACHED),
+        ("prepare", NONE_FOUND, "pypi.example", "The package registry does not have pytest."),
+        ("prepare", "npm error code E403", "", UNREACHED),
+        ("build", "npm error code E403", "", UNREACHED),
+        ("build", "npm error code E403", "registry.example", ""),
+        ("tests", "1 of 4 failed", "", ""),
+        ("prepare", "No space left on device", "", "The disk of this host is full."),
+    ],
+)
+def test_no_registry_is_said_to_have_answered_where_the_gate_was_shut(
+    tmp_path: Path, step: str, printed: str, reached: str, fault: str
+) -> None:
+    (tmp_path / gate.REFUSED).write_text("index.example private\n")
+    (tmp_path / gate.REACHED).write_text(f"{reached}\n" if reached else "")
+    (tmp_path / "output.log").write_text(printed)
+    left = {"steps": [{"name": step, "code": 1, "log": [0, len(printed)]}]}
+    verdict = verdicts.read(tmp_path, left)
+    assert verdict.fault == fault
+    assert f"{verdict.fault or f'{step} ended with 1.'} The sandbox lets nothing" in verdict.problem
+    assert verdict.problem.endswith("the operator can, in STEROIDS_SANDBOX_HOSTS.")
 
 
 def test_names_of_hosts_stand_for_hosts_and_ports() -> None:
