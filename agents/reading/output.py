@@ -172,6 +172,8 @@ def _count(runner: Runner, match: re.Match[str], section: CountedNames) -> None:
     section.bad = sum(said.get(word, 0) for word in runner.red)
     if runner.ran:
         section.ran = sum(said.get(word, 0) for word in runner.ran)
+    if runner.green:
+        section.bad = max((section.ran or 0) - sum(said.get(word, 0) for word in runner.green), 0)
     if groups.get("bad"):
         section.bad = int(groups["bad"])
     if groups.get("ran"):

@@ -23,6 +23,7 @@ class Runner:
     `signs`: one of them is in the text, or nothing in it is this runner's.
     `failed`: a failed test; its groups make the name. `own`: names that the runner's count leaves out.
     `told`: how many, as groups `bad` and `ran`, or as words with numbers, of which `red` and `ran` count.
+    `green`: its words for those that passed, where it has none for `red`: the others of `ran` are.
     `scope`: a file or package that the names below it belong to (those above it, as a group of `told`).
     `heads`: headings of lists; names below one without the group `red` did not fail.
     `done`: what stands behind the last count of a red run that came to its end. `broke`: it did not.
@@ -33,6 +34,7 @@ class Runner:
     told: re.Pattern[str]
     red: frozenset[str] = frozenset()
     ran: frozenset[str] = frozenset()
+    green: frozenset[str] = frozenset()
     words_come_first: bool = False
     names_follow: bool = False  # the list stands below the count
     own: re.Pattern[str] | None = None
@@ -113,6 +115,15 @@ RUNNERS: dict[str, Runner] = {
         signs=("✘ [fail]: ", " tests passed", " test passed", " tests failed", " test failed"),
         failed=_line(r"^ {2}✘ \[fail\]: (.+?)(?: Error thrown in test| Rejected promise returned by test)?$"),
         told=_line(r"^ {2}(?P<bad>\d{1,7}) (?:tests? failed|uncaught exceptions?)"),
+    ),
+    "uvu": Runner(
+        signs=("\n  Total: ",),
+        failed=_line(r'^ {2,3}FAIL  (?:(\S.{0,200}?)  )?"(.+)"$'),
+        told=_line(r"^ {2}Total: +\d{1,7}\n {2}Passed: +\d{1,7}$"),
+        green=_words("passed"),
+        ran=_words("total"),
+        words_come_first=True,
+        scope=_line(r"^([\w@./-]{1,200}\.[cm]?[jt]sx?)$"),
     ),
     "jasmine": Runner(
         signs=(" specs, ", " spec, "),

@@ -121,6 +121,7 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
             "test_rounds (test_sum.Sum.test_rounds)", "test_sells (test_sum.Sum.test_sells)",
         ],
     ),
+    "uvu": (6, 3, False, ["sum.mjs › alone", "sum.mjs › shop sells > two", "sum.mjs › sum rounds"]),
     "vitest": (
         3, 3, False,
         [
