@@ -55,7 +55,11 @@ chaos-planted: setup-dev
 bench: setup-dev
 	@$(BIN)/python -m bench $(if $(AGAINST),--against $(AGAINST))
 
-setup: $(VENV)/.installed var/secret-key
+# The key lies in the data folder, unless the environment has one.
+setup: $(VENV)/.installed
+	@umask 077 && home="$${STEROIDS_HOME:-var}" && mkdir -p "$$home" && \
+	{ test -n "$$SECRET_KEY$$SECRET_KEY_FILE" || test -s "$$home/secret-key" || \
+	$(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))" > "$$home/secret-key"; }
 	@$(BIN)/python manage.py migrate --verbosity 0
 
 setup-dev: setup $(VENV)/.installed-dev
@@ -84,12 +88,9 @@ lock:
 # What the tests of accessibility ask; without npm they are skipped.
 axe: var/axe/node_modules/axe-core/axe.min.js
 
-var/axe/node_modules/axe-core/axe.min.js: | var/secret-key
-	@npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix var/axe axe-core@4.14.1
-
-var/secret-key:
+var/axe/node_modules/axe-core/axe.min.js:
 	@mkdir -p -m 700 var
-	@umask 077 && $(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))" > $@
+	@npm install --silent --no-save --no-audit --no-fund --ignore-scripts --prefix var/axe axe-core@4.14.1
 
 lint: setup-dev
 	$(BIN)/ruff check .

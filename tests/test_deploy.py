@@ -2,8 +2,11 @@
 
 import ast
 import configparser
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +108,27 @@ def test_what_is_installed_is_locked_with_hashes_and_names_no_registry() -> None
         for package, version in re.findall(r"^([A-Za-z0-9_-]+)(?:\[\w+\])?==([^ ;\n]+)", asked, re.MULTILINE):
             assert f"{package.lower().replace('_', '-')}=={version} " in lock, package
     assert re.search(r"^pysqlite3==\S+ ; .*linux", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+
+
+def test_the_key_is_made_in_the_data_folder_of_the_environment(tmp_path: Path) -> None:
+    """As docs/operate.md sets a service up: the commands after it look there and nowhere else."""
+    venv, home = tmp_path / "venv", tmp_path / "data folder"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "manage.py").write_text("")
+    make = ["make", "--silent", "-f", ROOT / "Makefile", f"VENV={venv}", "-o", f"{venv}/.installed", "setup"]
+    bare = {"PATH": os.environ["PATH"]}
+    for more, key in (
+        ({}, tmp_path / "var" / "secret-key"),
+        ({"STEROIDS_HOME": str(home), "SECRET_KEY_FILE": "/etc/steroids/secret-key"}, None),
+        ({"STEROIDS_HOME": str(home)}, home / "secret-key"),
+    ):
+        before = set(tmp_path.rglob("secret-key"))
+        subprocess.run(make, cwd=tmp_path, env=bare | more, check=True)
+        assert set(tmp_path.rglob("secret-key")) - before == ({key} if key else set())
+        if key is not None:
+            made = key.read_text()
+            assert len(made) > 32
+            assert (key.stat().st_mode | key.parent.stat().st_mode) & 0o077 == 0
+            subprocess.run(make, cwd=tmp_path, env=bare | more, check=True)
+            assert key.read_text() == made
