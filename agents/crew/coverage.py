@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from agents.crew.choosing import Crew
 from agents.models import Agent, Run
 from tasks.configuration.ladder import read
+from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.schema import SettingsError
 from tasks.configuration.stages import UNKNOWN, Stage, escalations_of, stages_of
 from tasks.models import Project, Task
@@ -18,6 +20,7 @@ class Unwatched:
 
     project: Project
     stage: Stage
+    has_coder: bool = True  # somebody works at other columns of the project
 
     @property
     def column(self) -> str:
@@ -25,11 +28,15 @@ class Unwatched:
 
     @property
     def line(self) -> str:
+        if not self.has_coder:
+            return f"No coder works in {self.project.name}."
         return f"Nobody watches the column {self.column} of {self.project.name}."
 
     @property
     def hint(self) -> str:
         """What to do about it."""
+        if not self.has_coder:
+            return "Add one, or add the project to those of a coder that is there."
         return (
             f'Add a coder {fitting_types(self.stage)}, or have one watch it: watches ["{self.stage.name}"].'
         )
@@ -49,7 +56,8 @@ def unwatched(projects: Iterable[Project], crew: Crew | None = None) -> list[Unw
     tasks to it, or where a task stands in it.
     """
     rows, crew = list(projects), crew or Crew()
-    if not any(agent.role == Run.Role.CODER for agent in crew.agents):
+    coders: list[Any] = [agent for agent in crew.agents if agent.role == Run.Role.CODER]
+    if not coders:
         return []  # nothing is set up yet, and the pages say so
     standing = Task.objects.filter(project__in=rows, status__in=UNFINISHED).exclude(escalation="")
     waiting = set(standing.order_by().values_list("project", "stage").distinct())
@@ -59,20 +67,26 @@ def unwatched(projects: Iterable[Project], crew: Crew | None = None) -> list[Unw
             config = project.config
         except SettingsError:
             continue  # another page tells
-        named = {stage.name for stage in config.stages}
-        climbs = any(read(steps)[-1].escalates for steps in config.model_ladder.values())
-        needed = [*stages_of(config)]
-        needed += [
-            column
-            for column in escalations_of(config)
-            if column.name in named
-            or (climbs and column.reason == UNKNOWN)
-            or (project.pk, column.name) in waiting
-        ]
-        found += [
-            Unwatched(project, stage) for stage in needed if not crew.at(project.pk, Run.Role.CODER, stage)
-        ]
+        entered = {column for key, column in waiting if key == project.pk}
+        needed = _needed(config, entered)
+        alone = [stage for stage in needed if not crew.at(project.pk, Run.Role.CODER, stage)]
+        if any(not agent.only_in or project.pk in agent.only_in for agent in coders):
+            found += [Unwatched(project, stage) for stage in alone]
+        else:
+            found += [Unwatched(project, stage, has_coder=False) for stage in alone[:1]]
     return found
+
+
+def _needed(config: ProjectSettings, entered: set[str]) -> list[Stage]:
+    """The stages, and of the columns of specialists those that a task may come to."""
+    named = {stage.name for stage in config.stages}
+    climbs = any(read(steps)[-1].escalates for steps in config.model_ladder.values())
+    specialists = [
+        column
+        for column in escalations_of(config)
+        if column.name in named or (climbs and column.reason == UNKNOWN) or column.name in entered
+    ]
+    return [*stages_of(config), *specialists]
 
 
 def without_domain(crew: Crew | None = None) -> list[Agent]:

@@ -78,8 +78,14 @@ def test_a_task_that_stands_in_a_column_needs_somebody(ledger: Project) -> None:
 
 
 def test_who_works_elsewhere_watches_nothing_here(ledger: Project) -> None:
-    create_agent("coder").projects.add(create_project("atlas"))
+    there = create_agent("coder")
+    there.projects.add(create_project("atlas"))
     assert unwatched(ledger) == ["dev"]
+    ledger.settings = {"stages": ["dev", "qa"]}
+    ledger.save()
+    assert said() == [("steroids.W010", "No coder works in Ledger.")]
+    there.projects.add(ledger)
+    assert said() == []
 
 
 @pytest.mark.parametrize(
