@@ -16,6 +16,7 @@ from agents.recipes.tree import FOREIGN, Tree, words
 
 MOST = 8
 LONGEST = 2000  # characters of one command
+SILENT = re.compile(r" --no-(?:audit|fund|progress)\b")  # what the same command does without them is the same
 FOLDERS = 4  # below the top that are looked into
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
@@ -52,11 +53,11 @@ def candidates(repository: RepositoryFiles) -> list[Recipe]:
     shares = _shares(tree)
     chosen = _main(tested, shares) if tested else found
     order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
-    recipes: dict[tuple[str, str, str], Recipe] = {}
+    recipes: dict[tuple[str, ...], Recipe] = {}
     for one in order:
         recipe = replace(one.recipe, tools=programs(*one.recipe.commands))
         if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
-            recipes.setdefault(recipe.commands, recipe)
+            recipes.setdefault(tuple(SILENT.sub("", command) for command in recipe.commands), recipe)
     return list(recipes.values())[:MOST]
 
 

@@ -140,6 +140,22 @@ def test_node_takes_the_manager_of_the_lock_file_and_the_scripts_that_there_are(
     assert found[:2] == ["npm test", "npx ava"]
 
 
+def test_the_same_commands_are_tried_once_though_one_of_them_says_less() -> None:
+    texts = {
+        "package.json": '{"scripts": {"test": "xo && ava"}, "devDependencies": {"ava": "1"}}', "test.js": "",
+        ".github/workflows/main.yml": "jobs: {test: {steps: [{run: npm install}, {run: npm test}]}}",
+    }  # fmt: skip
+    assert [recipe.commands for recipe in of(texts)] == [
+        ("npm install --no-audit --no-fund", "", "npm test"),
+        ("npm install --no-audit --no-fund", "", "npx ava"),
+        (
+            "npm install --no-audit --no-fund --no-package-lock --legacy-peer-deps --ignore-scripts",
+            "",
+            "npm test",
+        ),
+    ]
+
+
 def test_node_without_tests_loads_its_entry() -> None:
     none = '"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}'
     assert first({"package.json": f'{{"main": "lib/a", {none}}}', "lib/a.js": ""}) == (
