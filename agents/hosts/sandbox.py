@@ -487,10 +487,10 @@ def reached(folder: Path) -> list[str]:
     return sorted(_lines(folder / gate.REACHED))
 
 
-def refused(folder: Path) -> dict[str, str]:
-    """The hosts to which its gate let nothing through, and why: gate.UNNAMED or gate.PRIVATE."""
-    lines = [line.partition(" ") for line in sorted(_lines(folder / gate.REFUSED))]
-    return {host: gate.PRIVATE if why == gate.PRIVATE else gate.UNNAMED for host, _, why in lines if host}
+def unreached(folder: Path) -> dict[str, str]:
+    """The hosts that it asked its gate for in vain, and why: gate.UNNAMED, gate.PRIVATE or gate.AWAY."""
+    lines = [line.partition(" ") for line in sorted(_lines(folder / gate.UNREACHED))]
+    return {host: why for host, _, why in lines if why in gate.REASONS}
 
 
 def _lines(file: Path) -> set[str]:

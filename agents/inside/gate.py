@@ -23,8 +23,8 @@ from urllib.parse import unquote_to_bytes, urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 SOCKET = "gate"
-REACHED, REFUSED = "reached", "refused"
-UNNAMED, PRIVATE = "unnamed", "private"  # why a host was refused
+REACHED, UNREACHED = "reached", "unreached"
+REASONS = UNNAMED, PRIVATE, AWAY = "unnamed", "private", "away"  # why a host was not reached
 ADDRESS, CONTEXT = "api.url", "context.json"
 API = b"/api/v1/"
 PORTS = {"http": 80, "https": 443}
@@ -205,7 +205,7 @@ class Gate:
         try:
             addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise Refused("502 Bad Gateway", f"{host} is not known: {error.strerror}.") from None
+            self.miss(host, port, f"{host} is not known: {error.strerror}.")
         targets = [each[4] for each in addresses if is_trusted or is_public(str(each[4][0]))]
         if not targets:
             self.refuse(host, port, PRIVATE)
@@ -214,7 +214,7 @@ class Gate:
                 return socket.create_connection(address[:2], PATIENCE)
             except OSError as error:
                 if number == len(targets):
-                    raise Refused("502 Bad Gateway", f"{host} does not answer: {error.strerror}.") from None
+                    self.miss(host, port, f"{host} does not answer: {error.strerror}.")
         raise AssertionError
 
     def through_upstream(self, host: str, port: int, is_plain: bool) -> socket.socket:
@@ -227,10 +227,10 @@ class Gate:
             there.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
             head, _ = _head(there)
         except OSError as error:
-            raise Refused("502 Bad Gateway", f"This host's proxy does not answer: {error}.") from None
+            self.miss(host, port, f"This host's proxy does not answer: {error}.")
         if head.split(b" ")[1:2] != [b"200"]:
             there.close()
-            raise Refused("502 Bad Gateway", f"This host's proxy lets nothing through to {host}.")
+            self.miss(host, port, f"This host's proxy lets nothing through to {host}.")
         return there
 
     def note(self, name: str) -> None:
@@ -249,15 +249,24 @@ class Gate:
         self.tell(says, f"{shown} {why}")
         raise Refused("403 Forbidden", says)
 
-    def tell(self, says: str, refused: str = "") -> None:
-        """Say once in the run's log what was refused, and keep which host that was."""
+    def miss(self, host: str, port: int, says: str) -> NoReturn:
+        """Keep that a host which may be reached cannot be. Raises Refused.
+
+        The log has no words of the system for it: who looks there for causes would take them for the run's.
+        """
+        shown = _shown(host, port)
+        self.tell(f"This host itself does not reach {shown}.", f"{shown} {AWAY}")
+        raise Refused("502 Bad Gateway", says) from None
+
+    def tell(self, says: str, unreached: str = "") -> None:
+        """Say once in the run's log what did not come about, and keep which host it was about."""
         with self.lock:
             if says in self.told or len(self.told) >= TOLD_MAX:
                 return
             self.told.add(says)
-            if refused:
-                with (self.folder / REFUSED).open("a") as hosts:
-                    hosts.write(f"{refused}\n")
+            if unreached:
+                with (self.folder / UNREACHED).open("a") as hosts:
+                    hosts.write(f"{unreached}\n")
             log = os.open(self.folder / "output.log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
             with os.fdopen(log, "wb") as file:
                 file.write(f"\n[sandbox] {says}\n".encode())

@@ -81,7 +81,7 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = red
     problem = fault or red
-    if more := " ".join([*_missing(folder, steps), *_refused(sandbox.refused(folder))]):
+    if more := " ".join([*_missing(folder, steps), *_unreached(folder, fault)]):
         problem = f"{problem.removesuffix('.')}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
@@ -89,19 +89,28 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
     """What of the surroundings is at fault, by what was printed and by what the gate let through."""
     fault = faults.environment_fault(tail, code, reason)
-    is_shut_in = bool(sandbox.refused(folder)) and not sandbox.reached(folder)
+    is_shut_in = bool(sandbox.unreached(folder)) and not sandbox.reached(folder)
     if is_shut_in and not reason and (fault or step in INSTALLS):
         return faults.without_network(fault)
     return fault
 
 
-def _refused(hosts: dict[str, str]) -> Iterator[str]:
-    """From which hosts the sandbox kept it, and what helps: a sentence for each reason."""
+def _unreached(folder: Path, fault: str) -> Iterator[str]:
+    """From which hosts the sandbox kept it and what helps, a sentence for each reason.
+
+    That a host is away may be what a test is about: it is said where that is the fault.
+    """
+    hosts = sandbox.unreached(folder)
+    unnamed, private, away = (
+        [host for host, why in hosts.items() if why == reason] for reason in gate.REASONS
+    )
     shut = "The sandbox lets nothing through to"
-    if unnamed := [host for host, why in hosts.items() if why != gate.PRIVATE]:
+    if unnamed:
         yield f"{shut} {in_words(unnamed)}; the project's allowed_hosts would name them."
-    if private := [host for host, why in hosts.items() if why == gate.PRIVATE]:
+    if private:
         yield f"{shut} {in_words(private)}, on this machine or in a private network. {OPENS}"
+    if away and fault.startswith(faults.NOT_REACHED):
+        yield f"This host itself does not reach {in_words(away)}."
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:

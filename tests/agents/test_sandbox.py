@@ -370,7 +370,7 @@ def test_the_way_out_leads_to_the_api_and_to_named_hosts(held: Held, site: Site)
                           "GET /direct"]  # fmt: skip
     assert left["said"].count("[sandbox] The sandbox lets nothing through to example.invalid.") == 1
     assert sandbox.reached(held.folder) == [f"127.0.0.1:{site.port}"]
-    assert sandbox.refused(held.folder) == {"10.1.2.3": "private", "example.invalid": "unnamed"}
+    assert sandbox.unreached(held.folder) == {"10.1.2.3": "private", "example.invalid": "unnamed"}
     assert verdicts.read(held.folder, {"reason": "x"}).problem.endswith(
         "The sandbox lets nothing through to example.invalid; the project's allowed_hosts would name them. "
         "The sandbox lets nothing through to 10.1.2.3, on this machine or in a private network. "
@@ -424,7 +424,21 @@ def test_what_is_public_is_no_address_of_this_machine(held: Held, site: Site) ->
     assert left["said"].count("Only the operator opens it: to every run by STEROIDS_SANDBOX_HOSTS") == 4
     assert not site.asked
     assert not sandbox.reached(held.folder)
-    assert sandbox.refused(held.folder) == {f"127.0.0.1:{site.port}": "private", "localhost": "private"}
+    assert sandbox.unreached(held.folder) == {f"127.0.0.1:{site.port}": "private", "localhost": "private"}
+
+
+def test_a_host_that_is_away_is_no_host_that_the_sandbox_refuses(held: Held, site: Site) -> None:
+    ask = f"curl -sS -m 20 --noproxy '' -x {sandbox.address()} -o /dev/null"
+    script = f"{ask} https://nothing.invalid/; {ask} http://127.0.0.1:9/; exit 1"
+    left = held.play(script, reach=Reach(hosts=("*",), trusted=("127.0.0.1:9",)))
+    assert sandbox.unreached(held.folder) == {"nothing.invalid": "away", "127.0.0.1:9": "away"}
+    assert left["said"].count("[sandbox] This host itself does not reach nothing.invalid.\n") == 1
+    told = "This host itself does not reach 127.0.0.1:9, nothing.invalid."
+    (step,) = left["steps"]
+    for name, fault in (("prepare", UNREACHED), ("tests", "")):
+        step["name"] = name
+        verdict = verdicts.read(held.folder, left)
+        assert (verdict.fault, told in verdict.problem) == (fault, bool(fault))
 
 
 def test_a_name_that_the_run_may_not_reach_is_not_looked_up(
@@ -436,7 +450,7 @@ def test_a_name_that_the_run_may_not_reach_is_not_looked_up(
     monkeypatch.setattr(gate.socket, "getaddrinfo", lambda *words, **more: pytest.fail(str(words)))
     with pytest.raises(gate.Refused, match="allowed_hosts"):
         gate.Gate(tmp_path, rules).connect("secret.localhost:443")
-    assert sandbox.refused(tmp_path) == {"secret.localhost": "unnamed"}
+    assert sandbox.unreached(tmp_path) == {"secret.localhost": "unnamed"}
 
 
 NONE_FOUND = "ERROR: No matching distribution found for pytest"
@@ -459,7 +473,7 @@ UNREACHED = "A package registry or another server could not be reached."
 def test_no_registry_is_said_to_have_answered_where_the_gate_was_shut(
     tmp_path: Path, step: str, printed: str, reached: str, fault: str
 ) -> None:
-    (tmp_path / gate.REFUSED).write_text("index.example private\n")
+    (tmp_path / gate.UNREACHED).write_text("index.example private\n")
     (tmp_path / gate.REACHED).write_text(f"{reached}\n" if reached else "")
     (tmp_path / "output.log").write_text(printed)
     left = {"steps": [{"name": step, "code": 1, "log": [0, len(printed)]}]}

@@ -554,6 +554,7 @@ MEMORY = "A process ran out of memory, or the host ended it for lack of memory."
 FAULTS = {
     "cargo_offline": (101, REGISTRY.format("no-such-crate-of-ours")),
     "cargo_refused": (101, UNREACHED_AT.format("127.0.0.1")),
+    "cargo_tunnel": (101, UNREACHED_AT.format("index.registry.example")),
     "cargo_version": (101, "This host's Rust is older than is required (1.999)."),
     "cmake_module": (1, LIBRARY.format("LibArchive")),
     "cmake_package": (1, LIBRARY.format("ZZLIB")),

@@ -131,7 +131,7 @@ def test_a_task_goes_from_the_coder_to_the_remote(
     assert len(stub.turns()) == 6
     if name not in LOOKS_AROUND:
         folders = (installation.home / "runs").iterdir()
-        assert [host for folder in folders for host in sandbox.refused(folder)] == []
+        assert [host for folder in folders for host in sandbox.unreached(folder)] == []
         assert not alone or apart.tries_to_leave() == before
     # What it left behind.
     wait_for(lambda: not installation.processes(), "the end of every process")
