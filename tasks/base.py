@@ -17,7 +17,7 @@ from tasks.locking import locked
 from tasks.models import Project, Section, Task
 from tasks.models.event import record
 
-__all__ = ["accept_as_it_is", "find_commands", "is_comparable", "set_base", "try_again"]
+__all__ = ["accept_as_it_is", "find_commands", "is_comparable", "may_be_accepted", "set_base", "try_again"]
 
 Base = Project.Base
 SETUP_TITLE = "Find the commands that build and test this project"
@@ -70,6 +70,11 @@ def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None
             data={"sha": row.base_sha, "failed": row.base_red.get("failed", [])},
         )  # fmt: skip
     project.refresh_from_db()
+
+
+def may_be_accepted(project: Project) -> bool:
+    """Whether `accept_as_it_is` would do it now."""
+    return project.base_state == Base.RED and is_comparable(project.base_red)
 
 
 def is_comparable(red: Mapping[str, Any]) -> bool:

@@ -113,7 +113,7 @@ class Conflict(models.Model):
         LADDER = "ladder", "Every model of the ladder failed"
         PING_PONG = "ping_pong", "Agents disagree over and over"
         BUDGET = "budget", "A cap of money or tokens"
-        BASE = "base", "The target branch is red"
+        BASE = "base", "The target branch is not fit"
         REWRITTEN = "rewritten", "The target branch lost landed work"
         VERIFYING = "verifying", "Build or tests"
 

@@ -23,6 +23,7 @@ from disputes.protocol.rulings.recommendations import (
 )
 from disputes.protocol.rulings.synthesis import Source, Synthesis, Views
 from disputes.rulings.blocking import blockers_of
+from tasks import base
 from tasks.models import Submission
 
 TEXT_MAX = 20_000
@@ -85,7 +86,13 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
             recommended=advised.why if advised and advised.option == choice.option else "",
         )
         for choice in conflict.choices
+        if not is_in_vain(conflict, choice.option)
     ]
+
+
+def is_in_vain(conflict: Conflict, option: str) -> bool:
+    """Whether what the card is about is not so that this could be done; who chooses it is told why."""
+    return option == Option.ACCEPT_BASE and not base.may_be_accepted(conflict.dispute.project)
 
 
 def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_green: bool) -> str:

@@ -1,5 +1,6 @@
 """The set-up page of a project: what it shows, to whom, what it costs, and its buttons."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -85,6 +86,24 @@ def test_it_says_what_is_red_and_what_was_tried(client: Client, red: Project, ve
     assert [words for words in wanted if words not in shown] == []
     assert ASKS not in shown, "nothing is under way"
     assert "Accept as it is" not in shown, "a viewer reads"
+
+
+def test_its_card_offers_to_accept_only_what_can_be_compared_with(
+    client: Client, red: Project, lea: User
+) -> None:
+    card = alerts.about_base(red).get()
+    client.force_login(lea)
+    for state, known, is_offered in (
+        ("red", {"step": "tests", "exit_code": 1, "failed": NAMES}, True),
+        ("red", {"step": "build", "exit_code": 2}, False),
+        ("broken", {}, False),
+        ("trying", {}, False),
+    ):
+        Project.objects.filter(pk=red.pk).update(base_state=state, base_red=known)
+        shown = client.get(f"/queue/{card.dispute.ref}/").content.decode()
+        assert ("2: Accept as it is" in " ".join(re.sub("<[^>]+>", "", shown).split())) is is_offered, state
+        assert "Let the coder find the commands" in shown
+        assert "The target branch is not fit" in shown
 
 
 def test_it_asks_again_only_while_something_is_under_way(client: Client, ledger: Project, vera: User) -> None:
