@@ -17,7 +17,15 @@ from tasks.locking import locked
 from tasks.models import Project, Section, Task
 from tasks.models.event import record
 
-__all__ = ["accept_as_it_is", "find_commands", "is_comparable", "may_be_accepted", "set_base", "try_again"]
+__all__ = [
+    "accept_as_it_is",
+    "find_commands",
+    "is_comparable",
+    "keeps_waiting",
+    "may_be_accepted",
+    "set_base",
+    "try_again",
+]
 
 Base = Project.Base
 SETUP_TITLE = "Find the commands that build and test this project"
@@ -106,6 +114,23 @@ def find_commands(project: Project, *, actor: Actor) -> Task:
         )  # fmt: skip
         record(project, "created", actor=actor, task=task, new=task.status)
     return task
+
+
+IS = {
+    Base.UNKNOWN: "is not tried yet",
+    Base.TRYING: "is being tried",
+    Base.RED: "is red",
+    Base.BROKEN: "cannot be run here",
+}
+
+
+def keeps_waiting(project: Project) -> str:
+    """Why no coder begins anywhere in the project, in a line; empty where nothing of it is in the way."""
+    if project.trouble:
+        return project.trouble
+    if project.status != Project.Status.ACTIVE or project.base_state in Project.FIT:
+        return ""
+    return f"{project.branch} {IS[Base(project.base_state)]}"
 
 
 # What is known, in a sentence, for pages and terminals alike.

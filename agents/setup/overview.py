@@ -10,6 +10,7 @@ from agents.web.dashboard import health
 from agents.web.log import plain, state_of
 from agents.web.standing import standings
 from disputes.models import Dispute
+from tasks import base
 from tasks.models import Project, Task
 from tasks.projects import counts_of
 from tasks.states import MEANINGS, Status
@@ -42,7 +43,7 @@ def overview() -> dict[str, Any]:
         "projects": [
             {
                 "slug": each.slug, "status": each.status, "trouble": _line(each.trouble),
-                "tasks": counts[each.pk],
+                "waits": _line(base.keeps_waiting(each)), "tasks": counts[each.pk],
             }
             for each in projects
         ],

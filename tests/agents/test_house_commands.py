@@ -16,7 +16,7 @@ from agents.crew.pauses import pause
 from agents.hosts import paths
 from agents.models import Agent, Host, Prompt, Run
 from agents.providers.reports import ErrorClass
-from disputes import opening, rulings
+from disputes import alerts, opening, rulings
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
 from tasks.models.event import record
@@ -98,7 +98,14 @@ def test_list_projects_says_where_each_lies_and_how_its_tasks_stand(ledger: Proj
         "    waits: no route to host",
     ]
     Task.objects.all().delete()
-    assert "no tasks" in manage("list_projects")
+    Project.objects.update(trouble="", base_state="broken")
+    assert manage("list_projects").splitlines() == [
+        "ledger  active  no tasks  main of https://example.org/l.git",
+        "    waits: main cannot be run here",
+    ]
+    for known in ({"base_state": "green"}, {"base_state": "red", "status": "paused"}):
+        Project.objects.update(**known)
+        assert "waits" not in manage("list_projects"), known
 
 
 def test_without_projects_list_projects_says_how_to_add_one() -> None:
@@ -111,6 +118,8 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
         create_task(tried, number=9, status="in_progress"), host=host, status="running", agent_label="bo"
     )
     pause("claude", ErrorClass.QUOTA, "used up")
+    alerts.ask_about_base(tried, "main is red: 2 failed.")
+    Project.objects.update(base_state="red")
     said = manage("status")
     assert said.startswith(
         "The loop does not turn: it never did. Start it with `manage.py run_orchestrator`.\n"
@@ -119,6 +128,8 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
         "  ledger  active  ",
         "  ledger-9  bo  Running",
         "  D-",
+        "    waits: main is red\n",
+        "main is red: 2 failed, since ",
         "Who has the key?, since ",
         "  claude  until ",
         "  ledger-8  D-",
@@ -126,7 +137,7 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
         assert line in said, line
     found = json.loads(manage("status", "--json"))
     assert found["run_count"] == 1
-    assert {card["of"] for card in found["cards"]} == {"ledger-7", "ledger-8"}
+    assert {card["of"] for card in found["cards"]} == {"ledger", "ledger-7", "ledger-8"}
     assert [row["account"] for row in found["pauses"]] == ["claude"]
     assert found["loop"]["host_count"] == Host.objects.count()
 

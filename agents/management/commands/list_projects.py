@@ -3,6 +3,7 @@
 from typing import Any
 
 from agents.web.log import plain
+from tasks import base
 from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
 from tasks.projects import address_of, counts_line, counts_of
@@ -21,5 +22,5 @@ class Command(ProgramCommand):
         for project in projects:
             where = f"{project.target_branch} of {address_of(project)}"
             self.stdout.write(f"{project.slug}  {project.status}  {counts_line(counts[project.pk])}  {where}")
-            if project.trouble:
-                self.stdout.write(f"    waits: {' '.join(plain(project.trouble).split())}")
+            if waits := base.keeps_waiting(project):
+                self.stdout.write(f"    waits: {' '.join(plain(waits).split())}")

@@ -30,7 +30,7 @@ class Command(ProgramCommand):
             "Projects",
             (
                 f"{row['slug']}  {row['status']}  {counts_line(row['tasks'])}"
-                + (f"\n    waits: {row['trouble']}" if row["trouble"] else "")
+                + (f"\n    waits: {row['waits']}" if row["waits"] else "")
                 for row in found["projects"]
             ),
         )
@@ -45,7 +45,7 @@ class Command(ProgramCommand):
         self._list(
             "Cards that wait for a ruling",
             (
-                f"{row['dispute']}  {row['of']}  {row['severity'].upper()}  {row['question']}, "
+                f"{row['dispute']}  {row['of']}  {row['severity'].upper()}  {row['question'].rstrip('.')}, "
                 f"since {_since(row['opened_at'])}"
                 for row in found["cards"]
             ),
