@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.models import Agent, Host
+from agents.models import Agent, Host, Run
 from agents.setup.demo import SLUG as DEMO
 from tasks import base
 from tasks.models import Project, Task
@@ -85,12 +85,13 @@ def steps_of(project: Project | None, user: Any) -> list[SetupStep]:
     ]
 
 
-def agents_of(project: Project | None) -> list[Agent]:
-    """The active agents that may work in the project; without one all of them."""
+def agents_of(project: Project | None) -> list[Any]:
+    """The active agents that may work in the project, or all; `has_worked`: one handed work in somewhere."""
     rows = Agent.objects.filter(is_active=True)
     if project is not None:
         rows = rows.filter(Q(projects=project) | Q(projects__isnull=True)).distinct()
-    return list(rows)
+    handed_in = Run.objects.filter(agent=OuterRef("pk"), outcome=Run.Outcome.HANDED_IN)
+    return list(rows.annotate(has_worked=Exists(handed_in)))
 
 
 def _repository(project: Project | None, is_up: bool) -> SetupStep:
@@ -122,19 +123,21 @@ def _branch(project: Project | None, is_up: bool) -> SetupStep:
     return SetupStep(title, WAITS, waits, here, "Watch")
 
 
-def _agent(crew: Iterable[Agent], role: str, user: Any, does: str) -> SetupStep:
+def _agent(crew: Iterable[Any], role: str, user: Any, does: str) -> SetupStep:
     title = Agent.Role(role).label
     mine = [agent for agent in crew if agent.role == role]
     add = f"{reverse('admin:agents_agent_add')}?role={role}" if user.is_superuser else ""
     if not mine:
         line = f"An agent that {does}: any command."
         return SetupStep(title, OPEN, line if add else f"{line} A superuser adds it.", add, f"Add a {role}")
-    best = next((agent for agent in mine if agent.is_fine), mine[0])
+    best = max(mine, key=lambda agent: (bool(agent.is_fine), agent.is_fine is None and agent.has_worked))
     edit = reverse("admin:agents_agent_change", args=[best.pk]) if user.is_superuser else ""
     if best.is_fine:
         return SetupStep(title, DONE, f"{best.name}, checked: {best.check_says}", edit, "Open")
     if best.is_fine is False:
         return SetupStep(title, WRONG, f"{best.name}: {best.check_says}", edit, "Mend it")
+    if best.has_worked:
+        return SetupStep(title, DONE, f"{best.name} has handed work in.", edit, "Open")
     if best.provider in {Agent.Provider.PULL, Agent.Provider.REPLAY}:  # nothing that could be started here
         return SetupStep(title, DONE, f"{best.name}, {best.get_provider_display().lower()}", edit, "Open")
     return SetupStep(

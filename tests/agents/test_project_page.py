@@ -161,6 +161,16 @@ def test_the_list_goes_through_its_steps_until_something_has_landed(client: Clie
     assert told["Coder"] == ("wrong", "writer: claude: not found")
     assert {title for title, (state, _) in told.items() if state != "done"} == {"Coder"}
 
+    able = create_agent("coder", name="able")
+    assert steps(client)["Coder"][0] == "open", "nobody looked whether it answers"
+    run = create_run(
+        create_task(project, number=9), agent=able, status="ended", outcome="handed_in",
+        ended_at=timezone.now(),
+    )  # fmt: skip
+    assert steps(client)["Coder"] == ("done", "able has handed work in.")
+    run.delete()
+    able.delete()
+
     landed(project)
     assert steps(client) == {}
 
