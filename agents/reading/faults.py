@@ -24,6 +24,7 @@ OWN_SCRIPT = regex(r"\S/\S{0,200}: (?:not found|No such file or directory|cannot
 
 PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
 IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
+LACKS = regex(rf"The program `(?P<it>{PROGRAM})` is missing on this host\.")
 NAME = r"[\w@./+:~^*=<>!-]{1,80}"
 HOST = r"(?P<it>[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
 SHELL = r"(?:/\S{1,100}/)?(?:ba|da|z|k|a|)sh"
@@ -260,6 +261,12 @@ def environment_fault(output_tail: str, exit_code: int | None, reason: str = "")
     if tests.failed or tests.failed_count:
         return ""
     return _missing(end) or _said(end)
+
+
+def missing_program(fault: str) -> str:
+    """The program that the fault says is missing; empty where it is another one."""
+    found = LACKS.fullmatch(fault)
+    return found["it"] if found else ""
 
 
 def without_network(fault: str) -> str:

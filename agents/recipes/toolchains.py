@@ -62,6 +62,7 @@ HINTS = {
     "php": APT.format("php-cli"),
     "phpunit": APT.format("phpunit"),
     "pkg-config": APT.format("pkg-config"),
+    "pnpm": "the npm package pnpm",
     "prove": APT.format("perl"),
     "R": APT.format("r-base-dev"),
     "rake": APT.format("rake"),
@@ -74,6 +75,7 @@ HINTS = {
     "stack": APT.format("haskell-stack"),
     "swift": "the Swift toolchain of swift.org",
     "task": "Task's own packages, or the npm package @go-task/cli",
+    "yarn": "the npm package yarn",
     "zig": "the PyPI package ziglang, or Zig's own archive",
 }
 # What a program calls without being told to; those that lie in a repository by their usual names.

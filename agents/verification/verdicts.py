@@ -15,6 +15,7 @@ from agents.reading import comparison, faults
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
 from agents.reading.results import Tests, together
+from agents.recipes import toolchains
 from agents.verification import commands
 from tasks.models import Project, Verification
 
@@ -81,7 +82,7 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = red
     problem = fault or red
-    if more := " ".join([*_missing(folder, steps), *_unreached(folder, fault)]):
+    if more := " ".join([*_what_brings(fault), *_missing(folder, steps), *_unreached(folder, fault)]):
         problem = f"{problem.removesuffix('.')}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
@@ -93,6 +94,12 @@ def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) ->
     if is_shut_in and not reason and (fault or step in INSTALLS):
         return faults.without_network(fault)
     return fault
+
+
+def _what_brings(fault: str) -> Iterator[str]:
+    """How to get the program that is missing, where we know it."""
+    if hint := toolchains.HINTS.get(faults.missing_program(fault)):
+        yield f"What brings it: {hint}."
 
 
 def _unreached(folder: Path, fault: str) -> Iterator[str]:

@@ -614,6 +614,14 @@ def test_what_the_surroundings_lack_is_named() -> None:
         assert environment_fault(text(f"faults/{name}"), code) == says, name
 
 
+def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> None:
+    for number, (printed, problem) in enumerate((
+        ("Error: spawn yarn ENOENT", "`yarn` is missing on this host. What brings it: the npm package yarn."),
+        ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
+    )):  # fmt: skip
+        assert verdict_on(tmp_path / str(number), printed).problem.endswith(problem)
+
+
 def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
     said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
     assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
