@@ -50,6 +50,9 @@ def _strangeness(job: Job) -> int:
     return 5 * len(ODD.findall(called)) + (0 if PLAIN.search(called) else 2)
 
 
+GLOBALLY = 'npm --prefix "$VIRTUAL_ENV"'
+
+
 @dataclass
 class _Phases:
     """The commands of a job by phase: prepare, build, test."""
@@ -124,6 +127,8 @@ def _here(tree: Tree, line: str) -> str:
     line = re.sub(r"\buv\s+pip\s+install(\s+--system)?\b", "pip install", line)
     line = re.sub(r"\bpipx\s+install\b", "pip install", line)
     line = re.sub(r"(?<![\w-])(--user|--break-system-packages)(?![\w-])\s*", "", line).strip()
+    # For everybody on a machine made for one run; here, into the environment, whose programs come first.
+    line = re.sub(r"\bnpm(?=\s+(?:i|install|add)\b[^&|;]*\s(?:-g|--global)\b)", GLOBALLY, line)
     if re.match(r"(pnpm|yarn|bun)\b", line) and "package.json" in tree:
         call = manager_of(tree).run.removesuffix(" run")
         name = line.split(" ", 1)[0]
