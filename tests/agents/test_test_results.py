@@ -605,6 +605,7 @@ FAULTS = {
     "sh_bash": (127, MISSING),
     "sh_busybox": (127, MISSING),
     "sh_dash": (127, MISSING),
+    "yarn_tunnel": (1, UNREACHED_AT.format("registry.example")),
 }
 
 
