@@ -116,6 +116,15 @@ RUNNERS: dict[str, Runner] = {
         failed=_line(r"^ {2}✘ \[fail\]: (.+?)(?: Error thrown in test| Rejected promise returned by test)?$"),
         told=_line(r"^ {2}(?P<bad>\d{1,7}) (?:tests? failed|uncaught exceptions?)"),
     ),
+    "tap-spec": Runner(
+        signs=("\n  total: ",),
+        failed=_line(r"^ {6}✖ (.+)$"),
+        told=_line(r"^ {2}total: +\d{1,7}\n {2}passing: +\d{1,7}\n(?: {2}failing: +\d{1,7}\n)?"),
+        red=_words("failing"),
+        ran=_words("total"),
+        words_come_first=True,
+        scope=_line(r"^ {4}(?![✔✖ -])(\S.*)$"),
+    ),
     "uvu": Runner(
         signs=("\n  Total: ",),
         failed=_line(r'^ {2,3}FAIL  (?:(\S.{0,200}?)  )?"(.+)"$'),
