@@ -1,18 +1,27 @@
 """Where the log of a run is kept: rows that are filled one after the other, so that there are few of them."""
 
-from django.db.models import F, Value
+from django.db.models import Expression, F, QuerySet, Value
 from django.db.models.functions import Concat, Length
 
 from agents.models import Output, Run
+from tasks.models.prepared import Prepared, PreparedInsert
 
 ROW = 16 * 1024  # characters up to which a row is filled; a longer piece is a row of its own
 
 
 def add(run: Run, text: str) -> None:
     """Append to the log of the run: to its last row where that has room, else as a new one."""
-    rows = Output.objects.filter(run=run).order_by("-seq").annotate(chars=Length("text"))
-    seq, chars = rows.values_list("seq", "chars").first() or (-1, ROW)
+    last = _last.rows(run.pk)
+    seq, chars = last[0] if last else (-1, ROW)
     if chars + len(text) <= ROW:
         Output.objects.filter(run=run, seq=seq).update(text=Concat(F("text"), Value(text)))
     else:
-        Output.objects.create(run=run, seq=seq + 1, text=text)
+        _new_rows.insert(Output(run=run, seq=seq + 1, text=text))
+
+
+def _newest(run: Expression) -> QuerySet[Output]:
+    rows = Output.objects.filter(run=run).order_by("-seq").annotate(chars=Length("text"))
+    return rows.values_list("seq", "chars")[:1]
+
+
+_last, _new_rows = Prepared(_newest), PreparedInsert(Output)

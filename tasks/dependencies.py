@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, Expression, Q, QuerySet
 
 from tasks.locking import locked
-from tasks.models.project import Section
+from tasks.models.prepared import Prepared
+from tasks.models.project import Project, Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status
 
@@ -104,6 +105,8 @@ def recount(tasks: Iterable[Task]) -> None:
 
 def recount_dependants(task: Task) -> None:
     """After `task` landed, was cancelled or came back: whoever waits for it or for its section."""
+    if not _has_waiting.rows(task.pk, task.project_id):
+        return
     sections = []
     section = task.section
     while section is not None:
@@ -113,6 +116,17 @@ def recount_dependants(task: Task) -> None:
     recount(
         Task.objects.filter(waiting, project=task.project_id).distinct().select_related("section__parent")
     )
+
+
+def _any_that_waits(task: Expression, project: Expression) -> QuerySet[Project]:
+    """The project, if anything waits for this task or for whatever section of it."""
+    for_task = Dependency.objects.filter(on=task)
+    for_section = Section.objects.filter(project=project, depends_on__isnull=False)
+    rows = Project.objects.filter(Exists(for_task) | Exists(for_section), pk=project)
+    return rows.order_by().values_list("pk")
+
+
+_has_waiting = Prepared(_any_that_waits)
 
 
 def _waiting_sections(project_id: int, sections: list[int]) -> list[int]:

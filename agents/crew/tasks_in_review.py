@@ -1,13 +1,17 @@
 """What the choice of reviewers must know of the tasks in review, in a constant number of queries."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Subquery
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from agents.models import Agent, Run
 from disputes.models import Conflict
 from tasks.models import Finding, Review, Submission, Task
+from tasks.models.prepared import Prepared
+
+Rows = tuple[Iterable[Any], Iterable[Any], Iterable[Any]]  # submissions, reviews, seats
 
 
 @dataclass(slots=True)
@@ -39,22 +43,13 @@ def facts_of(tasks: Iterable[Task]) -> dict[int, UnderReview]:
     found = {pk: UnderReview() for pk in rows}
     if not rows:
         return found
-    newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first()
-    disputed = Conflict.objects.of(OuterRef("task")).open().disagreements()
-    submissions = Submission.objects.filter(task__in=rows, pk=Subquery(newest.values("pk")[:1])).annotate(
-        coder=F("run__agent"), made_by=F("run__agent__vendor"), provider=F("run__agent__provider"),
-        is_disputed=Exists(disputed),
-    )  # fmt: skip
-    for each in submissions.defer("diff", "specification", "response", "since_last_round"):
+    submissions, reviews, seats = _of_one(next(iter(rows))) if len(rows) == 1 else _of_all(rows)
+    for each in submissions:
         facts = found[each.task_id]
         facts.submission, facts.by, facts.coder = each.pk, each.by_agent, each.coder
         own = Agent(vendor=each.made_by or "", provider=each.provider or "")
         facts.vendor, facts.is_disputed = each.by_vendor or own.made_by, each.is_disputed
-    void = ~Exists(Finding.objects.filter(review=OuterRef("pk"), is_follow_up=False))
-    reviews = Review.objects.filter(submission__task__in=rows).annotate(is_empty=void)
-    for task, submission, turn, by, verdict, is_empty in reviews.values_list(
-        "submission__task", "submission", "turn", "by_agent", "verdict", "is_empty"
-    ):
+    for task, submission, turn, by, verdict, is_empty in reviews:
         facts = found[task]
         if submission != facts.submission:
             facts.earlier.add(by)
@@ -62,7 +57,41 @@ def facts_of(tasks: Iterable[Task]) -> dict[int, UnderReview]:
             facts.names.add(by)
         else:
             facts.earlier.add(by)
-    seated = Run.objects.filter(task__in=rows, role=Run.Role.REVIEWER, status__in=Run.SEATED)
-    for task, seat in seated.values_list("task", "seat"):
+    for task, seat in seats:
         found[task].seats.add(seat)
     return found
+
+
+def _submissions(**of_tasks: Any) -> QuerySet[Any]:
+    newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first()
+    disputed = Conflict.objects.of(OuterRef("task")).open().disagreements()
+    last = Submission.objects.filter(**of_tasks, pk=Subquery(newest.values("pk")[:1])).annotate(
+        coder=F("run__agent"), made_by=F("run__agent__vendor"), provider=F("run__agent__provider"),
+        is_disputed=Exists(disputed),
+    )  # fmt: skip
+    return last.defer("diff", "specification", "response", "since_last_round")
+
+
+def _reviews(**of_tasks: Any) -> QuerySet[Any, Any]:
+    void = ~Exists(Finding.objects.filter(review=OuterRef("pk"), is_follow_up=False))
+    rows = Review.objects.filter(**of_tasks).annotate(is_empty=void)
+    return rows.values_list("submission__task", "submission", "turn", "by_agent", "verdict", "is_empty")
+
+
+def _seats(**of_tasks: Any) -> QuerySet[Any, Any]:
+    seated = Run.objects.filter(**of_tasks, role=Run.Role.REVIEWER, status__in=Run.SEATED)
+    return seated.values_list("task", "seat")
+
+
+def _of_all(tasks: Collection[int]) -> Rows:
+    return _submissions(task__in=tasks), _reviews(submission__task__in=tasks), _seats(task__in=tasks)
+
+
+_submission = Prepared(lambda task: _submissions(task=task))
+_reviews_of_it = Prepared(lambda task: _reviews(submission__task=task))
+_seats_at_it = Prepared(lambda task: _seats(task=task))
+
+
+def _of_one(task: int) -> Rows:
+    """The same for the one task that there mostly is."""
+    return _submission.found(task), _reviews_of_it.found(task), _seats_at_it.found(task)

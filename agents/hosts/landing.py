@@ -24,11 +24,12 @@ from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
-from tasks.locking import locked, repeated
+from tasks.locking import repeated
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedUpdate
+from tasks.models.task import hold_task
 from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)
@@ -147,11 +148,10 @@ def _advance(landing: Landing) -> None:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
     submissions.bring_here(landing.submission, mirror)
-    if not mirror.contains(landing.sha, head) or _carries(landing, mirror, head):
-        if not _rebase(landing, mirror, head) or nothing.is_to_be_run(task):
-            return
-    else:
-        _write(landing, seen_head=head)
+    stands = mirror.contains(landing.sha, head) and not _carries(landing, mirror, head)
+    if not stands and (not _rebase(landing, mirror, head) or nothing.is_to_be_run(task)):
+        return
+    landing.seen_head = head
     if landing.rebased_from and not _is_green(landing, mirror):
         return
     if _is_to_be_reviewed(landing):
@@ -268,15 +268,18 @@ def _ask_for_verification(landing: Landing) -> None:
 
 def _push(landing: Landing, mirror: Mirror) -> None:
     try:
-        if not _write(landing, status=Landing.Status.PUSHING):
-            return
+        with transaction.atomic():
+            is_wanted = _task_to_push.write(landing.task_id, landing.submission_id, not_before=None)
+            if is_wanted and not _write(landing, status=Landing.Status.PUSHING, seen_head=landing.seen_head):
+                return
+            if is_wanted and _unused.rows(landing.task_id):
+                Decision.objects.of(landing.task).standing().unused().update(used_at=timezone.now())
     except IntegrityError:  # another landing of this branch is pushing
         _release(landing, settings.DURATIONS["loop"])
         return
-    if Task.objects.filter(pk=landing.task_id, accepted=landing.submission_id).update(not_before=None) == 0:
+    if not is_wanted:
         _release(landing, status=Landing.Status.SUPERSEDED)
         return
-    Decision.objects.of(landing.task).standing().unused().update(used_at=timezone.now())
     try:
         mirror.push(landing.sha)
     except Unreachable as error:
@@ -284,6 +287,17 @@ def _push(landing: Landing, mirror: Mirror) -> None:
         return
     heads.note_own(landing.project, mirror, landing.sha)
     _landed(landing)
+
+
+def _to_push(task: Expression, submission: Expression) -> QuerySet[Task]:
+    return Task.objects.filter(pk=task, accepted=submission)
+
+
+def _rulings_to_use(task: Expression) -> QuerySet[Decision]:
+    return Decision.objects.of(task).standing().unused().order_by().values_list("pk")[:1]
+
+
+_task_to_push, _unused = PreparedUpdate(_to_push, "not_before"), Prepared(_rulings_to_use)
 
 
 def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
@@ -304,8 +318,8 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
 
 
 def _task_of(landing: Landing) -> Task:
-    """The landing's task, locked: it comes before its landing."""
-    return locked(Task.objects).select_related("project", "section").get(pk=landing.task_id)
+    """The landing's task, held: it comes before its landing."""
+    return hold_task(landing.task_id)
 
 
 @repeated

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Expression, Q, QuerySet
 from django.utils import timezone
 
 from agents import cli, judging, outputs
@@ -21,6 +21,7 @@ from agents.money import metering
 from agents.providers.reports import Report
 from agents.verification import verifying
 from tasks.models import Submission
+from tasks.models.prepared import PreparedUpdate
 from tasks.text.regex import regex
 
 CHUNK = 64 * 1024
@@ -78,10 +79,16 @@ def copy_output(run: Run) -> bool:
 def _note_life(run: Run, seconds: float) -> None:
     """Note when the log was last written to; a clock that was set back makes no run silent."""
     at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
-    earlier = Q(last_output_at__isnull=True) | Q(last_output_at__lt=at)
     if run.last_output_at is None or run.last_output_at < at:
-        Run.objects.filter(earlier, pk=run.pk).update(last_output_at=at)
+        _living.write(run.pk, at, last_output_at=at)
         run.last_output_at = at
+
+
+def _silent_since(pk: Expression, at: Expression) -> QuerySet[Run]:
+    return Run.objects.filter(Q(last_output_at__isnull=True) | Q(last_output_at__lt=at), pk=pk)
+
+
+_living = PreparedUpdate(_silent_since, "last_output_at")
 
 
 def _whole(raw: bytes) -> bytes:
@@ -133,7 +140,11 @@ def last_words(run: Run, report: Report) -> str:
 
 def finish(run: Run, left: dict[str, Any]) -> None:
     """The run's process has ended; its rows say what it achieved."""
+    agent, task, project = run.agent, run.task, run.project
     run.refresh_from_db()
+    run.task, run.project = task, project
+    if agent is not None and run.agent_id == agent.pk:
+        run.agent = agent
     copy_rest(run)
     keep_first(run)
     report = metering.finish(run)

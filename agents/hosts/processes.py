@@ -148,9 +148,9 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool =
         raise
 
 
-def write_json(path: Path, data: object, mode: int = 0o600) -> None:
-    """Write a file whole or not at all, and onto the disk. Raises OSError."""
-    write_whole(path, json.dumps(data).encode(), mode, onto_disk=True)
+def write_json(path: Path, data: object, mode: int = 0o600, *, onto_disk: bool = False) -> None:
+    """Write a file whole or not at all. Raises OSError."""
+    write_whole(path, json.dumps(data).encode(), mode, onto_disk=onto_disk)
 
 
 def write_identity(path: Path, who: Identity) -> None:

@@ -166,6 +166,8 @@ class Reconciler:
             raise naming.taken(self.row)
         self._slow.forget_done()
         there = outlook.at_host(self.row.pk)
+        for one in self._landings() if there.lands else ():  # what others wait for comes first
+            self._slow.do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         if there.received:
             self._keep_submissions()
         held = self.held() if there.holds_runs else []
@@ -178,8 +180,6 @@ class Reconciler:
             self._claim(len([run for run in held if run.status in Run.HELD]))
         self._fill_excerpts(there.newest_review)
         self._look_after_branches(there)
-        for one in self._landings() if there.lands else ():
-            self._slow.do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
         self._slow.forget_done()
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
 

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from agents.setup import hosts
 
 log = logging.getLogger(__name__)
 
+# Seconds for which a thread that computes may keep another from the answer that its database has given.
+SWITCH = 0.001
 HASTE = 0.1  # seconds between turns of a loop that ends once nothing is left to do
 
 
@@ -46,6 +49,7 @@ class Resident:
 
     def run(self) -> None:
         """Raises HostBusy where another process keeps this host's runs, and NameTaken."""
+        sys.setswitchinterval(SWITCH)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         with self._take_host() as host:

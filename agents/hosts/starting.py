@@ -1,6 +1,7 @@
 """Starting a run on this host: clone, prompt, token, shim."""
 
 import shutil
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +20,9 @@ from agents.prompts import compose
 from agents.providers.registry import provider_for
 from agents.verification import commands, heads
 from disputes import rulings
-from tasks.locking import locked
 from tasks.models import Project, StaleTask, Submission, Task
+from tasks.models.prepared import PreparedUpdate
+from tasks.models.task import hold_task
 
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
@@ -187,7 +189,7 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     """
     material = compose.gather(run, mirror, known)
     with transaction.atomic():
-        locked(Task.objects).get(pk=run.task_id)
+        task = hold_task(run.task_id)
         is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
         decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
         told = compose.compose(run, material, decisions)
@@ -197,17 +199,23 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
             [Prompt(run=run, text=text)],
             update_conflicts=True, unique_fields=["run"], update_fields=["text"],
         )  # fmt: skip
-        changed = Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-            prompt_hash=sha256(text.encode()).hexdigest(),
-            prompt_text=told.own,
-            template_hash=told.template_hash,
-            example=told.example,
-            **changes,
-        )
-        run.task.refresh_from_db(fields=["version"])
+        changes |= {
+            "prompt_hash": sha256(text.encode()).hexdigest(), "prompt_text": told.own,
+            "template_hash": told.template_hash, "example": told.example,
+        }  # fmt: skip
+        changed = _beginning(*sorted(changes)).write(run.pk, run.fence, **changes)
+        run.task.version = task.version
         if not changed or judging.is_overtaken(run):
             raise StaleTask(run.task)
     return text
+
+
+@lru_cache(maxsize=8)
+def _beginning(*changed: str) -> PreparedUpdate:
+    """A change of a run that has not begun, and has no newer holder."""
+    return PreparedUpdate(
+        lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING), *changed
+    )
 
 
 def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
@@ -266,9 +274,8 @@ def start(run: Run) -> None:
     folder = paths.run_folder(run.pk)
     renew_lease(folder)
     NURSERY.start_shim(folder)
-    Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-        status=Run.Status.RUNNING, started_at=timezone.now()
-    )
+    begun = {"status": Run.Status.RUNNING, "started_at": timezone.now()}
+    _beginning(*sorted(begun)).write(run.pk, run.fence, **begun)
 
 
 def renew_lease_file(run_pk: int) -> None:

@@ -29,6 +29,7 @@ from disputes.silence.changes import round_before
 from tasks.locking import locked
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
+from tasks.models.task import hold_task
 
 log = logging.getLogger(__name__)
 
@@ -102,14 +103,15 @@ def keep(submission: Submission, run: Run | None) -> None:
         return
     content = _content(submission, mirror, touched)
     with transaction.atomic():
-        locked(Task.objects).get(pk=submission.task_id)
+        hold_task(submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
-        if not received.update(state=Submission.State.KEPT):
+        if not received.update(state=Submission.State.KEPT, **content.columns):
             return
-        write(submission, content)
+        write_bundle(submission, content)
         files = len(touched.since_fork)
         record(task.project, "kept", task=task, data={"sha": submission.sha, "files": files})
-        submission.refresh_from_db()
+        for name, value in {"state": Submission.State.KEPT, **content.columns}.items():
+            setattr(submission, name, value)
         if not task.is_session:  # its documents are looked through once they have passed
             withdrawal.look_for_gone_places(submission)
             detection.look_for_silence(submission)
@@ -139,8 +141,16 @@ class Content:
 def write(submission: Submission, content: Content) -> None:
     """The row and the bundle are of these commits from here on."""
     Submission.objects.filter(pk=submission.pk).update(**content.columns)
+    write_bundle(submission, content)
+
+
+def write_bundle(submission: Submission, content: Content) -> None:
+    """The bundle is of these commits from here on."""
     if content.bundle:
-        Bundle.objects.update_or_create(submission=submission, defaults={"data": content.bundle})
+        Bundle.objects.bulk_create(
+            [Bundle(submission=submission, data=content.bundle)],
+            update_conflicts=True, unique_fields=["submission"], update_fields=["data"],
+        )  # fmt: skip
     else:  # what is there is of an agent elsewhere, or of other commits
         Bundle.objects.filter(submission=submission).delete()
 

@@ -33,7 +33,7 @@ from tasks.configuration.stages import Stage, escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.states import IllegalMove, Status
 
 log = logging.getLogger(__name__)
@@ -380,10 +380,10 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
             if task.status == Status.PENDING:
                 task.start()
             run = _run_of(task, choice, sha)
-            run.save()
+            _new_runs.insert(run)
     except (IntegrityError, StaleTask):
         return 0  # another tick was faster
-    Project.objects.filter(pk=task.project_id).update(last_started_at=timezone.now())
+    _begun.write(task.project_id, last_started_at=timezone.now())
     data = {"run": run.pk, "role": run.role} | ({"step": run.step} if run.step else {})
     note = f"{run.agent_label}. {run.choice}" if run.choice else run.agent_label
     record(task.project, "run_queued", task=task, data=data, note=note)
@@ -391,6 +391,10 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
     if run.is_pulled:
         done.claimed = run
     return 1
+
+
+_new_runs, _new_landings = PreparedInsert(Run), PreparedInsert(Landing)
+_begun = PreparedUpdate(lambda pk: Project.objects.filter(pk=pk), "last_started_at")
 
 
 def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
@@ -415,10 +419,11 @@ def _queue_landings(project: Project) -> int:
     """A Landing for each accepted submission that has none under way; rows, not memory."""
     tasks = _accepted.found(project.pk, timezone.now())
     for task in tasks:
-        Landing.objects.create(
+        landing = Landing(
             project=project, task=task, submission=task.accepted, sha=task.accepted.sha,
             target=project.target_branch,
         )  # fmt: skip
+        _new_landings.insert(landing)
     return len(tasks)
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import timedelta
+from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
@@ -21,6 +22,8 @@ from tasks.events import Actor
 from tasks.locking import locked, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
+from tasks.models.prepared import PreparedUpdate
+from tasks.models.task import hold_task
 from tasks.states import MOVES, IllegalMove
 
 NAMED_MAX = 20  # tests that a card names
@@ -58,26 +61,16 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
 
     A run without result rests its task for a while; after too many in a row a human is asked.
     """
-    task = locked(Task.objects).select_related("project").get(pk=run.task_id)
+    task = hold_task(run.task_id)
     counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
-    ended = (
-        Run.objects.filter(pk=run.pk, fence=run.fence)
-        .exclude(status=Run.Status.ENDED)
-        .update(
-            status=Run.Status.ENDED,
-            outcome=outcome,
-            reason=reason[:500],
-            exit_code=exit_code,
-            ended_at=timezone.now(),
-            token_hash=None,
-            is_counted=counted,
-            lease_until=None,
-            **changes,
-        )  # fmt: skip
-    )
-    if not ended:
+    told = {
+        "status": Run.Status.ENDED, "outcome": outcome, "reason": reason[:500], "exit_code": exit_code,
+        "ended_at": timezone.now(), "token_hash": None, "is_counted": counted, "lease_until": None, **changes,
+    }  # fmt: skip
+    if not _ending(*sorted(told)).write(run.pk, run.fence, **told):
         return False
-    run.refresh_from_db()
+    for name, value in told.items():
+        setattr(run, name, value)
     run.task, run.project = task, task.project
     note = f"{run.agent_label or run.role}: {run.get_outcome_display()}. {reason}".strip()
     data = {"run": run.pk, "role": run.role, "outcome": outcome, "exit_code": exit_code}
@@ -92,6 +85,14 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
         elif outcome == Run.Outcome.LOST and run.role in {Run.Role.CODER, Run.Role.REVIEWER}:
             _after_losses(run, task)
     return True
+
+
+@lru_cache(maxsize=16)
+def _ending(*changed: str) -> PreparedUpdate:
+    """The end of a run that has not ended, and has no newer holder."""
+    return PreparedUpdate(
+        lambda pk, fence: Run.objects.filter(pk=pk, fence=fence).exclude(status=Run.Status.ENDED), *changed
+    )
 
 
 def _after_losses(run: Run, task: Task) -> None:

@@ -13,10 +13,11 @@ from agents.recipes.recipe import Recipe, RepositoryFiles
 from agents.recipes.rows import rows
 from agents.recipes.toolchains import programs
 from agents.recipes.tree import FOREIGN, Tree, words
+from tasks.text.regex import regex
 
 MOST = 8
 LONGEST = 2000  # characters of one command
-SILENT = re.compile(r" --no-(?:audit|fund|progress)\b")  # what the same command does without them is the same
+SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # what the same command does without them is the same
 FOLDERS = 4  # below the top that are looked into
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,

@@ -23,7 +23,7 @@ def is_to_be_run(task: Task) -> bool:
 def note(project: Project, sha: str) -> None:
     """Remember of a commit that nothing was to be run on it."""
     known = {"project": project, "sha": sha, "commands_hash": commands.commands_hash(Recipe())}
-    Verification.objects.get_or_create(**known, defaults={"green": True})
+    Verification.objects.bulk_create([Verification(**known, green=True)], ignore_conflicts=True)
 
 
 @transaction.atomic

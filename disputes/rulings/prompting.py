@@ -130,6 +130,8 @@ def _put_off(task: Task) -> Iterable[tuple[Finding, str]]:
 
 def mark_used(decisions: list[Decision], run_number: int | None) -> int:
     """From here on these rulings can only be reopened. Returns how many were marked."""
+    if not decisions:
+        return 0
     pks = [decision.pk for decision in decisions]
     return (
         Decision.objects.standing()

@@ -1,20 +1,26 @@
 """What a submission changed, as far as the host has told."""
 
+from django.db.models import Expression, QuerySet
+
 from disputes.protocol.text.diffs import Changes, read_diff
 from tasks.models import Submission
+from tasks.models.prepared import Prepared
 
 CUT_AT = 256 * 1024  # where hosts once cut what changed since the last round, and did not say so
 
 
 def round_before(submission: Submission) -> Submission | None:
     """The last submission of an earlier round that stands and could be fetched."""
-    return (
-        Submission.objects.standing()
-        .filter(task=submission.task_id, round__lt=submission.round)
-        .fetched()
-        .newest_first()
-        .first()
-    )
+    found: Submission | None = _before.first(submission.task_id, submission.round)
+    return found
+
+
+def _earlier(task: Expression, round_: Expression) -> QuerySet[Submission]:
+    rows = Submission.objects.standing().filter(task=task, round__lt=round_)
+    return rows.fetched().newest_first()[:1]
+
+
+_before = Prepared(_earlier)
 
 
 def changes_since_last_round(submission: Submission) -> Changes | None:

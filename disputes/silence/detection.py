@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from django.db import transaction
+from django.db.models import Expression, QuerySet
 
 from disputes.closed_findings import settled_findings
 from disputes.completion import root_causes
@@ -21,8 +22,9 @@ from disputes.rulings.blocking import is_held
 from disputes.silence import flags
 from disputes.silence.changes import changes_since_last_round
 from tasks.events import SYSTEM
-from tasks.locking import locked
 from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.models.prepared import Prepared
+from tasks.models.task import hold_task
 from tasks.states import MOVES, Severity
 
 ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
@@ -34,7 +36,7 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
     Returns the new flags; a second call finds none.
     """
-    task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
+    task = hold_task(submission.task_id)
     review = reviewed_before(submission)
     if review is None or submission.rolled_back_id:
         return []
@@ -48,10 +50,16 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
 def reviewed_before(submission: Submission) -> Review | None:
     """The review that this submission answers."""
-    before = Review.objects.standing().filter(
-        submission__task=submission.task_id, submission__round__lt=submission.round
-    )
-    return before.order_by("-pk").first()
+    found: Review | None = _answered.first(submission.task_id, submission.round)
+    return found
+
+
+def _of_earlier_rounds(task: Expression, round_: Expression) -> QuerySet[Review]:
+    before = Review.objects.standing().filter(submission__task=task, submission__round__lt=round_)
+    return before.order_by("-pk")[:1]
+
+
+_answered = Prepared(_of_earlier_rounds)
 
 
 def watched_findings(submission: Submission, review: Review) -> list[Finding]:

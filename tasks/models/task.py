@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from tasks import states
 from tasks.configuration import stages
+from tasks.locking import locked
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.prepared import Prepared
 from tasks.models.project import Project, Section
@@ -245,6 +246,18 @@ def _standing(task: models.Expression) -> "models.QuerySet[Submission]":
 
 
 _last_standing = Prepared(_standing)
+_held = Prepared(lambda pk: locked(Task.objects).select_related("project").filter(pk=pk).order_by())
+
+
+def hold_task(pk: int) -> Task:
+    """The task with its project, held against other writers until the transaction ends.
+
+    Raises Task.DoesNotExist.
+    """
+    found: Task | None = _held.first(pk)
+    if found is None:
+        raise Task.DoesNotExist(f"There is no task {pk}.")
+    return found
 
 
 class Dependency(models.Model):

@@ -610,14 +610,13 @@ def test_an_approval_that_is_withdrawn_in_the_last_moment_is_not_landed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     landing = world.accepted({"new.py": "one\n"})
-    write = landings._write
+    write = landings._task_to_push.write
 
-    def rule_first(row: Landing, **values: object) -> bool:
-        if values.get("status") == Landing.Status.PUSHING:
-            withdraw(row)
-        return write(row, **values)
+    def rule_first(*values: object, **changes: object) -> int:
+        withdraw(landing)
+        return write(*values, **changes)
 
-    monkeypatch.setattr(landings, "_write", rule_first)
+    monkeypatch.setattr(landings._task_to_push, "write", rule_first)
     assert advance(landing).status == Landing.Status.SUPERSEDED
     assert world.remote.head() == world.remote.first
 

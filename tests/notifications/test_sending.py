@@ -417,7 +417,7 @@ def test_what_is_old_is_forgotten_and_sealed_anew(ledger: Project, tom: User, se
     assert sending.unseal(channel.sealed_address) == "https://example.org/hook"
 
 
-def test_both_jobs_are_scheduled_and_the_bell_rings_once(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_jobs_are_scheduled_and_the_bell_rings_once(tom: User, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.apps import apps
     from django_q.models import Schedule
 
@@ -431,12 +431,15 @@ def test_both_jobs_are_scheduled_and_the_bell_rings_once(db: None, monkeypatch: 
     rung: list[str] = []
     monkeypatch.setattr(broker, "async_task", lambda name, **kwargs: rung.append(name))
     bell.ring(1)
+    assert rung == []  # nobody has a channel: the schedule is soon enough
+    create_channel(user=tom)
+    bell.ring(1)
     bell.ring(2)
     assert rung == ["disputes.notifications.jobs.tell"]
     assert not Notice.objects.exists()
 
 
-def test_a_worker_carries_out_what_the_bell_asked_for(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_carries_out_what_the_bell_asked_for(tom: User, monkeypatch: pytest.MonkeyPatch) -> None:
     from django_q.conf import Conf
     from django_q.models import Success
 
@@ -444,6 +447,7 @@ def test_a_worker_carries_out_what_the_bell_asked_for(db: None, monkeypatch: pyt
     from tasks import broker
 
     monkeypatch.setattr(Conf, "SYNC", True)  # django-q's own worker, in this process
+    create_channel(user=tom)
     broker.begin(bell.WAITING)
     bell.ring()
     assert Success.objects.get().func == "disputes.notifications.jobs.tell"

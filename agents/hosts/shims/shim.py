@@ -228,7 +228,10 @@ class Shim:
             if reason or result["code"] != 0:
                 break
         self.close_gate()
-        processes.write_json(self.folder / "exit.json", {"steps": done, "reason": reason})
+        left = {"steps": done, "reason": reason}
+        processes.write_json(
+            self.folder / "exit.json", left, onto_disk=True
+        )  # what it achieved outlives a power cut
         self.ring()
 
     def run_step(self, step: dict[str, Any]) -> dict[str, Any]:
