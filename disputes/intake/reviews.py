@@ -148,9 +148,7 @@ def _conclude(
 ) -> None:
     """The task's move out of all reviews of its turn: where they differ, the strictest stands (ARB-9)."""
     reviews = reviews_of_turn(task) or [taken.review]
-    every: list[Finding] = []
-    if taken.findings or reviews != [taken.review]:
-        every += Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk")
+    every = _findings_of(reviews, taken)
     rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
     points = [Point(finding.origin.pk, finding.mandatory) for finding in every]
     open_conflicts = opening.open_conflicts(task)
@@ -171,6 +169,12 @@ def _conclude(
             note=f"Nobody waited for {', '.join(without)}."[:500],
         )  # fmt: skip
     _move(task, submission, taken, only_settled=False, actor=actor, reviews=reviews)
+
+
+def _findings_of(reviews: list[Review], taken: Taken) -> list[Finding]:
+    if reviews == [taken.review] and not taken.findings:
+        return []
+    return list(Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk"))
 
 
 def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
