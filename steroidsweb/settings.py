@@ -267,7 +267,7 @@ DURATIONS = {
         "landing_claim": 180.0,
         "git_network": 120.0,
         "fresh": 2.0,  # what is known of a remote's branch is good for so long; a push asks it anyway
-        "door_idle": 60.0,
+        "api_server_idle": 60.0,
         "idle": 60.0,  # --until-idle waits for what is due within
         "stuck": 600.0,  # what was to be done longer ago is a finding of `manage.py doctor`
         "watchdog": 150.0,  # no tick from the cluster for so long: restart it

@@ -12,7 +12,7 @@ LIMITS = {  # seconds
     "trial": 300,
     "watchdog": 60,
     "stuck": 600,
-    "door_idle": 30,
+    "api_server_idle": 30,
 }
 ENVIRONMENT = {"STEROIDS_TIME_SCALE": str(SCALE)} | {
     f"STEROIDS_{name.upper()}": f"{seconds / SCALE:g}" for name, seconds in LIMITS.items()

@@ -1,7 +1,7 @@
 """Where agents of this host reach the API.
 
-With a web server at hand that is its address. Else the host opens a door of its own on loopback: the same
-application, one worker, which closes by itself when this host has held no run for a while.
+With a web server at hand that is its address. Else the host starts an API server of its own on loopback: the
+same application, one worker, which ends by itself when this host has held no run for a while.
 """
 
 import fcntl
@@ -23,25 +23,25 @@ from agents.hosts import paths, processes
 
 START_SECONDS = 40.0
 STOP_SECONDS = 2.0
-INSTANCE = "STEROIDS_INSTANCE"  # in the environment of a door: whose it is
-DOOR = "door"
+INSTANCE = "STEROIDS_INSTANCE"  # in the environment of such a server: whose it is
+NAME = "api-server"
 CONFIG = Path(__file__).with_name("api_server_config.py")
 FIRST_PORT, PORTS = 8000, 50
 BACKLOG = 2048  # connections that wait until somebody takes them
 WORKERS = 2
-_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each door is not asked again
+_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each is not asked again
 
 
-class NoDoor(Exception):
+class NoApiServer(Exception):
     """The API cannot be reached and could not be started on this host."""
 
 
 def _file() -> Path:
-    return paths.folder("host") / "door.json"
+    return paths.folder("host") / "api-server.json"
 
 
 def lease_file() -> Path:
-    return paths.folder("host") / "door.lease"
+    return paths.folder("host") / "api-server.lease"
 
 
 def answers(url: str) -> bool:
@@ -81,20 +81,20 @@ def free_port(first: int = 0) -> int:
         if one := _bound(port):
             with one:
                 return int(one.getsockname()[1])
-    raise NoDoor(f"No port from {first} to {first + PORTS - 1} is free on 127.0.0.1.")
+    raise NoApiServer(f"No port from {first} to {first + PORTS - 1} is free on 127.0.0.1.")
 
 
 def listen(port: int) -> socket.socket:
     """The web server's socket on loopback: on this port, or for 0 on the first free one from 8000 on.
 
-    Raises NoDoor where another program listens there.
+    Raises NoApiServer where another program listens there.
     """
     for one in [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS):
         if listener := _bound(one):
             listener.listen(BACKLOG)
             return listener
     where = f"Port {port} of 127.0.0.1 is" if port else f"Ports {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are"
-    raise NoDoor(f"{where} taken by other programs. End them, or set PORT to another number.")
+    raise NoApiServer(f"{where} taken by other programs. End them, or set PORT to another number.")
 
 
 class WebServer(Application):
@@ -128,11 +128,11 @@ def gunicorn_argv(port: int, *, workers: int) -> list[str]:
 
 
 def address() -> str:
-    """The URL that agents of this host use now; opens the door where needed. Raises NoDoor."""
+    """The URL that agents of this host use now; starts the server where needed. Raises NoApiServer."""
     if settings.API_URL:
         return str(settings.API_URL)
     touch()
-    with open(paths.folder("host") / "door.lock", "w") as lock:  # two would open two doors
+    with open(paths.folder("host") / "api-server.lock", "w") as lock:  # two would start two servers
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = _known()
         if known and _answered.get(known, 0.0) > time.monotonic():
@@ -145,12 +145,12 @@ def address() -> str:
 
 
 def mark() -> str:
-    """How the door of this data folder is known."""
-    return f"{settings.HOME}:{DOOR}"
+    """How the server of this data folder is known."""
+    return f"{settings.HOME}:{NAME}"
 
 
 def touch() -> None:
-    """Runs are under way here: the door stays open."""
+    """Runs are under way here: the server stays."""
     lease_file().write_text(f"{processes.boottime():.3f}")
 
 
@@ -160,10 +160,10 @@ def _open() -> str:
     environment = os.environ | {
         INSTANCE: mark(),
         "DJANGO_SETTINGS_MODULE": os.environ.get("DJANGO_SETTINGS_MODULE", "steroidsweb.settings"),
-        "STEROIDS_DOOR_LEASE": str(lease_file()),
-        "STEROIDS_DOOR_IDLE": str(settings.DURATIONS["door_idle"]),
+        "STEROIDS_API_SERVER_LEASE": str(lease_file()),
+        "STEROIDS_API_SERVER_IDLE": str(settings.DURATIONS["api_server_idle"]),
     }
-    log = paths.folder("log") / "door.log"
+    log = paths.folder("log") / "api-server.log"
     with log.open("ab") as output:
         child = subprocess.Popen(
             gunicorn_argv(port, workers=1),
@@ -178,18 +178,18 @@ def _open() -> str:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if child.poll() is not None:
-            raise NoDoor(f"The API could not be started on this host; {log} says why.")
+            raise NoApiServer(f"The API could not be started on this host; {log} says why.")
         if answers(url):
             processes.write_json(_file(), {"url": url, "process": who._asdict()})
             return url
         time.sleep(0.05)
         touch()  # it must not close for want of a run while we wait for it
     child.kill()
-    raise NoDoor(f"The API did not answer on {url} within {START_SECONDS:g} s; {log} says more.")
+    raise NoApiServer(f"The API did not answer on {url} within {START_SECONDS:g} s; {log} says more.")
 
 
 def close() -> None:
-    """Close the door that this host opened, if it is open."""
+    """End the server that this host started, if it is there."""
     if known := _known():
         processes.end_all([known[1]], STOP_SECONDS)
     processes.end_all(processes.marked(INSTANCE, mark()), 0.5)

@@ -1,6 +1,6 @@
 """gunicorn's configuration: threads for pages and hand-ins, no control socket in a home folder.
 
-The door ends when nobody has renewed its lease for a while.
+An API server of a host ends when nobody has renewed its lease for a while.
 """
 
 import os
@@ -19,15 +19,15 @@ loglevel = "warning"
 
 def _lease_is_old() -> bool:
     try:
-        with open(os.environ["STEROIDS_DOOR_LEASE"]) as file:
+        with open(os.environ["STEROIDS_API_SERVER_LEASE"]) as file:
             renewed = float(file.read())
     except (OSError, ValueError):
         renewed = 0.0
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - renewed > float(os.environ["STEROIDS_DOOR_IDLE"])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - renewed > float(os.environ["STEROIDS_API_SERVER_IDLE"])
 
 
 def _watch() -> None:
-    idle = float(os.environ["STEROIDS_DOOR_IDLE"])
+    idle = float(os.environ["STEROIDS_API_SERVER_IDLE"])
     while True:
         time.sleep(min(idle, 5.0))
         if _lease_is_old():
@@ -36,5 +36,5 @@ def _watch() -> None:
 
 
 def when_ready(server: object) -> None:
-    if "STEROIDS_DOOR_LEASE" in os.environ:
-        threading.Thread(target=_watch, name="door-lease", daemon=True).start()
+    if "STEROIDS_API_SERVER_LEASE" in os.environ:
+        threading.Thread(target=_watch, name="api-server-lease", daemon=True).start()

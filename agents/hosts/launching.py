@@ -30,7 +30,7 @@ def launch(run: Run) -> None:
     except NotSignedIn as error:
         provider_trouble.not_signed_in(run, error)
         outcomes.remove_folder(run)
-    except (GitError, ProviderError, starting.CannotStart, api_server.NoDoor) as error:
+    except (GitError, ProviderError, starting.CannotStart, api_server.NoApiServer) as error:
         if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
             _give_back(run, "The mirror was damaged, and is whole again.")
         elif isinstance(error, GitError) and error.is_of_disk():

@@ -51,7 +51,7 @@ class MendingMirror(Mirror):
                 return True
             if not _is_damaged(self.path, error):
                 return False
-            log.warning("The mirror %s is damaged and made anew: %s", self.path, str(error).splitlines()[0])
+            log.warning("The mirror %s is damaged and made again: %s", self.path, str(error).splitlines()[0])
             try:
                 _begin_again(self.path)
                 if _is_damaged(self.path, error):

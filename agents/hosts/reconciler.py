@@ -363,7 +363,7 @@ class Reconciler:
     def _renew_address(self, folder: Path) -> None:
         """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
         context = folder / "context.json"
-        with contextlib.suppress(OSError, ValueError, api_server.NoDoor):
+        with contextlib.suppress(OSError, ValueError, api_server.NoApiServer):
             url = api_server.address()
             if sandbox.knows(folder):
                 sandbox.write_address(folder, url)

@@ -158,9 +158,9 @@ class Resident:
         if not (cluster := supervisor.first_of(Path(settings.HOME), supervisor.JOBS)):
             return
         if went_back:
-            log.warning("The clock was set back; starting the cluster anew.")
+            log.warning("The clock was set back; starting the cluster again.")
         elif self.watchdog.is_wedged(time.monotonic() - processes.age_of(cluster)):
-            log.warning("The cluster has not ticked for too long; starting it anew.")
+            log.warning("The cluster has not ticked for too long; starting it again.")
         else:
             return
         processes.end_all(processes.of_session(cluster), 1.0)

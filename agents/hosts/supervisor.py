@@ -79,7 +79,7 @@ class Supervisor:
         self._stopping = 0.0  # since when
 
     def run(self) -> int:
-        """The exit status of the loop. Raises AlreadyRunning, and NoDoor where the address is taken."""
+        """The exit status of the loop. Raises AlreadyRunning, and NoApiServer where the address is taken."""
         with self._only_one():
             processes.end_all(_leftovers(), LEFTOVERS_PATIENCE)
             if self.web:
@@ -297,6 +297,6 @@ def servers_of(home: Path, name: str) -> list[processes.Identity]:
 
 
 def _leftovers() -> list[processes.Identity]:
-    """Of a killed supervisor, of the door that its loop had opened, too."""
+    """Of a killed supervisor, and of the API server that its loop had started."""
     left = [who for name in (LOOP, JOBS, WEB) for who in servers_of(Path(settings.HOME), name)]
     return [*left, *processes.marked(api_server.INSTANCE, api_server.mark())]

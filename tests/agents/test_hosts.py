@@ -358,15 +358,15 @@ def test_a_host_runs_only_what_asks_for_no_label_or_one_of_its_own(world: World,
     assert standing(runs[2].task).endswith(": no host that is alive has the label mac.")
 
 
-# --- The door ---------------------------------------------------------------------------------------------
+# --- The API server --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_one_door_is_open_and_one_that_was_left_behind_is_closed(world: World) -> None:
+def test_one_api_server_is_there_and_one_that_was_left_behind_is_ended(world: World) -> None:
     """Each of several processes opened one of its own, and two outlived their host."""
     world.settings.API_URL = ""
-    world.duration(door_idle=120)
-    mark = f"{world.settings.HOME}:{api_server.DOOR}"
+    world.duration(api_server_idle=120)
+    mark = f"{world.settings.HOME}:{api_server.NAME}"
     left = subprocess.Popen(["sleep", "600"], env={api_server.INSTANCE: mark})
     try:
         urls: list[str] = []

@@ -61,7 +61,7 @@ def appended(path):
 
 home, port = sys.argv[1], int(sys.argv[2])
 for path in (f"{home}/secret-key", f"{home}/steroids.sqlite3", f"{home}/runs/8/context.json", "/etc/shadow",
-             f"{home}/runs/7/job.json", f"{home}/runs/7/exit.json", f"{home}/host/door.json"):
+             f"{home}/runs/7/job.json", f"{home}/runs/7/exit.json", f"{home}/host/api-server.json"):
     tried(f"reads {path}", lambda path=path: open(path).read())
 for path in ("/usr/bin/env", f"{home}/mirrors/1.git/objects/x", "/etc/passwd", f"{home}/runs/7/context.json",
              "/x", "/etc/x", "/run/x"):

@@ -35,7 +35,7 @@ from tests.end_to_end.loop import command_agent, small_project, task_in
 command_agent("coder", {coder!r}), command_agent("reviewer", {reviewer!r})
 task_in(small_project({remote!r}))
 """
-QUICK = {"LEASE": 6.0, "ABANDON": 8.0, "ORPHAN": 4.0, "DOOR_IDLE": 20.0}  # seconds
+QUICK = {"LEASE": 6.0, "ABANDON": 8.0, "ORPHAN": 4.0, "API_SERVER_IDLE": 20.0}  # seconds
 
 
 class OneOfTwo(Installation):

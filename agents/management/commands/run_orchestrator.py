@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from agents.hosts import paths
-from agents.hosts.api_server import NoDoor
+from agents.hosts.api_server import NoApiServer
 from agents.hosts.reconciler import HostBusy
 from agents.hosts.resident import Resident, once
 from agents.hosts.sandbox import HostUnfit
@@ -60,7 +60,7 @@ class Command(ProgramCommand):
         except AlreadyRunning as error:
             self._say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
             return
-        except NoDoor as error:
+        except NoApiServer as error:
             raise CommandError(str(error)) from error
         if status:
             raise SystemExit(status)
