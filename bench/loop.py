@@ -12,7 +12,6 @@ import atexit
 import ctypes
 import json
 import os
-import re
 import resource
 import shutil
 import sqlite3
@@ -140,11 +139,17 @@ def _counting_git(home: Path) -> Path:
 
 
 def _counted(home: Path) -> Counter[str]:
-    """How often each command of git ran; the agent's own begin with that word."""
+    """How often each command of git ran; the agent's own begin with that word, those of the remote with its.
+
+    A remote elsewhere pays for its own: git starts them there to take a push.
+    """
     found: Counter[str] = Counter()
     for file in (home / "git-notes").iterdir():
         lines = [json.loads(line) for line in file.read_text(errors="replace").splitlines()]
-        name = next((line["name"] for line in lines if line["event"] == "cmd_name"), "?")
+        named = next((line for line in lines if line["event"] == "cmd_name"), {"name": "?", "hierarchy": ""})
+        name = named["name"]
+        if "receive-pack" in named["hierarchy"]:
+            name = f"remote's {name}"
         found[f"agent's {name}" if name in {"add", "commit"} else name] += 1
     return found
 
@@ -247,14 +252,20 @@ def main() -> int:
     if given.json:
         print(json.dumps({"rows": report, "git": counts}))
         return len(missed)
+        return len(missed)
     for row in report:
         seconds, used = (
             f"{m:.2f} s ({lo:.2f} to {hi:.2f})" for m, lo, hi in (row["seconds"], row["processor"])
         )
         print(f"{row['what']:22} {seconds:26} processor {used:26} {row.get('floors', 1):6.1f} floors")
     for name, kinds in counts.items():
-        ours = sum(n for kind, n in kinds.items() if not re.match("agent's", kind))
-        print(f"{name}: {ours:.1f} git processes a task, and {sum(kinds.values()) - ours:.1f} of its agent")
+        agents, remotes = (
+            sum(n for kind, n in kinds.items() if kind.startswith(whose)) for whose in ("agent's", "remote's")
+        )
+        ours = sum(kinds.values()) - agents - remotes
+        print(
+            f"{name}: {ours:.1f} git processes a task, {remotes:.1f} at the remote, {agents:.1f} of the agent"
+        )
     return len(missed)
 
 

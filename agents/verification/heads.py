@@ -15,8 +15,11 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
     What was verified before it was pushed is known; any other commit is tried first. Raises GitError,
     Unreachable.
     """
+    project.refresh_from_db()
+    if project.base_sha == head:
+        return project.base_state in Project.FIT
     rewrites.look(project, mirror, head)
-    return note_own(project, mirror, head)
+    return _note_another(project, mirror, head)
 
 
 def note_own(project: Project, mirror: Mirror, head: str) -> bool:
@@ -24,6 +27,10 @@ def note_own(project: Project, mirror: Mirror, head: str) -> bool:
     project.refresh_from_db()
     if project.base_sha == head:
         return project.base_state in Project.FIT
+    return _note_another(project, mirror, head)
+
+
+def _note_another(project: Project, mirror: Mirror, head: str) -> bool:
     if project.base_state in {Base.UNKNOWN, Base.TRYING}:
         return False
     recipe = commands.commands_of(project, mirror, head)
