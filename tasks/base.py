@@ -20,6 +20,7 @@ from tasks.models.event import record
 __all__ = [
     "accept_as_it_is",
     "find_commands",
+    "holds_back",
     "is_comparable",
     "keeps_waiting",
     "may_be_accepted",
@@ -124,11 +125,16 @@ IS = {
 }
 
 
+def holds_back(project: Project) -> bool:
+    """Whether no coder begins anywhere in the project because of its target branch."""
+    return project.status == Project.Status.ACTIVE and project.base_state not in Project.FIT
+
+
 def keeps_waiting(project: Project) -> str:
     """Why no coder begins anywhere in the project, in a line; empty where nothing of it is in the way."""
     if project.trouble:
         return project.trouble
-    if project.status != Project.Status.ACTIVE or project.base_state in Project.FIT:
+    if not holds_back(project):
         return ""
     return f"{project.branch} {IS[Base(project.base_state)]}"
 

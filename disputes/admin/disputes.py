@@ -42,10 +42,10 @@ class ConflictInline(ReadOnlyAdmin, ScopedInline):
 
 @admin.register(Dispute)
 class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    list_display = ("ref", severity_label, shortened("question"), task_ref, "status", "blocks", "opened_at")
+    list_display = ("ref", severity_label, shortened("question"), task_ref, "status", "waiting", "opened_at")
     list_display_links = ("ref", "question")
     list_filter = (ProjectFilter, "status", "severity")
-    list_select_related = ("task__project",)
+    list_select_related = ("project", "task__project")
     search_fields = ("question", "task__title", "project__slug")
     inlines = (ConflictInline,)
     date_hierarchy = "opened_at"
@@ -53,6 +53,10 @@ class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="dispute", ordering="pk")
     def ref(self, dispute: Dispute) -> str:
         return dispute.ref
+
+    @display(description="blocks", ordering="blocks")
+    def waiting(self, dispute: Dispute) -> str:
+        return dispute.blocks_words
 
     def view_on_site(self, dispute: Dispute) -> str:
         """Its page in the queue."""

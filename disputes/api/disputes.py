@@ -160,13 +160,14 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
     task = serializers.SerializerMethodField()
     status = serializers.SerializerMethodField()
     reason = serializers.SerializerMethodField()
+    blocks_project = serializers.BooleanField(read_only=True, help_text="Whether its whole project waits.")
     days_open = serializers.SerializerMethodField()
 
     class Meta:
         model = Dispute
         fields = [
-            "ref", "task", "status", "reason", "severity", "blocks", "question", "opened_at", "days_open",
-            "closed_at", "closed_reason",
+            "ref", "task", "status", "reason", "severity", "blocks", "blocks_project", "question",
+            "opened_at", "days_open", "closed_at", "closed_reason",
         ]  # fmt: skip
 
     @extend_schema_field(TaskNameSerializer(allow_null=True))

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Case, Q, Value, When
 from django.utils import timezone
 
+from tasks import base
 from tasks.models import SEVERITY_CHOICES, Project, Task
 from tasks.states import SEVERITY_RANK, Severity
 
@@ -141,3 +142,15 @@ class Dispute(models.Model):
     def ref(self) -> str:
         """The name that people and the command use: D-7."""
         return f"D-{self.pk}"
+
+    @property
+    def blocks_project(self) -> bool:
+        """Whether the whole project waits for it: it asks about a branch on which nobody may begin."""
+        return self.task_id is None and self.status == self.Status.OPEN and base.holds_back(self.project)
+
+    @property
+    def blocks_words(self) -> str:
+        """What waits for it: "3 tasks", "the project"; empty where nothing does."""
+        if self.blocks_project:
+            return "the project"
+        return f"{self.blocks} task{'' if self.blocks == 1 else 's'}" if self.blocks else ""

@@ -70,12 +70,12 @@ def _sentence(notice: NoticeKind, subject: NoticeSubject, topic: str) -> str:
 
 
 def _facts(subject: NoticeSubject) -> str:
-    """Severity, task, and how many tasks it blocks."""
+    """Severity, task, and what it blocks."""
     dispute, told = subject.dispute, subject.conflict or subject.dispute
     if dispute is None or told is None:
         return ""
     task = f"{dispute.task.ref} {line(dispute.task.title, 80)}" if dispute.task else dispute.project.name
-    blocks = f", blocks {dispute.blocks} task{'' if dispute.blocks == 1 else 's'}" if dispute.blocks else ""
+    blocks = f", blocks {dispute.blocks_words}" if dispute.blocks_words else ""
     return f"{told.get_severity_display()}, {dispute.ref}, {task}{blocks}"
 
 

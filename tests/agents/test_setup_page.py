@@ -16,8 +16,11 @@ from agents.verification import trying
 from agents.web.setup import mark_of
 from disputes import alerts
 from disputes.models import Conflict
+from disputes.notifications.messages import message_of
+from disputes.notifications.subjects import subject_of
 from tasks.models import Event, Project, Task, Verification
 from tests.agents.world import World, make_world  # noqa: F401
+from tests.asking import client_of
 from tests.factories import create_host, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +89,25 @@ def test_it_says_what_is_red_and_what_was_tried(client: Client, red: Project, ve
     assert [words for words in wanted if words not in shown] == []
     assert ASKS not in shown, "nothing is under way"
     assert "Accept as it is" not in shown, "a viewer reads"
+
+
+def test_its_card_says_everywhere_that_the_project_waits(client: Client, red: Project, lea: User) -> None:
+    card = alerts.about_base(red).get()
+    places = {
+        "/queue/": "blocks the project",
+        "/admin/": "blocks the project",
+        f"/queue/{card.dispute.ref}/": "The whole project waits",
+        "/admin/disputes/dispute/": "the project",
+    }
+    signed_in(client, lea)
+    pages = {path: " ".join(re.sub("<[^>]+>", "", html(client, path)).split()) for path in places}
+    assert [path for path, words in places.items() if words not in pages[path]] == []
+    opened = Event.objects.get(kind="alert_opened")
+    assert ", blocks the project" in "\n".join(message_of(subject_of(opened)).lines)
+    assert client_of(lea).get("/api/v1/disputes/").json()["results"][0]["blocks_project"] is True
+
+    Project.objects.filter(pk=red.pk).update(base_state="accepted")
+    assert "blocks none" in " ".join(re.sub("<[^>]+>", "", html(client, "/queue/")).split())
 
 
 def test_its_card_offers_to_accept_only_what_can_be_compared_with(

@@ -107,6 +107,7 @@ def test_a_dispute_in_the_list(conflict: Conflict, vera: User) -> None:
         "reason": "disagree",
         "severity": "high",
         "blocks": 0,
+        "blocks_project": False,
         "question": "Failed calls are retried at once",
         "days_open": 3,
         "closed_at": None,

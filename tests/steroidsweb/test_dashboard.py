@@ -118,7 +118,7 @@ def test_disputes_stand_in_the_order_of_the_queue_and_lead_to_it(
     html = visit(client, vera)
     assert html.index(critical.question) < html.index(low.question)
     assert f'href="/queue/D-{critical.pk}/"' in html
-    assert "blocks 4" in html
+    assert "blocks 4 tasks" in html
     assert "round 3" in html
     assert "All 2" in html
 
