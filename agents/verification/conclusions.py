@@ -83,7 +83,8 @@ def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
 
 def _found_none(project: Project, tried: list[Trial]) -> None:
     """No trial is green: the best says what is red. Where that was accepted as it is, only news counts."""
-    best = max((trial for trial in tried if trial.outcome != Trial.Outcome.GREEN), key=_worth)
+    not_green = [trial for trial in tried if trial.outcome != Trial.Outcome.GREEN]
+    best = max(not_green, key=_worth)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
@@ -106,7 +107,9 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     problem = best.problem
     if compared and compared.newly_red:
         problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
-    base.set_base(project, state, sha=best.sha, problem=problem, base_red=red if state == Base.RED else {})
+    offered = {"settings": _settings_of(project, max(not_green, key=_came_far))}
+    known = red if state == Base.RED else offered
+    base.set_base(project, state, sha=best.sha, problem=problem, base_red=known)
     what = "is red" if state == Base.RED else "cannot be built and tested here"
     alerts.ask_about_base(
         project, f"{project.target_branch} of {project.name} {what}: {problem}",
@@ -122,6 +125,12 @@ def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
     passed = max((trial.total or 0) - failed, 0)
     share = passed / trial.total if is_told and trial.total else 0.0
     return (is_told, is_told and passed > 0, share, -trial.ordinal)
+
+
+def _came_far(trial: Trial) -> tuple[int, int, int]:
+    """How far a trial came of which none says what is red: by its steps, else the likeliest of all."""
+    passed = sum(step.get("code") == 0 for step in trial.steps)
+    return (passed, len(trial.steps), -trial.ordinal)
 
 
 def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list[str]:

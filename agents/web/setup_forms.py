@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxLengthValidator
 
+from tasks import base
 from tasks.admin.settings_form import lock_commands, setting_field
 from tasks.configuration.policy import DEFAULTS, SETTINGS, SHELL_COMMANDS, ProjectSettings
 from tasks.models import Project
@@ -18,8 +19,8 @@ COMMAND_MAX = 10_000  # characters
 class CommandsForm(forms.Form):
     """The three commands and how long each may take. `mark` names the values that the page showed.
 
-    Where the project has none, those that came closest are filled in; they count once they are saved. Who may
-    not set commands may save those, which the program found and ran itself, and how long each may take.
+    Where the project has none, those that got furthest are filled in; they count once they are saved. Who may
+    not set commands may save those, which the program found and tried itself, and how long each may take.
     """
 
     mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
@@ -30,6 +31,7 @@ class CommandsForm(forms.Form):
         self.shown = sha256(json.dumps(self.now).encode()).hexdigest()[:16]
         offered = {} if any(self.now[key] for key in SHELL_COMMANDS) else project.base_red.get("settings", {})
         self.is_offer = any(offered.get(key) for key in SHELL_COMMANDS)
+        self.may_be_accepted = base.may_be_accepted(project)
         values = {key: offered.get(key, value) for key, value in self.now.items()}
         initial = {key: f"{value:g}" if key in LIMITS else value for key, value in values.items()}
         super().__init__(data, initial=initial | {"mark": self.shown})

@@ -300,11 +300,11 @@ def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, 
     signed_in(client, lea)
     closest = {"prepare_command": "pip install .", "test_command": "pytest -q", "test_timeout": 900.0}
     Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest})
-    assert "These came closest." in html(client)
+    assert "Of what was tried, these got furthest." in html(client)
     client.post(PAGE, commands(client))
     red.refresh_from_db()
     assert {key: getattr(red.config, key) for key in closest} == closest
-    assert "These came closest." not in html(client)
+    assert "Of what was tried, these got furthest." not in html(client)
 
 
 # --- Where else it is told --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents.models import Trial
 from agents.reading.faults import environment_fault, is_passing
 from agents.verification import conclusions, heads
+from agents.web.setup_forms import CommandsForm
 from disputes.models import Conflict
 from tasks import base
 from tasks.configuration.changing import configure
@@ -63,6 +64,29 @@ def test_a_green_recipe_that_runs_far_fewer_tests_hides_nothing() -> None:
     base.accept_as_it_is(project, actor=SYSTEM)
     assert project.config.test_command == "make test"
     assert project.base_known["failed"] == ["a::b"]
+
+
+def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() -> None:
+    project = trying_project()
+    ended(
+        project,
+        "broken",
+        ordinal=1,
+        step="toolchain",
+        problem="cargo is not on this host.",
+        test="cargo test",
+    )
+    came_far = [{"name": "prepare", "code": 0, "seconds": 3}, {"name": "tests", "code": 127, "seconds": 1}]
+    ended(project, "broken", ordinal=2, prepare="npm ci", steps=came_far, problem="lerna is missing")
+    failed = [{"name": "prepare", "code": 1, "seconds": 3}]
+    ended(project, "broken", ordinal=3, prepare="make deps", steps=failed, problem="no such file")
+    conclusions.decide(project.pk)
+    project.refresh_from_db()
+    assert (project.base_state, project.base_problem) == ("broken", "cargo is not on this host.")
+    form = CommandsForm(project)
+    assert form.is_offer
+    assert (form["prepare_command"].value(), form["test_command"].value()) == ("npm ci", "make test")
+    assert not project.config.test_command, "until somebody saves it"
 
 
 def test_only_what_can_be_told_apart_is_accepted() -> None:
