@@ -46,15 +46,24 @@ ACTOR = Actor("system", "start")
 UNKNOWN = {Project.Base.UNKNOWN, Project.Base.TRYING}
 
 
-def walk(asker: Asker, *, check_agents: bool) -> list[str]:
-    """All steps; what is still open after them, each with how to mend it."""
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Where all steps led to; `problems` are still open, each with how to mend it."""
+
+    project: Project
+    problems: list[str]
+
+
+def walk(asker: Asker, *, check_agents: bool) -> Walked:
+    """All steps."""
     account(asker)
     project = choose_project(asker)
     problems = [
         crew(asker, project, role, check=check_agents) for role in (Agent.Role.CODER, Agent.Role.REVIEWER)
     ]
     tasks(asker, project)
-    return [problem for problem in problems if problem]
+    project.refresh_from_db()
+    return Walked(project, [problem for problem in problems if problem])
 
 
 # --- Account ----------------------------------------------------------------------------------------------

@@ -242,3 +242,30 @@ def test_a_project_with_runs_under_way_is_removed_only_with_force(tried: Project
     assert (queued.status, held.stop_requested, tried.status) == ("ended", True, "paused")
     Run.objects.filter(pk=held.pk).update(status="ended", outcome="stopped", ended_at=timezone.now())
     assert "ledger is deleted" in manage("remove_project", "ledger", "--yes")
+
+
+# --- Where the first hour ends ------------------------------------------------------------------------------
+
+
+def test_start_ends_with_what_is_still_missing(ledger: Project, lea: User) -> None:
+    User.objects.filter(pk=lea.pk).update(is_superuser=True)
+    create_task(ledger)
+    coder = create_agent("coder", name="writer", is_fine=True)
+    create_agent("reviewer", name="reader", is_fine=True)
+    words = ["start", "--yes", "--repository", ledger.slug]
+    assert manage(*words).endswith("\nReady. Start it: .venv/bin/python manage.py run_orchestrator\n")
+
+    Project.objects.filter(pk=ledger.pk).update(base_state="red", base_problem="3 failed")
+    last = manage(*words).splitlines()[-1]
+    assert last.startswith("Not ready yet. No coder begins in ledger: main is red. Once it is started, ")
+    assert last.endswith(": .venv/bin/python manage.py run_orchestrator")
+
+    Project.objects.filter(pk=ledger.pk).update(trouble="ledger.git cannot be reached: no such host.")
+    assert "No coder begins in ledger: ledger.git cannot be reached: no such host. Once" in manage(*words)
+
+    Agent.objects.filter(pk=coder.pk).update(
+        is_fine=None, provider="command", settings={"command": ["false"]}
+    )
+    assert refused(*words).endswith(
+        "\nNo coder begins in ledger: ledger.git cannot be reached: no such host."
+    )

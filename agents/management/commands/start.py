@@ -8,8 +8,10 @@ from django.core.management.base import CommandError
 
 from agents.setup import first_hour
 from agents.setup.asking import Asker
+from tasks import base
 from tasks.management.program_command import ProgramCommand, check_database
 
+START = ".venv/bin/python manage.py run_orchestrator"
 ANSWERS = {
     "username": "name of the first account (default: your login name)",
     "repository": "URL or path of the repository, or the short name of a project that is there",
@@ -40,17 +42,23 @@ class Command(ProgramCommand):
         check_database()
         asker = Asker({name: options[name] for name in ANSWERS}, self._say, never=options["yes"])
         try:
-            problems = first_hour.walk(asker, check_agents=not options["no_check"])
+            walked = first_hour.walk(asker, check_agents=not options["no_check"])
         except KeyboardInterrupt:
             raise CommandError(
                 "\nStopped. What was done stays; run it again to go on.", returncode=130
             ) from None
-        if problems:
-            raise CommandError("\n".join(["Not ready yet.", *problems]))
+        why = base.keeps_waiting(walked.project).rstrip(".")
+        waits = f"No coder begins in {walked.project.slug}: {why}." if why else ""
+        if walked.problems:
+            raise CommandError("\n".join(["Not ready yet.", *walked.problems, *([waits] if waits else [])]))
         if options["run"]:
             call_command("run_orchestrator", stdout=self.stdout, stderr=self.stderr)
+        elif waits:
+            self._say(
+                f"Not ready yet. {waits} Once it is started, the set-up page offers what to do: {START}"
+            )
         else:
-            self._say("Ready. Start it: .venv/bin/python manage.py run_orchestrator")
+            self._say(f"Ready. Start it: {START}")
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)
