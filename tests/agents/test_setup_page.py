@@ -320,6 +320,7 @@ def test_the_card_names_the_tests_and_shows_the_output(client: Client, red: Proj
     ]  # fmt: skip
     assert [words for words in wanted if words not in shown] == []
     assert "failed: tests/" not in shown
+    assert "coder prompt" not in shown, "no answer is for a coder"
 
 
 def test_a_task_names_what_is_red_in_it(client: Client, ledger: Project, tom: User) -> None:

@@ -121,7 +121,11 @@ def test_a_project_that_stalls_asks_how_to_go_on(
     )  # fmt: skip
     page = open_page(f"/queue/{conflict.dispute.ref}/", **options)
     page.locator("label.option:has(#option-4)").click()
-    expect(page.locator("[data-lines]")).to_contain_text("Nothing of this reaches")
+    expect(page.locator("#option-4")).to_be_checked()
+    expect(page.locator("[data-rule]")).to_contain_text(
+        f"Rule {page.locator('#option-4').get_attribute('data-letter')}"
+    )
+    expect(page.locator("[data-preview]")).to_have_count(0)  # no answer is for a coder
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     shoot(page, f"stall-{look}", full_page=True)
     page.locator("[data-rule]").click()

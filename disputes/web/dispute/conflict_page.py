@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 
 from disputes import amendments, precedents, rulings
 from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
-from disputes.protocol.rulings.options import Option
+from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
 from disputes.web.dispute.code import CodeLine, code_at
@@ -285,6 +285,11 @@ class ConflictPage:
             return rulings.options_of(self.conflict)
         self.conflict.submission = self.disputed
         return rulings.options_of(self.conflict, {self.disputed.pk: self.rows.blockers(self.around)})
+
+    @property
+    def reaches_coder(self) -> bool:
+        """Whether the coder's prompt would say something of any option."""
+        return any(option.option not in NOT_FOR_THE_CODER for option in self.options)
 
     @cached_property
     def shown_hash(self) -> str:

@@ -53,7 +53,7 @@ opened?.addEventListener("change", () => opened.checked && openCode());
 if (form) {
     const options = [...form.querySelectorAll("[name=option]")];
     const text = form.elements.text;
-    const preview = form.querySelector("[data-preview]");
+    const preview = form.querySelector("[data-preview]"); // none where no option reaches the coder
     const restored = form.querySelector("[data-restored]");
     const draftKey = form.dataset.keep;
     const drafts = new Map(); // what was typed for each option, so that changing one's mind loses nothing
@@ -80,7 +80,9 @@ if (form) {
 
     function ask() {
         clearTimeout(timer);
-        timer = setTimeout(show, DEBOUNCE);
+        if (preview) {
+            timer = setTimeout(show, DEBOUNCE);
+        }
     }
 
     async function show() {
