@@ -1,12 +1,12 @@
 """What a new installation still needs before anything can land: the steps, each with its state from rows."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -18,6 +18,7 @@ from tasks.models import Project, Task
 Base = Project.Base
 START = ".venv/bin/python manage.py run_orchestrator"
 DEMO_COMMAND = ".venv/bin/python manage.py run_orchestrator --demo"
+SHOWN = 6  # projects
 DONE, WRONG, OPEN = "done", "wrong", "open"
 WAITS = "waits"  # for a machine: nobody has to do anything
 
@@ -41,6 +42,7 @@ class Checklist:
     project: Project | None
     steps: list[SetupStep]
     demo_command: str = ""
+    others: list[Project] = field(default_factory=list)
 
     @property
     def next(self) -> SetupStep | None:
@@ -62,11 +64,19 @@ def checklist_for(user: Any, maintained: Collection[int]) -> Checklist | None:
     mine = Project.objects.filter(pk__in=maintained).exclude(slug=DEMO)
     if Task.objects.filter(project__in=mine, landed_at__isnull=False).exists():
         return None
-    project = mine.filter(status=Project.Status.ACTIVE).order_by("-pk").first()
+    project, *others = _in_order(mine.filter(status=Project.Status.ACTIVE)) or [None]
     if project is None and not user.is_superuser:
         return None
     has_demo = Project.objects.filter(slug=DEMO).exists()
-    return Checklist(project, steps_of(project, user), "" if has_demo or project else DEMO_COMMAND)
+    return Checklist(project, steps_of(project, user), "" if has_demo or project else DEMO_COMMAND, others)
+
+
+def _in_order(projects: QuerySet[Project]) -> list[Project]:
+    """What waits for a person comes first, then the newest."""
+    waits = ~Q(trouble="") | Q(base_state__in=[Base.RED, Base.BROKEN])
+    return list(
+        projects.alias(waits=ExpressionWrapper(waits, BooleanField())).order_by("-waits", "-pk")[:SHOWN]
+    )
 
 
 def steps_of(project: Project | None, user: Any) -> list[SetupStep]:

@@ -175,6 +175,21 @@ def test_the_list_goes_through_its_steps_until_something_has_landed(client: Clie
     assert steps(client) == {}
 
 
+def test_the_list_leads_to_the_project_that_waits_for_a_person(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    newer = create_project("till")
+    newer.memberships.create(user=lea, role="maintainer")
+    client.force_login(lea)
+    title = '<h2 id="checklist">Set up {}</h2>'
+    assert title.format(newer.name) in html(client, "/admin/")
+    for values in ({"base_state": "red"}, {"base_state": "broken"}, {"trouble": "It cannot be reached."}):
+        Project.objects.filter(pk=ledger.pk).update(**({"base_state": "green", "trouble": ""} | values))
+        shown = html(client, "/admin/")
+        assert title.format(ledger.name) in shown, values
+        assert f'<a class="text-link" href="/projects/till/">{newer.name}</a>.' in shown
+
+
 def test_the_list_is_for_those_who_set_something_up(
     client: Client, ledger: Project, lea: User, tom: User, otto: User
 ) -> None:
