@@ -237,6 +237,14 @@ class SetupPage:
         rows = mine.filter(pk__gte=first).defer("tail").annotate(end=Right("tail", OUTPUT))
         return list(rows.order_by("pk")[:LATEST])
 
+    @property
+    def passed_over(self) -> list[int]:
+        """The numbers of the likelier ones that could not be run here when another one was kept."""
+        kept = next((each.ordinal for each in self.trials if each.is_kept), 0)
+        is_search = any(each.is_kept and each.why == Trial.Why.SEARCH for each in self.trials)
+        broken = [each.ordinal for each in self.trials if each.outcome == Trial.Outcome.BROKEN]
+        return [number for number in broken if is_search and number < kept]
+
     @cached_property
     def earlier(self) -> list[Any]:
         """What was tried before, newest first."""

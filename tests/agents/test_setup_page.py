@@ -307,6 +307,20 @@ def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, 
     assert "Of what was tried, these got furthest." not in html(client)
 
 
+def test_what_could_not_be_run_before_the_kept_commands_is_named(
+    client: Client, ledger: Project, lea: User, tom: User
+) -> None:
+    tried(ledger, 1, outcome="broken", problem="A package registry could not be reached.", failed=[])
+    tried(ledger, 2)
+    kept = tried(ledger, 3, outcome="green", problem="", failed=[], is_kept=True)
+    tried(ledger, 4, outcome="broken", failed=[])
+    note = "Number 1 came before the one that is kept, but could not be run here."
+    assert note in html(signed_in(client, lea))
+    assert note not in html(signed_in(client, tom)), "who may not look for commands again"
+    Trial.objects.filter(pk=kept.pk).update(why="configured")
+    assert note not in html(signed_in(client, lea))
+
+
 # --- Where else it is told --------------------------------------------------------------------------------
 
 
