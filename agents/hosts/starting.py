@@ -1,13 +1,13 @@
 """Starting a run on this host: clone, prompt, token, shim."""
 
 import shutil
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Expression, QuerySet, Value
 from django.utils import timezone
 
 from agents import judging
@@ -203,19 +203,19 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
             "prompt_hash": sha256(text.encode()).hexdigest(), "prompt_text": told.own,
             "template_hash": told.template_hash, "example": told.example,
         }  # fmt: skip
-        changed = _beginning(*sorted(changes)).write(run.pk, run.fence, **changes)
+        changed = _beginning(Value(run.pk), Value(run.fence)).update(**changes)
         run.task.version = task.version
         if not changed or judging.is_overtaken(run):
             raise StaleTask(run.task)
     return text
 
 
-@lru_cache(maxsize=8)
-def _beginning(*changed: str) -> PreparedUpdate:
-    """A change of a run that has not begun, and has no newer holder."""
-    return PreparedUpdate(
-        lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING), *changed
-    )
+def _beginning(pk: Expression, fence: Expression) -> QuerySet[Run]:
+    """The run while it has not begun, and has no newer holder."""
+    return Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING)
+
+
+_begun = PreparedUpdate(_beginning, "started_at", status=Run.Status.RUNNING)
 
 
 def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
@@ -274,8 +274,7 @@ def start(run: Run) -> None:
     folder = paths.run_folder(run.pk)
     renew_lease(folder)
     NURSERY.start_shim(folder)
-    begun = {"status": Run.Status.RUNNING, "started_at": timezone.now()}
-    _beginning(*sorted(begun)).write(run.pk, run.fence, **begun)
+    _begun.write(run.pk, run.fence, started_at=timezone.now())
 
 
 def renew_lease_file(run_pk: int) -> None:
