@@ -29,7 +29,7 @@ from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedUpdate
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove, Status
 
 log = logging.getLogger(__name__)
@@ -271,6 +271,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
         with transaction.atomic():
             is_wanted = _task_to_push.write(landing.task_id, landing.submission_id, not_before=None)
             if is_wanted and not _write(landing, status=Landing.Status.PUSHING, seen_head=landing.seen_head):
+                transaction.set_rollback(True)
                 return
             if is_wanted and _unused.rows(landing.task_id):
                 Decision.objects.of(landing.task).standing().unused().update(used_at=timezone.now())
@@ -318,8 +319,8 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
 
 
 def _task_of(landing: Landing) -> Task:
-    """The landing's task, held: it comes before its landing."""
-    return hold_task(landing.task_id)
+    """The landing's task, locked: it comes before its landing."""
+    return locked_task(landing.task_id)
 
 
 @repeated

@@ -22,7 +22,7 @@ from agents.verification import commands, heads
 from disputes import rulings
 from tasks.models import Project, StaleTask, Submission, Task
 from tasks.models.prepared import PreparedUpdate
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
 SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
@@ -189,7 +189,7 @@ def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
     """
     material = compose.gather(run, mirror, known)
     with transaction.atomic():
-        task = hold_task(run.task_id)
+        task = locked_task(run.task_id)
         is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
         decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
         told = compose.compose(run, material, decisions)

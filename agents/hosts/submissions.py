@@ -29,7 +29,7 @@ from disputes.silence.changes import round_before
 from tasks.locking import locked
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def keep(submission: Submission, run: Run | None) -> None:
         return
     content = _content(submission, mirror, touched)
     with transaction.atomic():
-        hold_task(submission.task_id)
+        locked_task(submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
         if not received.update(state=Submission.State.KEPT, **content.columns):
             return

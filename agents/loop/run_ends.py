@@ -23,7 +23,7 @@ from tasks.locking import locked, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove
 
 NAMED_MAX = 20  # tests that a card names
@@ -61,7 +61,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
 
     A run without result rests its task for a while; after too many in a row a human is asked.
     """
-    task = hold_task(run.task_id)
+    task = locked_task(run.task_id)
     counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
     told = {
         "status": Run.Status.ENDED, "outcome": outcome, "reason": reason[:500], "exit_code": exit_code,

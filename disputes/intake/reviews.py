@@ -24,7 +24,7 @@ from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 from tasks.states import Severity, Status, severity_rank
 
 ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # on the card about too many rejections
@@ -58,7 +58,7 @@ def take_review(
     finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;
     the last one decides with all of its turn. `without` are those for whom nobody waits.
     """
-    task = hold_task(submission.task_id)
+    task = locked_task(submission.task_id)
     read = _with_notes_as_finding(read, approves)
     stated = Verdict.APPROVED if approves else Verdict.NEEDS_REVISION
     if read.verdict is Verdict.NEEDS_REVISION:

@@ -24,7 +24,7 @@ from disputes.silence.changes import changes_since_last_round
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
-from tasks.models.task import hold_task
+from tasks.models.task import locked_task
 from tasks.states import MOVES, Severity
 
 ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
@@ -36,7 +36,7 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
     Returns the new flags; a second call finds none.
     """
-    task = hold_task(submission.task_id)
+    task = locked_task(submission.task_id)
     review = reviewed_before(submission)
     if review is None or submission.rolled_back_id:
         return []

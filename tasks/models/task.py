@@ -246,15 +246,15 @@ def _standing(task: models.Expression) -> "models.QuerySet[Submission]":
 
 
 _last_standing = Prepared(_standing)
-_held = Prepared(lambda pk: locked(Task.objects).select_related("project").filter(pk=pk).order_by())
+_locked = Prepared(lambda pk: locked(Task.objects).select_related("project").filter(pk=pk).order_by())
 
 
-def hold_task(pk: int) -> Task:
-    """The task with its project, held against other writers until the transaction ends.
+def locked_task(pk: int) -> Task:
+    """The task with its project, locked until the transaction ends.
 
     Raises Task.DoesNotExist.
     """
-    found: Task | None = _held.first(pk)
+    found: Task | None = _locked.first(pk)
     if found is None:
         raise Task.DoesNotExist(f"There is no task {pk}.")
     return found
