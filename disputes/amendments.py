@@ -20,7 +20,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Project, Submission, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP
+from tasks.models.task import RANK_STEP, locked_task
 from tasks.states import Severity, Status
 
 State = Amendment.State
@@ -120,7 +120,7 @@ def go_on(amendment: Amendment) -> bool:
     An amendment whose task a person cancelled is dropped. False where there is nothing to do.
     """
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project", "section").get(pk=amendment.task_id)
+        task = locked_task(amendment.task_id)
         if task.status == Status.CANCELLED:
             return _move(amendment, State.APPROVED, State.DROPPED)
         if task.status != Status.IN_PROGRESS:
@@ -174,7 +174,7 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
     conflict = decision.conflict
     with transaction.atomic():
         project = locked(Project.objects).get(pk=conflict.dispute.project_id)
-        locked(Task.objects).get(pk=conflict.task.pk)  # nobody takes the ruling back meanwhile
+        locked_task(conflict.task.pk)  # nobody takes the ruling back meanwhile
         if not holds(decision):
             raise Refused(
                 "not_a_ruling", f"The ruling on {conflict.ref} was taken back since.", "Drop the amendment."

@@ -13,9 +13,9 @@ from disputes.rulings.effects import go_on
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Answer, Finding, Task
 from tasks.models.event import record
+from tasks.models.task import locked_task
 
 
 def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
@@ -27,7 +27,7 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
     """
     require(user, finding.task.project, RULE, "rule")
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project", "section").get(pk=finding.task_id)
+        task = locked_task(finding.task_id)
         finding = Finding.objects.select_related("possibly__first", "review", "task").get(pk=finding.pk)
         earlier = finding.possibly
         if earlier is None:

@@ -15,10 +15,10 @@ from disputes.protocol.rulings.synthesis import Views, synthesise
 from tasks.configuration.policy import HOLD, LAND, LOG, SHIP
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
 from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
+from tasks.models.task import locked_task
 from tasks.states import Severity, severity_rank, worst
 
 WITHDRAWN = "withdrawn"  # the event
@@ -129,7 +129,7 @@ def open_conflict(
     that its opener calls minor, by its `effect`. Silences and alerts say theirs too: hold, or log where they
     ask without holding anything.
     """
-    locked(Task.objects).get(pk=task.pk)
+    locked_task(task.pk)
     severity = severity_of(reason, severity or (finding.severity if finding else ""))
     raised = _last_raised(finding)
     effect = effect or effect_of(

@@ -31,9 +31,9 @@ from tasks.access import RULE, require
 from tasks.configuration.policy import in_words
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
-from tasks.models import Event, Project, StaleTask, Task
+from tasks.models import Event, Project, StaleTask
 from tasks.models.event import record
+from tasks.models.task import locked_task
 from tasks.states import IllegalMove, Severity
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
         raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
     try:
         with transaction.atomic():
-            locked(Task.objects).get(pk=conflict.task.pk)
+            locked_task(conflict.task.pk)
             conflict.refresh_from_db()
             if not conflict.is_open:
                 raise rulings.refuse_second(conflict)
@@ -138,7 +138,7 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     conflict = Conflict.objects.select_related("dispute__task__project", "dispute__project").get(
         pk=opinion.conflict_id
     )
-    locked(Task.objects).get(pk=conflict.task.pk)
+    locked_task(conflict.task.pk)
     conflict.refresh_from_db()
     is_late = not conflict.is_open
     given = Opinion.objects.asked().filter(pk=opinion.pk).update(

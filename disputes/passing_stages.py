@@ -7,9 +7,9 @@ from disputes.followup import follow_up
 from disputes.protocol.rulings.gate import Outcome, gate
 from tasks.configuration import stages
 from tasks.events import SYSTEM
-from tasks.locking import locked
 from tasks.models import Submission, Task
 from tasks.models.event import record
+from tasks.models.task import locked_task
 from tasks.states import Status
 
 
@@ -26,7 +26,7 @@ def is_reviewed(task: Task) -> bool:
 @transaction.atomic
 def pass_unreviewed(task: Task) -> bool:
     """Let green work of a stage without review pass by itself. False where it is no such work (any more)."""
-    task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+    task = locked_task(task.pk)
     submission = task.last_submission()
     if task.status != Status.REVIEW or submission is None or is_reviewed(task):
         return False

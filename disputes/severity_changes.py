@@ -16,9 +16,9 @@ from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Finding, Submission, Task
 from tasks.models.event import record
+from tasks.models.task import locked_task
 from tasks.states import MOVES, Severity
 
 REASON_MAX = 2_000
@@ -38,7 +38,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
         raise Refused("text_missing", "Say why the severity changes.", "A sentence is enough.", status=422)
     actor = Actor.person(user)
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+        task = locked_task(task.pk)
         finding = Finding.objects.select_related("first", "review").get(pk=finding.pk)
         if finding.severity == severity:
             raise Refused("unchanged", f"{finding.code} is {severity} already.", "Choose another one.")

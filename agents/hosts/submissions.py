@@ -26,7 +26,6 @@ from agents.pull import commits
 from disputes import withdrawal
 from disputes.silence import detection
 from disputes.silence.changes import round_before
-from tasks.locking import locked
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
 from tasks.models.task import locked_task
@@ -221,7 +220,7 @@ def _is_refused(path: str) -> bool:
 def send_back(submission: Submission, problem: str) -> None:
     """Nobody can take what was handed in; its coder hears why, or a human after too many."""
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project").get(pk=submission.task_id)
+        task = locked_task(submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
         if not received.update(state=Submission.State.LOST, problem=problem[:500]):
             return  # another host could keep it

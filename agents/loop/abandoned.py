@@ -10,8 +10,9 @@ from django.db.models import Q
 from agents.hosts import submissions
 from agents.loop import run_ends
 from agents.models import Host
-from tasks.locking import locked, repeated
-from tasks.models import Landing, StaleTask, Submission, Task
+from tasks.locking import repeated
+from tasks.models import Landing, StaleTask, Submission
+from tasks.models.task import locked_task
 from tasks.states import IllegalMove
 
 BEATS_MORE = 2  # for which a host that seems gone is still listened to
@@ -58,7 +59,7 @@ def _silent_for(host: Host) -> float:
 def _lose(submission: Submission, why: str) -> None:
     """It was kept, and perhaps approved, but was too large for a bundle."""
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project", "section").get(pk=submission.task_id)
+        task = locked_task(submission.task_id)
         mine = Submission.objects.filter(pk=submission.pk, state=submission.state)
         if not mine.update(state=Submission.State.LOST, problem=why[:500]):
             return

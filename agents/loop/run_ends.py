@@ -19,7 +19,7 @@ from disputes.models import Conflict
 from disputes.sessions import repair
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked, repeated
+from tasks.locking import repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
@@ -218,7 +218,7 @@ def ask_to_stop(run: Run, *, actor: Actor) -> None:
 
     Raises Refused where it has ended or somebody asked before.
     """
-    locked(Task.objects).get(pk=run.task_id)
+    locked_task(run.task_id)
     asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)
     run.refresh_from_db()
     if not asked and run.status == Run.Status.ENDED:

@@ -27,9 +27,9 @@ from agents.pull import leases
 from agents.pull import pull_serializers as bodies
 from tasks import idempotency
 from tasks.errors import Refused
-from tasks.locking import locked
-from tasks.models import Project, Task
+from tasks.models import Project
 from tasks.models.event import record
+from tasks.models.task import locked_task
 from tasks.text.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two questions for work where there is none
@@ -182,7 +182,7 @@ class BeatView(PulledRunView):
         return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
 
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
-        locked(Task.objects).get(pk=run.task_id)  # two beats at once write one after the other
+        locked_task(run.task_id)  # two beats at once write one after the other
         reason = leases.beat(run, log=log, usage=usage)
         run.refresh_from_db(fields=["status"])
         seconds = settings.DURATIONS["pull_lease"]

@@ -23,7 +23,7 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP
+from tasks.models.task import RANK_STEP, locked_task
 from tasks.states import MOVES
 
 TEXT_MAX = 20_000
@@ -114,7 +114,7 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
 
 
 def _locked(task: Task) -> Task:
-    return locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+    return locked_task(task.pk)
 
 
 # --- Taking back ------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     Raises Refused: no_right, not_archived, not_a_ruling, already_applied, already_open, wrong_status.
     """
     old = decision.conflict
-    task = locked(Task.objects).select_related("project", "section").get(pk=old.task.pk)
+    task = locked_task(old.task.pk)
     require(user, task.project, RULE, "rule")
     back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
     _check_again(task, decision, back)

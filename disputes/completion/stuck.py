@@ -19,8 +19,8 @@ from disputes.protocol.text.locations import read_place
 from disputes.silence.changes import changes_since_last_round, round_before
 from disputes.silence.flags import PASSED_OVER
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
 from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.models.task import locked_task
 from tasks.states import Status
 
 EARLIER_MAX = 300  # findings that a new one is compared with
@@ -141,7 +141,7 @@ def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SY
 def look_again(review: Review) -> list[Conflict]:
     """Once the code at the places is known: does one of them only go back and forth?"""
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project").get(pk=review.submission.task_id)
+        task = locked_task(review.submission.task_id)
         newest = task.submissions.standing().newest_first().first()
         if task.status != Status.IN_PROGRESS or newest is None or newest.pk != review.submission_id:
             return []

@@ -20,7 +20,6 @@ from disputes.protocol.rulings.gate import Outcome, Point, gate
 from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
 from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert
@@ -112,7 +111,7 @@ def take_review(
 @transaction.atomic
 def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
     """The reviews of this turn that are in decide; nobody waits for another. Raises StaleTask."""
-    found = locked(Task.objects).select_related("project").get(pk=task.pk)
+    found = locked_task(task.pk)
     if found.version != task.version or found.status != Status.REVIEW:
         raise StaleTask(task)
     reviews = reviews_of_turn(found)

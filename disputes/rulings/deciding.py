@@ -14,7 +14,8 @@ from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Project, Task
+from tasks.models import Project
+from tasks.models.task import locked_task
 from tasks.states import Severity
 
 
@@ -166,6 +167,6 @@ def refuse_stale(conflict: Conflict, shown: str) -> None:
 def _lock(conflict: Conflict) -> None:
     """One ruling at a time on a task; on a card of a whole project, on the project."""
     if conflict.dispute.task is not None:
-        locked(Task.objects).get(pk=conflict.dispute.task.pk)
+        locked_task(conflict.dispute.task.pk)
     else:
         locked(Project.objects).get(pk=conflict.dispute.project_id)

@@ -11,9 +11,9 @@ from disputes.rulings.offers import TEXT_MAX
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
-from tasks.models import Project, Task
+from tasks.models import Project
 from tasks.models.event import record
+from tasks.models.task import locked_task
 
 
 def propose_synthesis(
@@ -46,7 +46,7 @@ def propose_synthesis(
     if max(len(found.proposal), len(found.trade_off)) > TEXT_MAX:
         raise Refused("too_long", f"It is longer than {TEXT_MAX} characters.", "Say it shorter.", status=422)
     with transaction.atomic():
-        locked(Task.objects).get(pk=conflict.task.pk)
+        locked_task(conflict.task.pk)
         conflict.refresh_from_db()
         if not conflict.is_open:
             raise refuse_second(conflict)

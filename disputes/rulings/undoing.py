@@ -18,8 +18,8 @@ from tasks.configuration.policy import HOLD
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Task
+from tasks.models.task import locked_task
 from tasks.states import MOVES, Status
 
 
@@ -38,7 +38,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     _refuse_archived(decision)
     actor = Actor.person(user)
     with transaction.atomic():
-        task = locked(Task.objects).select_related("project", "section").get(pk=task.pk)
+        task = locked_task(task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
         if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
             raise Refused(
@@ -172,7 +172,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
     with transaction.atomic():
         actor = Actor.person(user)
-        locked(Task.objects).get(pk=task.pk)
+        locked_task(task.pk)
         old.refresh_from_db()
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")

@@ -246,11 +246,12 @@ def _standing(task: models.Expression) -> "models.QuerySet[Submission]":
 
 
 _last_standing = Prepared(_standing)
-_locked = Prepared(lambda pk: locked(Task.objects).select_related("project").filter(pk=pk).order_by())
+_with_section = Task.objects.select_related("project", "section")
+_locked = Prepared(lambda pk: locked(_with_section).filter(pk=pk).order_by())
 
 
 def locked_task(pk: int) -> Task:
-    """The task with its project, locked until the transaction ends.
+    """The task with its project and section, locked until the transaction ends.
 
     Raises Task.DoesNotExist.
     """

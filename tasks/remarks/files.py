@@ -3,9 +3,9 @@
 from django.db import transaction
 
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Comment, Task
 from tasks.models.event import record
+from tasks.models.task import locked_task
 from tasks.remarks.meta_yaml import SUFFIX, Item, MetaComment, artifact_of, numbered, read_meta, write_meta
 from tasks.remarks.objections import Objection, objections_among, threads_of
 from tasks.states import Status
@@ -73,7 +73,7 @@ def import_comments(task: Task, text: str, *, artifact: str, actor: Actor) -> li
     move nothing. Raises FaultyFile; then nothing is changed.
     """
     item = read_meta(text)
-    locked(Task.objects).get(pk=task.pk)
+    locked_task(task.pk)
     known = {_key(each.by_label, each.at.isoformat(), each.body): each for each in task.comments.all()}
     by_id: dict[str, Comment] = {}
     added = changed = 0
