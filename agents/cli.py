@@ -1356,9 +1356,8 @@ def show_dispute(args: argparse.Namespace, reply: Reply) -> str:
     """Heading and fields, then each conflict with both positions."""
     heading = (reply.get("ref"), reply.get("status"), reply.get("severity"))
     lines = ["  ".join(line(part) for part in heading if part)]
-    lines += fields(
-        {"task": reply.get("task"), **reply}, without=("ref", "status", "severity", "conflicts", "message")
-    )
+    told = {"task": reply.get("task"), **reply, "blocks_project": reply.get("blocks_project") or None}
+    lines += fields(told, without=("ref", "status", "severity", "conflicts", "message"))
     for conflict in objects(reply.get("conflicts")):
         lines += ["", *show_conflict(conflict)]
     return "\n".join(lines)
