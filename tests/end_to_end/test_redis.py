@@ -43,6 +43,17 @@ def write(url: str, token: str, number: int) -> int:
         return int(reply.status)
 
 
+# Somebody is to be told, so that events ask for jobs; of what never happens here, so that nothing is sent.
+CHANNEL = """
+from disputes.models import Channel
+from disputes.notifications.sealing import seal
+from tasks.models import Project
+Channel.objects.create(
+    project=Project.objects.first(), name="Ops", service="example", sealed_address=seal("json://127.0.0.1:9"),
+    wants=["stale"])
+"""
+
+
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server")
 def test_the_loop_and_every_hand_in_outlive_redis(installation: Installation, tmp_path: Path) -> None:
     demo, port = installation, api_server.free_port()
@@ -59,6 +70,8 @@ def test_the_loop_and_every_hand_in_outlive_redis(installation: Installation, tm
         address = demo.home / "host" / "web.url"
         wait_for(address.exists, "the web server")
         demo.mint_token()
+        made = demo.manage("shell", "--no-imports", "-c", CHANNEL)
+        assert made.returncode == 0, made.stderr
         token = (demo.home / "token").read_text()
         wait_for(lambda: demo.value(handed_in), "the first hand-in")
         wait_for(lambda: demo.value(jobs), "a job of the cluster")
