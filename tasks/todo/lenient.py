@@ -202,7 +202,7 @@ class _Reader:
         task = self.open[-1]
         inner = INDENTED.fullmatch(line)
         if not line.strip():
-            task.lines.append(("", number))
+            task.lines.append(("" if task.indent else line, number))
         elif inner is None:
             if not self.outside:
                 self.note(number, f"Text below “{task.title[:NAMES_MAX]}” is read as its description.")

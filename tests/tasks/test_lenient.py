@@ -161,7 +161,7 @@ def test_the_command_is_lenient_unless_it_is_told_to_be_strict(ledger: Project, 
 
 
 def test_what_a_task_of_ours_holds_is_not_taken_apart() -> None:
-    text = "## A\n\n- [ ] Do it <!-- t:ledger-1 -->\n\n  - [ ] a box\n  1. [ ] another\n"
+    text = "## A\n\n- [ ] Do it <!-- t:ledger-1 -->\n\n  - [ ] a box\n    \n  1. [ ] another\n"
     read = read_leniently(text)
     assert (read.text, read.notes) == (text, ())
 
