@@ -187,7 +187,7 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return False
     fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)
-    if rebased == head or mirror.patch_id(head, rebased) != mirror.patch_id(fork, sha):
+    if rebased == head or mirror.patch_id(head, rebased) != _approved_patch(landing.submission, mirror, fork):
         _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
         return False
     write = _release if nothing.is_to_be_run(landing.task) else _write
@@ -195,6 +195,12 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
     if rebased != before:  # else another host did it first
         record(landing.project, "rebased", task=landing.task, data={"from": sha, "to": rebased, "onto": head})
     return True
+
+
+def _approved_patch(submission: Submission, mirror: Mirror, fork: str) -> str:
+    """The hash of the change that was approved, as it was when it was handed in."""
+    was_read = fork == _base_of(submission)
+    return (submission.patch_id if was_read else "") or mirror.patch_id(fork, submission.sha)
 
 
 def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:

@@ -33,11 +33,12 @@ def prepare(run: Run) -> None:
 
 def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
     """The commits up to the base that the remote's target branch lacks; None where it has them all."""
-    if mirror.is_ancestor(base, mirror.target_ref):
+    head = mirror.resolve(mirror.target_ref)
+    if mirror.is_ancestor(base, head):
         return None
     name = leases.base_ref(run.pk)
     mirror.keep(base, name)
-    data = mirror.bundle(base, name, mirror.merge_base(mirror.target_ref, base), leases.BUNDLE_MAX)
+    data = mirror.bundle(base, name, mirror.merge_base(head, base), leases.BUNDLE_MAX)
     if data is None:
         raise starting.CannotStart(
             f"The commits up to {base[:12]} are more than the {leases.BUNDLE_MAX} bytes that an agent "

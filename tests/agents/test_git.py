@@ -21,7 +21,7 @@ import pytest
 from agents.hosts import processes
 from agents.hosts.git import commands as plain
 from agents.hosts.git import mirror as mirrors
-from agents.hosts.git import picking, remotes
+from agents.hosts.git import remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import BRANCH, GitError, check_branch
 from agents.hosts.git.mirror import Mirror
@@ -76,6 +76,35 @@ def test_it_fetches_the_head_of_the_target(remote: Remote, mirror: Mirror) -> No
     later = remote.push({"more.py": "more\n"})
     assert mirror.fetch_target() == later
     assert mirror.is_ancestor(remote.first, later)
+
+
+def test_one_question_tells_how_two_commits_and_their_last_common_one_are_related(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = taken(mirror, {"mine.py": "mine\n"}, base=mirror.fetch_target())
+    head = remote.push({"theirs.py": "theirs\n"})
+    mirror.fetch_target()
+    orphan = git(remote.path, "commit-tree", git(remote.path, "rev-parse", "main^{tree}"), "-m", "Alone")
+    git(remote.path, "update-ref", "refs/heads/alone", orphan)
+    mirror.fetch_commit(orphan, "refs/steroids/submissions/alone")
+    asked: list[str] = []
+    monkeypatch.setattr(
+        repositories, "run", lambda *words, **more: asked.append(words[1]) or plain.run(*words, **more)
+    )
+    assert not mirror.is_ancestor(mine, head)
+    assert not mirror.is_ancestor(head, mine)
+    assert mirror.merge_base(head, mine) == mirror.merge_base(mine, head) == remote.first
+    assert mirror.contains(head, remote.first)
+    assert mirror.contains(mine, remote.first)
+    assert not mirror.contains(remote.first, mine)
+    assert asked == ["merge-base"]
+    assert not mirror.contains(head, orphan)
+    with pytest.raises(GitError, match="no commit in common"):
+        mirror.merge_base(orphan, head)
+    mirror.forget()
+    assert not mirror.contains(head, "b" * 40), "nobody knows it"
+    with pytest.raises(GitError, match="Not a valid commit name"):
+        mirror.is_ancestor(head, "b" * 40)
 
 
 def old_history(remote: Remote) -> dict[str, str]:
@@ -699,7 +728,7 @@ def test_what_cannot_simply_be_merged_is_left_to_git(remote: Remote, mirror: Mir
     mirror.fetch_target()
     left = {mine: ["Mine"], branched: ["Mine", "Beside"], many: ["Many"] * (PICKED_MAX + 1)}
     for sha, subjects in left.items():
-        assert pick(mirror.path, sha, head) == ""
+        assert pick(mirror.path, sha, head, mirror.merge_base(head, sha)) == ""
         rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
         made = git(mirror.path, "log", "--format=%s", f"{head}..{rebased}").splitlines()
         assert sorted(made) == sorted(subjects), "the first of mine is there already"
@@ -708,7 +737,7 @@ def test_what_cannot_simply_be_merged_is_left_to_git(remote: Remote, mirror: Mir
 def test_a_commit_that_is_gone_is_an_error_of_git(mirror: Mirror, remote: Remote) -> None:
     mirror.fetch_target()
     with pytest.raises(GitError, match="bad object") as caught:
-        picking._read(mirror.path, [remote.first, "b" * 40])
+        pick(mirror.path, "b" * 40, remote.first, remote.first)
     assert caught.value.is_of_host(), "so that the mirror is mended"
 
 

@@ -184,9 +184,10 @@ class Mirror(Repository):
         What cannot simply be merged git rebases in a clone of our own, `folder`, of which nothing is left.
         Raises GitError where they do not apply.
         """
-        if not since and (picked := pick(self.path, sha, onto)):
+        if not since and (picked := pick(self.path, sha, onto, self.merge_base(onto, sha))):
             self.keep(picked, ref)
             self.note(picked)
+            self.note_descent(onto, picked)
             return picked
         shutil.rmtree(folder, ignore_errors=True)
         try:

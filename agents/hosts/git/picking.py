@@ -6,7 +6,7 @@ from pathlib import Path
 from agents.hosts.git.commands import EMAIL, NAME, GitError, run
 from tasks.text.regex import regex
 
-PICKED_MAX = 20  # commits; each takes git three processes
+PICKED_MAX = 20  # commits; each takes git two processes
 AUTHOR = regex(rb"author ([^<>\n]*<[^<>\n]*>) ([0-9]+ [+-][0-9]{4})")
 
 
@@ -28,21 +28,20 @@ class Commit:
         return (found[1], found[2]) if found else None
 
 
-def pick(repository: Path, sha: str, onto: str) -> str:
-    """Put the commits that `onto` lacks onto it, one by one, as `git rebase` does; the name of the last one.
+def pick(repository: Path, sha: str, onto: str, fork: str) -> str:
+    """Put the commits after `fork` onto another one as `git rebase` does; the name of the last one.
 
-    Empty where that is not done here: they are many or branch, one of them comes to nothing or does not
-    apply, is unlike others, or git is older than 2.38. Raises GitError where they cannot be read.
+    `fork` is the last commit that both contain. Empty where that is not done here: they are many or branch,
+    one of them comes to nothing or does not apply, is unlike others, or git is older than 2.38. Raises
+    GitError where they cannot be read.
     """
-    most = f"--max-count={PICKED_MAX + 1}"
-    series = run(repository, "rev-list", "--reverse", most, f"{onto}..{sha}").stdout.decode().split()
-    if not 0 < len(series) <= PICKED_MAX:
+    start, *commits = _read(repository, onto, sha, fork)
+    if not commits:
         return ""
-    start, *commits = _read(repository, [onto, *series])
     tree, picked, before = start.tree, onto, ""
     for commit in commits:
         author = commit.author
-        if author is None or len(commit.parents) != 1 or (before and commit.parents[0] != before):
+        if author is None:
             return ""
         # What was picked so far stands on the commit's own parent: from there the merge starts.
         ours = _write(repository, tree, before, author, b"") if before else onto
@@ -57,21 +56,34 @@ def pick(repository: Path, sha: str, onto: str) -> str:
     return picked
 
 
-def _read(repository: Path, shas: list[str]) -> list[Commit]:
-    raw = run(repository, "cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in shas).encode()).stdout
-    found = []
-    for sha in shas:
+def _read(repository: Path, onto: str, sha: str, fork: str) -> list[Commit]:
+    """`onto`, then the commits from `fork` to `sha`; none of these where they are many or branch."""
+    names = [onto, sha, *(f"{sha}~{number}" for number in range(1, PICKED_MAX))]
+    raw = run(repository, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode()).stdout
+    found: list[Commit] = []
+    while raw:
         first, _, raw = raw.partition(b"\n")
-        if first.endswith(b" missing") or not first:
-            raise GitError("git cat-file", f"bad object {sha}")
-        size = int(first.split()[2])
-        headers, _, message = raw[:size].partition(b"\n\n")
-        named = [line.split() for line in headers.decode("utf-8", "replace").splitlines()]
-        trees = [words[1] for words in named if words[:1] == ["tree"]]
-        parents = tuple(words[1] for words in named if words[:1] == ["parent"])
-        found.append(Commit(sha, trees[0], parents, headers, message))
+        words = first.decode("utf-8", "replace").split()
+        if words[1:2] != ["commit"]:
+            if len(found) < 2:
+                raise GitError("git cat-file", f"bad object {names[len(found)]}")
+            break  # before the first commit of all
+        size = int(words[2])
+        found.append(_parsed(words[0], raw[:size]))
         raw = raw[size + 1 :]
-    return found
+        if len(found) > 1 and len(found[-1].parents) != 1:
+            break
+        if found[-1].parents == (fork,) and len(found) > 1:
+            return [found[0], *reversed(found[1:])]
+    return found[:1]
+
+
+def _parsed(sha: str, raw: bytes) -> Commit:
+    headers, _, message = raw.partition(b"\n\n")
+    named = [line.split() for line in headers.decode("utf-8", "replace").splitlines()]
+    trees = [words[1] for words in named if words[:1] == ["tree"]]
+    parents = tuple(words[1] for words in named if words[:1] == ["parent"])
+    return Commit(sha, trees[0], parents, headers, message)
 
 
 def _write(repository: Path, tree: str, parent: str, author: tuple[bytes, bytes], message: bytes) -> str:

@@ -27,20 +27,25 @@ UNKNOWN_COMMIT = "Not a valid commit name"
 class _Memory:
     """What this process knows of repositories without asking git again.
 
-    Whether one commit contains another never changes. What was taken stays until a repository is mended or
-    packed anew.
+    Where the histories of two commits part never changes, nor whether one contains the other, and what was
+    taken stays, until a repository is mended or packed anew.
     """
 
     def __init__(self) -> None:
-        self.contained: dict[tuple[str, str], bool] = {}
+        self.forks: dict[tuple[str, str], str] = {}
         self.present: dict[tuple[Path, int], set[str]] = {}
 
-    def note_contained(self, old: str, new: str, answer: bool) -> None:
-        if len(self.contained) >= FACTS_MAX:
-            self.contained.clear()
-        self.contained[old, new] = answer
-        if answer and old != new:
-            self.contained[new, old] = False
+    def fork(self, one: str, other: str) -> str | None:
+        """The last commit that both contain: none of them where that is empty, not known where it is None."""
+        return one if one == other else self.forks.get((min(one, other), max(one, other)))
+
+    def note_fork(self, one: str, other: str, fork: str) -> None:
+        """Each of the two contains it, so that much is known of those two pairs as well."""
+        if len(self.forks) >= FACTS_MAX:
+            self.forks.clear()
+        self.forks[min(one, other), max(one, other)] = fork
+        for each in {one, other} - {fork} if fork else ():
+            self.forks[min(each, fork), max(each, fork)] = fork
 
     def present_in(self, repository: Path) -> set[str]:
         """The commits that were seen there; another repository in its place has a younger HEAD."""
@@ -52,6 +57,7 @@ class _Memory:
     def forget(self, repository: Path) -> None:
         """Something about this repository is to be asked anew."""
         self.present = {key: value for key, value in self.present.items() if key[0] != repository}
+        self.forks.clear()  # which are of any: a commit that is gone contains nothing
 
 
 _memory = _Memory()
@@ -90,14 +96,8 @@ class Repository:
         _memory.forget(self.path)
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether `new` contains `old`. Raises GitError where one of them is unknown."""
-        known = True if old == new else _memory.contained.get((old, new))
-        if known is None:
-            done = run(self.path, "merge-base", "--is-ancestor", old, new, ok=(0, 1))
-            known = done.returncode == 0
-            if SHA.match(old) and SHA.match(new):
-                _memory.note_contained(old, new, known)
-        return known
+        """Whether `new` contains `old`; both by their whole names. Raises GitError where one is unknown."""
+        return self._fork(old, new) == old
 
     def contains(self, new: str, old: str) -> bool:
         """The same, and no where one of them is unknown. Raises GitError where git fails otherwise."""
@@ -109,9 +109,23 @@ class Repository:
             raise
 
     def merge_base(self, one: str, other: str) -> str:
-        if _memory.contained.get((one, other)):
-            return one
-        return text(self.path, "merge-base", one, other)
+        """The last commit that both contain. Raises GitError where there is none."""
+        fork = self._fork(one, other)
+        if not fork:
+            raise GitError("git merge-base", f"{one[:12]} and {other[:12]} have no commit in common")
+        return fork
+
+    def _fork(self, one: str, other: str) -> str:
+        known = _memory.fork(one, other)
+        if known is None:
+            done = run(self.path, "merge-base", one, other, ok=(0, 1))
+            known = done.stdout.decode().strip()
+            _memory.note_fork(one, other, known)
+        return known
+
+    def note_descent(self, old: str, new: str) -> None:
+        """This commit was just made upon that one."""
+        _memory.note_fork(old, new, old)
 
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
