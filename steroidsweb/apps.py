@@ -18,7 +18,7 @@ def check_pages(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
 class PagesConfig(SimpleAdminConfig):
     """The admin in unfold's look. Its pages are loaded with the addresses; loop and commands need none."""
 
-    default_site = "unfold.sites.UnfoldAdminSite"
+    default_site = "steroidsweb.admin_site.AdminSite"
 
     def ready(self) -> None:
         register(check_dependencies, Tags.admin)
