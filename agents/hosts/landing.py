@@ -44,22 +44,21 @@ def due(host: str = "") -> list[Landing]:
     by the database's clock, for each host has another one.
     """
     queue = _live.found(host)
-    if not queue:
-        return []
-    alive = {"", *Host.objects.alive().values_list("name", flat=True)}
+    there = {"", host}
+    if any(landing.only_on not in there for landing in queue):
+        there |= {*Host.objects.alive().values_list("name", flat=True)}
     first: dict[tuple[int, str], Landing] = {}
     for landing in queue:
-        if landing.only_on in {*alive, host} and not _gives_way(landing):
+        if landing.only_on in there and not _gives_way(landing):
             first.setdefault((landing.project_id, landing.target), landing)
-    ready = [
-        landing.pk
+    return [
+        landing
         for landing in queue
         if (landing.status == Landing.Status.PUSHING or landing in first.values())
         and not landing.is_claimed
         and not landing.is_resting
         and (not host or landing.only_on in {"", host})
     ]
-    return [landing for pk in ready for landing in _whole.found(pk)]
 
 
 def _in_turn(host: Expression) -> QuerySet[Landing]:
@@ -73,7 +72,7 @@ def _in_turn(host: Expression) -> QuerySet[Landing]:
         .annotate(is_in_trouble=Exists(failed) & ~Exists(known), only_on=F("submission__only_on"))
         .annotate(is_claimed=Q(claimed_until__gte=Now()) & (Q(claimed_by="") | ~Q(claimed_by=host)))
         .annotate(is_resting=Q(not_before__gt=Now()))
-        .only("project", "target", "status", "problem")
+        .only("project", "target", "status", "problem", "fence")
         .order_by("at", "pk")
     )
 
@@ -118,7 +117,8 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
 
 def advance(landing: Landing, host: str) -> None:
     """Take one step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
-    if not claim(landing, host):
+    known, landing = landing, _whole.first(landing.pk)
+    if landing is None or landing.fence != known.fence or not claim(landing, host):
         return
     try:
         with about(task=landing.task.ref, landing=landing.pk):

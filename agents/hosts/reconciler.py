@@ -157,7 +157,7 @@ class Reconciler:
     def _landings(self) -> list[Landing]:
         """Those that this host may go on with; without slots only what nobody else has."""
         due = landing.due(self.row.name)
-        return due if self.row.slots else [one for one in due if one.submission.only_on]
+        return due if self.row.slots else [one for one in due if one.only_on]
 
     def step(self) -> bool:
         """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
