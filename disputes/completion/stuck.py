@@ -24,6 +24,7 @@ from tasks.models.task import locked_task
 from tasks.states import Status
 
 EARLIER_MAX = 300  # findings that a new one is compared with
+TOLD_OF_A_TURN = ("first", "round", "mandatory", "title", "suggestion", "excerpt", "path", "line")
 ORIGINS = {
     Stuck.TRUE_DISPUTE: Conflict.Origin.REPEATED,
     Stuck.OSCILLATION: Conflict.Origin.OSCILLATION,
@@ -51,7 +52,9 @@ class Known:
     def __init__(self, review: Review) -> None:
         self.review, submission = review, review.submission
         standing = Finding.objects.standing().filter(task=submission.task_id)
-        self.codes = set(standing.values_list("code", flat=True))
+        every = list(standing.values_list("code", "is_follow_up", "first", "pk"))
+        self.codes = {code for code, *_ in every}
+        self._blocking = {first or pk for _, is_follow_up, first, pk in every if not is_follow_up}
         rows = standing.exclude(review=review).select_related("first", "review").defer("review__text")
         self._earlier = list(rows.order_by("-pk")[:EARLIER_MAX])
         self._compared = EarlierFindings(
@@ -61,8 +64,6 @@ class Known:
             ),
             minimum=submission.task.project.config.same_finding_minimum,
         )
-        blocking = standing.filter(is_follow_up=False).values_list("first", "pk")
-        self._blocking = {first or pk for first, pk in blocking}
 
     def earlier(self, found: Found) -> Again:
         """What this finding repeats.
@@ -160,7 +161,7 @@ class Histories:
     def __init__(self, findings: Collection[Finding]) -> None:
         points = {finding.origin.pk for finding in findings}
         self._raised: dict[int, list[Finding]] = defaultdict(list)
-        raised = Finding.objects.of_points(points).standing()
+        raised = Finding.objects.of_points(points).standing().only(*TOLD_OF_A_TURN)
         for one in sorted(raised, key=lambda one: (one.first_id is not None, one.pk)):
             self._raised[one.first_id or one.pk].append(one)
         answers = Answer.objects.standing().filter(finding__in=points).fetched()
@@ -235,9 +236,9 @@ def _repeats_too_often(review: Review) -> bool:
     if task.counts_since:
         rejections = rejections.filter(at__gt=task.counts_since)
     rounds: dict[int, set[int]] = {}
-    mandatory = Finding.objects.filter(review__in=rejections, mandatory=True).select_related("first")
-    for finding in mandatory.order_by("round", "pk"):
-        rounds.setdefault(finding.round, set()).add(finding.origin.pk)
+    mandatory = Finding.objects.filter(review__in=rejections, mandatory=True)
+    for round_, first, pk in mandatory.order_by("round", "pk").values_list("round", "first", "pk"):
+        rounds.setdefault(round_, set()).add(first or pk)
     return needs_human(list(rounds.values()), task.project.config.rounds_to_human)
 
 

@@ -171,8 +171,8 @@ def _conclude(
 
 
 def _findings_of(reviews: list[Review], taken: Taken) -> list[Finding]:
-    if reviews == [taken.review] and not taken.findings:
-        return []
+    if reviews == [taken.review]:
+        return taken.findings
     return list(Finding.objects.filter(review__in=reviews).select_related("first").order_by("pk"))
 
 

@@ -13,15 +13,21 @@ from functools import lru_cache
 from typing import Any
 
 from django.db.backends.sqlite3 import base
+from django.db.backends.sqlite3.features import DatabaseFeatures
 
 MOMENT = 0.02  # seconds for which SQLite itself waits
 PAUSE = 0.005
 TEXTS = 1024  # of queries, remembered in the form that SQLite takes
 
 
+class Features(DatabaseFeatures):
+    max_query_params = 32_766  # since 3.32; Django keeps to what an older one takes, a thirtieth of it
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection. `patience`: how many seconds it waits for others before it says that it is locked."""
 
+    features_class = Features
     patience = 5.0
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:

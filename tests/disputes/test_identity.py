@@ -103,6 +103,13 @@ def test_a_finding_without_its_code_is_known_by_place_and_words(
     assert (found and (found.index, found.sure)) == expected
 
 
+def test_a_file_is_the_same_however_much_of_its_path_is_named() -> None:
+    for location in ("calls.py:12", "./src/calls.py:12", "deep/down/src/calls.py:12", ""):
+        assert index(RETRY.title, location) == 1, location
+    for location in ("recalls.py:12", "src/calls.pyi:12", "src/calls.py/__init__.py:12", "other/calls.py:12"):
+        assert index(RETRY.title, location) is None, location
+
+
 def test_the_likeness_that_is_needed_is_a_setting() -> None:
     """The setting same_finding_minimum"""
     title = "Retries still come with no delay"

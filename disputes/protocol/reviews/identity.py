@@ -1,5 +1,6 @@
 """Is this finding an earlier one, raised again (ID-6, ID-2)?"""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -55,6 +56,12 @@ class EarlierFindings:
     def __init__(self, findings: Iterable[Raised], *, minimum: float = MINIMUM) -> None:
         self._subjects = [_Subject(finding) for finding in findings]
         self._minimum = minimum
+        self._of_file: dict[str, list[int]] = defaultdict(list)
+        self._of_code: dict[str, set[int]] = defaultdict(set)
+        for index, subject in enumerate(self._subjects):
+            self._of_file[subject.file].append(index)
+            for code in subject.codes:
+                self._of_code[code].add(index)
 
     def same_as(self, new: Raised) -> Match | None:
         """The one that this finding repeats, or None (ID-6).
@@ -66,14 +73,22 @@ class EarlierFindings:
         """
         subject = _Subject(new)
         best: tuple[int, float, Match] | None = None
-        for index, candidate in enumerate(self._subjects):
-            match = subject.match(index, candidate, self._minimum)
+        for index in self._comparable(subject):
+            match = subject.match(index, self._subjects[index], self._minimum)
             if match is None:
                 continue
             rank = (2 if match.by_code else 0) + match.sure
             if best is None or (rank, match.score) > best[:2]:
                 best = rank, match.score, match
         return best[2] if best else None
+
+
+    def _comparable(self, new: "_Subject") -> Iterable[int]:
+        """All but those that are about another file and have another code: they cannot match."""
+        if not new.file:
+            return range(len(self._subjects))
+        same_code = self._of_code.get(new.code, set()) if new.code else set()
+        return sorted({*self._of_file.get(new.file, ()), *self._of_file.get("", ()), *same_code})
 
 
 class _Subject:
@@ -83,6 +98,7 @@ class _Subject:
         self.code = finding.code.upper()
         self.codes = {self.code, finding.raw_code.upper()}
         self.place = read_place(finding.location)
+        self.file = self.place.path.rpartition("/")[2]  # paths of one file end alike
         self.title = keywords(finding.title[:TEXT_MAX])
         self.words = self.title | keywords(finding.text[:TEXT_MAX])
 
