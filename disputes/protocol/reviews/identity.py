@@ -82,7 +82,6 @@ class EarlierFindings:
                 best = rank, match.score, match
         return best[2] if best else None
 
-
     def _comparable(self, new: "_Subject") -> Iterable[int]:
         """All but those that are about another file and have another code: they cannot match."""
         if not new.file:
