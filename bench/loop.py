@@ -252,7 +252,6 @@ def main() -> int:
     if given.json:
         print(json.dumps({"rows": report, "git": counts}))
         return len(missed)
-        return len(missed)
     for row in report:
         seconds, used = (
             f"{m:.2f} s ({lo:.2f} to {hi:.2f})" for m, lo, hi in (row["seconds"], row["processor"])
