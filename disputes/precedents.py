@@ -28,7 +28,7 @@ from tasks.events import Actor
 from tasks.models import Project
 from tasks.models.event import record
 
-NEWEST = 500  # disputes of a project that are looked through
+NEWEST = 500  # disputes of a project that are looked through, by when they were opened
 POSITION_MAX = 600  # characters of each position that are compared
 MINIMUM = 0.3  # how like it a conflict must read to be shown
 CLOSE = 0.5  # and to speak for a ruling
@@ -71,8 +71,13 @@ def expires_at(precedent: Decision) -> datetime | None:
 
 def holding(projects: Iterable[Project]) -> QuerySet[Precedent]:
     """The precedents of these projects that are neither expired nor retired."""
-    ours = Precedent.objects.filter(conflict__dispute__project__in=projects, retired_at=None)
-    return ours.exclude(expired(projects))
+    ours = Precedent.objects.filter(conflict__dispute__project__in=projects)
+    return _unexpired(ours, projects)
+
+
+def _unexpired(ours: QuerySet[Precedent], projects: Iterable[Project]) -> QuerySet[Precedent]:
+    """Those of these rows, which are of these projects, that are neither expired nor retired."""
+    return ours.filter(retired_at=None).exclude(expired(projects))
 
 
 def for_conflict(conflict: Conflict) -> list[Suggestion]:
@@ -87,14 +92,14 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
         by_project[conflict.dispute.project].append(conflict)
     found: dict[int, list[tuple[int, float]]] = {}
     for project, asked in by_project.items():
-        rows = list(_ruled(project))
-        for kind in Conflict.Kind:
+        kinds = {conflict.kind for conflict in asked}.intersection(Conflict.BETWEEN_TWO)
+        rows = list(_ruled(project, kinds))
+        found |= {conflict.pk: [] for conflict in asked}
+        for kind in kinds:
             those = [conflict for conflict in asked if conflict.kind == kind]
             found |= _most_alike(those, [row for row in rows if row["conflict__kind"] == kind], limit)
     decisions = (
-        Decision.objects.select_related(
-            "conflict__finding", "conflict__dispute__task__project", "user", "policy_set_by"
-        )
+        Decision.objects.select_related("conflict__dispute", "user", "policy_set_by")
         .defer("before", *(f"conflict__{name}" for name in _LONG))
         .in_bulk({pk for pairs in found.values() for pk, _ in pairs})
     )
@@ -112,14 +117,15 @@ def agreement(precedents: Iterable[Suggestion]) -> Option | None:
     return None
 
 
-def _ruled(project: Project) -> Iterable[dict[str, Any]]:
-    """The precedents among the newest disputes of the project that wait for nobody, with as much of the
-    conflicts' words as is compared.
+def _ruled(project: Project, kinds: Iterable[str]) -> QuerySet[Precedent, dict[str, Any]]:
+    """The precedents on these kinds of conflicts among the newest disputes of the project that wait for
+    nobody, with as much of the conflicts' words as is compared.
     """
-    settled = Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN).order_by("-pk")
+    settled = Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN)
+    newest = settled.order_by("-opened_at", "-pk").values("pk")[:NEWEST]
+    rulings = Precedent.objects.filter(conflict__dispute__in=newest, conflict__kind__in=kinds)
     return (
-        holding([project])
-        .filter(conflict__dispute__in=settled.values("pk")[:NEWEST])
+        _unexpired(rulings, [project])
         .order_by("-pk")
         .values(
             "pk", "conflict", "conflict__kind", "conflict__question",

@@ -78,7 +78,7 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
 
     def on_findings(self) -> "ConflictQuerySet":
         """Disagreements and silences: what asks whether a finding is to be settled."""
-        return self.filter(kind__in=[Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE])
+        return self.filter(kind__in=Conflict.BETWEEN_TWO)
 
 
 class Conflict(models.Model):
@@ -137,6 +137,9 @@ class Conflict(models.Model):
         SECURITY = "security_concern", "Security"
         SCOPE = "scope_disagreement", "Scope"
         OTHER = "other", "Other"
+
+    # The kinds with two sides, which ask whether a finding is to be settled.
+    BETWEEN_TWO = (Kind.DISAGREEMENT, Kind.SILENCE)
 
     dispute = models.ForeignKey(Dispute, on_delete=models.PROTECT, related_name="conflicts")
     kind = models.CharField(max_length=12, choices=Kind)

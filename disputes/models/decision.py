@@ -48,16 +48,19 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
 
     def precedents(self) -> "DecisionQuerySet":
         """Rulings between two sides that stand, and that no later ruling on the same point has replaced."""
-        kinds = (Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE)
-        same_point = Q(conflict__previous=OuterRef("conflict")) | Q(
-            conflict__finding=OuterRef("conflict__finding"), conflict__kind=OuterRef("conflict__kind")
+        later = Decision.objects.standing().filter(conflict=OuterRef("pk"), pk__gt=OuterRef(OuterRef("pk")))
+        ruled_later = Conflict.objects.filter(Exists(later))
+        following = ruled_later.filter(previous=OuterRef("conflict"))
+        same_finding = ruled_later.filter(
+            finding=OuterRef("conflict__finding"), kind=OuterRef("conflict__kind")
         )
-        later = Decision.objects.standing().filter(same_point, pk__gt=OuterRef("pk"))
+        # Two questions to the conflicts, each answered by an index: of one question SQLite reads them all.
         return (
             self.standing()
-            .filter(conflict__kind__in=kinds)
+            .filter(conflict__kind__in=Conflict.BETWEEN_TWO)
             .exclude(conflict__followed=Conflict.Followed.REOPENED)
-            .exclude(Exists(later))
+            .exclude(Exists(following))
+            .exclude(Exists(same_finding))
         )
 
 

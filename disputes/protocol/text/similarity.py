@@ -18,12 +18,14 @@ class Collection:
 
     def scores(self, words: AbstractSet[str]) -> list[float]:
         """How similar each text is to this one, 0 to 1: their cosine, weighted by inverse frequency."""
-        own = sqrt(self._square(words))
+        own = sqrt(fsum(self._squares.get(word, self._unseen) for word in words))
         return [
             self._square(words & text) / (own * norm) if own and norm else 0.0
             for text, norm in zip(self.texts, self._norms, strict=True)
         ]
 
     def _square(self, words: AbstractSet[str]) -> float:
-        """The squared weights, summed exactly: a set has no order, but a sum of floats depends on it."""
-        return fsum(self._squares.get(word, self._unseen) for word in words)
+        """The squared weights of words of the texts, summed exactly: a set has no order, but a sum of floats
+        depends on it.
+        """
+        return fsum(map(self._squares.__getitem__, words))

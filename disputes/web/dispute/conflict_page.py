@@ -218,8 +218,7 @@ class ConflictPage:
     @property
     def rules_at_once(self) -> bool:
         """Whether one key both chooses and rules: LOW, where it can be undone."""
-        kinds = {Conflict.Kind.DISAGREEMENT, Conflict.Kind.SILENCE}
-        return self.conflict.severity == Severity.LOW and self.conflict.kind in kinds
+        return self.conflict.severity == Severity.LOW and self.conflict.kind in Conflict.BETWEEN_TWO
 
     @cached_property
     def passage(self) -> Passage | None:
