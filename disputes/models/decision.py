@@ -35,8 +35,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
 
     def with_cited(self) -> "DecisionQuerySet":
         """Each with the precedents that it follows, in one query more."""
-        named = Decision.objects.select_related("conflict__dispute")
-        return self.prefetch_related(models.Prefetch("cites", queryset=named))
+        return self.prefetch_related(with_their_cited())
 
     def awaited(self) -> "DecisionQuerySet":
         """Rulings that are still to be carried out."""
@@ -207,6 +206,11 @@ class Decision(models.Model):
     @property
     def may_be_undone(self) -> bool:
         return self.used_at is None and self.stands
+
+
+def with_their_cited() -> "models.Prefetch[Any]":
+    """What gives rulings the precedents that they follow."""
+    return models.Prefetch("cites", queryset=Decision.objects.select_related("conflict__dispute"))
 
 
 class PrecedentManager(models.Manager.from_queryset(DecisionQuerySet)):  # type: ignore[misc]

@@ -255,7 +255,7 @@ def test_rights_come_before_the_form(
 # --- Cost -------------------------------------------------------------------------------------------------
 
 
-def test_the_page_takes_sixteen_queries_at_any_size(
+def test_the_page_takes_fourteen_queries_at_any_size(
     client: Client, ledger: Project, tom: User, lea: User, django_assert_max_num_queries: Any
 ) -> None:
     small = disputed(ledger)
@@ -264,7 +264,7 @@ def test_the_page_takes_sixteen_queries_at_any_size(
     client.get(page(small))
     for conflict in (small, large):
         cache.clear()
-        with django_assert_max_num_queries(16):
+        with django_assert_max_num_queries(14):
             assert client.get(page(conflict), {"conflict": conflict.ref}).status_code == 200
 
 

@@ -13,7 +13,7 @@ from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
 from disputes.web.dispute.code import CodeLine, code_at
 from disputes.web.dispute.evidence_card import EvidenceCard
-from disputes.web.dispute.prefetch import Rows
+from disputes.web.dispute.prefetch import FLAG, Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
 from disputes.web.dispute.result import EvidenceResult
 from disputes.web.guidelines import url_to_add
@@ -240,13 +240,11 @@ class ConflictPage:
         told = conflict.kind == Conflict.Kind.ALERT or conflict.origin == Conflict.Origin.REJECTIONS
         if told or self.result or not conflict.evidence:
             return None
-        flag = conflict.flags.order_by("-pk").first()
-        if flag is None:
+        flag = {name: getattr(conflict, f"flag_{name}") for name in FLAG}
+        if flag["level"] is None:
             return EvidenceCard.of(conflict.evidence)
-        return EvidenceCard.of(
-            conflict.evidence, level=flag.level, heuristics=flag.heuristics, overlap=flag.overlap,
-            minimum=self.dispute.project.config.semantic_overlap_minimum,
-        )  # fmt: skip
+        minimum = self.dispute.project.config.semantic_overlap_minimum
+        return EvidenceCard.of(conflict.evidence, **flag, minimum=minimum)
 
     @property
     def files(self) -> list[list[Any]]:

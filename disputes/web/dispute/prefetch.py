@@ -4,13 +4,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import (
+    Exists,
+    FilteredRelation,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    prefetch_related_objects,
+)
 from django.utils.functional import cached_property
 
 from disputes.closed_findings import settled_among
-from disputes.models import Conflict, Decision, Dispute, Follow, Opinion
+from disputes.models import Conflict, Dispute, Flag, Follow, Opinion
+from disputes.models.decision import with_their_cited
 from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
+
+FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows of its newest flag
 
 
 def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
@@ -27,26 +39,35 @@ def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
 
 
 def conflicts_around(dispute: Dispute) -> list[Conflict]:
-    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. Three queries.
+    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. One query; one
+    more where there are opinions, and one where there are rulings, for what these cite.
 
-    Each has its finding, the rulings on it that stand as `rulings`, and its opinions.
+    Each has its finding, the rulings on it that stand as `rulings`, its opinions, and what its newest flag
+    says (`flag_level`, `flag_heuristics`, `flag_overlap`).
     """
-    people = ("user", "policy_set_by")
-    standing = Decision.objects.standing().select_related(*people).order_by("pk")
-    standing = standing.with_cited()
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
-    conflicts = (
-        Conflict.objects.filter(about).select_related("finding", "raised_as", "proposal").order_by("pk")
-    )
-    asked = Opinion.objects.select_related("asked_by").order_by("pk")
+    standing = Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+    flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
     found = list(
-        conflicts.prefetch_related(
-            Prefetch("decisions", queryset=standing, to_attr="rulings"), Prefetch("opinions", queryset=asked)
+        Conflict.objects.filter(about)
+        # Of a conflict one ruling stands, by constraint: no row comes twice.
+        .annotate(
+            ruling=FilteredRelation("decisions", condition=standing),
+            has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
+            **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
         )
+        .select_related("finding", "raised_as", "proposal", "ruling__user", "ruling__policy_set_by")
+        .order_by("pk")
     )
     for conflict in found:
+        conflict.rulings = [conflict.ruling] if hasattr(conflict, "ruling") else []
         if conflict.dispute_id == dispute.pk:
             conflict.dispute = dispute
+    asked = Opinion.objects.select_related("asked_by").order_by("pk")
+    if not any(conflict.has_opinions for conflict in found):
+        asked = asked.none()
+    prefetch_related_objects(found, Prefetch("opinions", queryset=asked))
+    prefetch_related_objects([ruling for each in found for ruling in each.rulings], with_their_cited())
     return found
 
 

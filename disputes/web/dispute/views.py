@@ -17,7 +17,7 @@ from disputes.web.dispute.prefetch import conflicts_around, with_people
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.queue.holders import Holders
-from disputes.web.queue.neighbours import neighbours
+from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
 from tasks.access import READ, RULE, is_superuser, project_ids, require_role, role_in
@@ -48,7 +48,7 @@ def to_see(request: HttpRequest, pk: int) -> Dispute:
     disputes = Dispute.objects.filter(pk=pk)
     if not is_superuser(request):
         disputes = disputes.filter(project__in=project_ids(request, READ))
-    return get_object_or_404(with_people(disputes, request.user))
+    return get_object_or_404(with_neighbours(with_people(disputes, request.user), request.user))
 
 
 def may_rule(request: HttpRequest, project: Project) -> bool:
@@ -160,7 +160,7 @@ def show(
         "here": url_of(conflict),  # where the forms beside the ruling come back to
         "holders": Holders(dispute, request.user, card.may_rule, dispute.is_followed),
         "discussion": Discussion(dispute.project, request.user, dispute.task, card.may_rule),
-        "around": neighbours(dispute, request.user),
+        "around": neighbours(dispute),
     }
     return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from disputes.models import Dispute
 from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, disputes_in
@@ -19,23 +19,31 @@ class Neighbours:
     places: str = ""
 
 
-def neighbours(dispute: Dispute, user: Any) -> Neighbours:
-    """One query, of which each part reads a hundred rows of an index at most."""
-    if dispute.status != Dispute.Status.OPEN:
-        return Neighbours()
+def with_neighbours(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+    """Each with what `neighbours` says of it, as `around_…`: part of the query that reads a dispute anyway.
+
+    Of each part a hundred rows of an index are read at most.
+    """
     waiting = disputes_in(MINE, user)
-    following = waiting.filter(_from_here(dispute)).values("pk")
-    before = waiting.filter(_before(dispute)).reverse().values("pk")
-    found = Dispute.objects.filter(pk=dispute.pk).values_list(
-        Subquery(following[:1]), Subquery(following[1:2]), Subquery(before[:1]),
-        CountOf(before.order_by()[:COUNT_MAX]), CountOf(following.order_by()[: COUNT_MAX + 1]),
-    )  # fmt: skip
-    here, after, previous, number_before, number_from_here = found.get()
-    if here != dispute.pk:
+    place = [OuterRef(name) for name in ("severity_rank", "blocks", "opened_at", "pk")]
+    following = waiting.filter(_from_here(*place)).values("pk")
+    before = waiting.filter(_before(*place)).reverse().values("pk")
+    return disputes.annotate(
+        around_here=Subquery(following[:1]),
+        around_next=Subquery(following[1:2]),
+        around_previous=Subquery(before[:1]),
+        around_before=CountOf(before.order_by()[:COUNT_MAX]),
+        around_from_here=CountOf(following.order_by()[: COUNT_MAX + 1]),
+    )
+
+
+def neighbours(dispute: Any) -> Neighbours:
+    """Around a dispute that was read `with_neighbours`."""
+    if dispute.around_here != dispute.pk:  # the person has nothing to do with it
         return Neighbours()
-    place, number = number_before + 1, number_before + number_from_here
+    place, number = dispute.around_before + 1, dispute.around_before + dispute.around_from_here
     return Neighbours(
-        previous, after, str(place) if place <= COUNT_MAX else "",
+        dispute.around_previous, dispute.around_next, str(place) if place <= COUNT_MAX else "",
         str(number) if number <= COUNT_MAX else f"{COUNT_MAX}+",
     )  # fmt: skip
 
@@ -45,28 +53,27 @@ def next_after(dispute: Dispute, user: Any) -> Dispute | None:
     waiting = disputes_in(MINE, user)
     if Dispute.objects.open().filter(pk=dispute.pk).exists():
         return dispute
-    return waiting.filter(_from_here(dispute)).first() or waiting.first()
+    following = _from_here(dispute.severity_rank, dispute.blocks, dispute.opened_at, dispute.pk)
+    return waiting.filter(following).first() or waiting.first()
 
 
-def _from_here(dispute: Dispute) -> Q:
-    """This one and what comes after it, by the queue's order; the first condition is what an index needs."""
-    rank, blocks, at = dispute.severity_rank, dispute.blocks, dispute.opened_at
+def _from_here(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
+    """A dispute and what comes after it, by the queue's order; the first condition is what an index needs."""
     as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
     return Q(severity_rank__lte=rank) & (
         Q(severity_rank__lt=rank)
         | (as_severe & Q(blocks__lt=blocks))
         | (as_blocking & Q(opened_at__gt=at))
-        | (as_blocking & Q(opened_at=at, pk__gte=dispute.pk))
+        | (as_blocking & Q(opened_at=at, pk__gte=pk))
     )
 
 
-def _before(dispute: Dispute) -> Q:
+def _before(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
     """What comes before it: the negation, said so that an index knows where to stop."""
-    rank, blocks, at = dispute.severity_rank, dispute.blocks, dispute.opened_at
     as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
     return Q(severity_rank__gte=rank) & (
         Q(severity_rank__gt=rank)
         | (as_severe & Q(blocks__gt=blocks))
         | (as_blocking & Q(opened_at__lt=at))
-        | (as_blocking & Q(opened_at=at, pk__lt=dispute.pk))
+        | (as_blocking & Q(opened_at=at, pk__lt=pk))
     )
