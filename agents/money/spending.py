@@ -1,12 +1,12 @@
 """What runs cost: sums over their rows, which are kept for good. No counter is kept, so none can drift."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum, Window
 from django.utils import timezone
 
 from agents.models import Run
@@ -65,6 +65,16 @@ def _spent(row: dict[str, Any]) -> Spent:
 def total(runs: QuerySet[Run]) -> Spent:
     """The sum of these runs: one query."""
     return _spent(runs.order_by().aggregate(**SUMS))
+
+
+def with_total(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Each of these runs with the sum of all of them, also of those that a limit leaves out: see `told`."""
+    return runs.annotate(**{name: Window(amount) for name, amount in SUMS.items()})
+
+
+def told(runs: Sequence[Run]) -> Spent:
+    """The sum of runs that were read `with_total`."""
+    return _spent({name: getattr(runs[0], name) for name in SUMS}) if runs else Spent()
 
 
 def grouped(runs: QuerySet[Run], *columns: str) -> dict[Any, Spent]:

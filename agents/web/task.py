@@ -11,6 +11,7 @@ from django.utils.functional import cached_property
 
 from agents.crew import attempts, choosing
 from agents.models import Run
+from agents.money import spending
 from agents.web import costs, log, moves, standing
 from agents.web.runs import RunRow
 from disputes.models import Conflict
@@ -107,8 +108,20 @@ class RoundFacts:
         return ("Handed in", "") if last else ("", "")
 
 
+def columns() -> dict[str, Any]:
+    """What the page asks of the task's row, beside its own columns: its standing, and `diff_head`, the
+    beginning of what the last submission changes.
+    """
+    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
+    head = Subquery(last.values(head=Left("diff", DIFF_CHARS))[:1])
+    return {**standing.columns(timezone.now()), "diff_head": head}
+
+
 class TaskPage:
-    """What the page shows. The number of queries does not grow with the rounds."""
+    """What the page shows of a task that was read with `columns`.
+
+    The number of queries does not grow with the rounds.
+    """
 
     def __init__(self, task: Task, user: Any, role: str) -> None:
         self.task, self.role = task, role
@@ -152,7 +165,7 @@ class TaskPage:
     @cached_property
     def spent(self) -> str:
         """What all its runs cost together."""
-        return costs.task_line(self.task)
+        return costs.line(spending.told(self.runs))
 
     # --- Rounds ---
 
@@ -161,7 +174,8 @@ class TaskPage:
         """The newest, oldest first. Before its first round a task has neither runs nor submissions."""
         if not self.task.round:
             return []
-        return list(self.task.runs.select_related("host").order_by("-pk")[:RUNS_MAX])[::-1]
+        runs = spending.with_total(self.task.runs.select_related("host"))
+        return list(runs.order_by("-pk")[:RUNS_MAX])[::-1]
 
     @cached_property
     def submissions(self) -> list[Any]:
@@ -292,8 +306,7 @@ class TaskPage:
         """What the last submission changes; its beginning, where it is long."""
         if self.shown_submission is None:
             return None
-        head = Submission.objects.filter(pk=self.shown_submission.pk).values_list(Left("diff", DIFF_CHARS))
-        return parse_diff(head.get()[0], DIFF_LINES)
+        return parse_diff(self.task.diff_head, DIFF_LINES)  # type: ignore[attr-defined]
 
     @cached_property
     def events(self) -> list[Event]:

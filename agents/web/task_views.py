@@ -13,7 +13,6 @@ from agents.web.run_views import key_of
 from disputes.web.view_helpers import next_url, page, refuses, staff_only, task_of
 from tasks.access import role_in
 from tasks.errors import Refused
-from tasks.models import Task
 
 BOARD = "board"
 KEYS = [("O", "Open the dispute"), ("V", "Whole diff"), ("N", "Comment"), ("?", "This list")]
@@ -23,10 +22,11 @@ KEYS = [("O", "Open the dispute"), ("V", "Whole diff"), ("N", "Comment"), ("?", 
 @require_safe
 def task_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Where the task stands and how it came there."""
-    return _show(request, task_of(request, ref))
+    return _show(request, ref)
 
 
-def _show(request: HttpRequest, task: Task, refused: Refused | None = None, note: str = "") -> HttpResponse:
+def _show(request: HttpRequest, ref: str, refused: Refused | None = None, note: str = "") -> HttpResponse:
+    task = task_of(request, ref, **pages.columns())
     context = {
         "title": f"Task {task.ref}",
         "keys": KEYS,
@@ -77,10 +77,10 @@ def move(request: HttpRequest, ref: str, verb: str) -> HttpResponse:
     try:
         moves.carry_out(task, verb, user=request.user, role=role, note=note, version=version)
     except Refused as refused:
-        task.refresh_from_db()
         if on_board:
+            task.refresh_from_db()
             return show_board(request, task.project, refused=refused, note=note, moved=task)
-        return _show(request, task, refused, note)
+        return _show(request, ref, refused, note)
     messages.success(request, f"{task.ref} is {task.get_status_display().lower()} now.")
     if on_board:
         board = next_url(request, reverse("board", args=[task.project.slug]))

@@ -110,6 +110,9 @@ def project_of(request: HttpRequest, slug: str) -> Project:
     return get_object_or_404(projects_for(request.user), slug=slug)
 
 
-def task_of(request: HttpRequest, ref: str) -> Task:
-    """The task of that name (ledger-214), one that the person may see. Raises Http404."""
-    return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
+def task_of(request: HttpRequest, ref: str, **columns: Any) -> Task:
+    """The task of that name (ledger-214), one that the person may see, with what else the page asks of its
+    row. Raises Http404.
+    """
+    tasks = tasks_for(request.user).select_related("project", "section").annotate(**columns)
+    return get_object_or_404(tasks.named(ref))

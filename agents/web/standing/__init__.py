@@ -5,11 +5,11 @@ from datetime import datetime
 
 from django.db.models import prefetch_related_objects
 
-from agents.web.standing.facts import Facts
+from agents.web.standing.facts import Facts, columns
 from agents.web.standing.reasons import Standing, standing_of
 from tasks.models import Task
 
-__all__ = ["Facts", "Standing", "line_of", "standing", "standing_of", "standings"]
+__all__ = ["Facts", "Standing", "columns", "line_of", "standing", "standing_of", "standings"]
 
 
 def standings(tasks: Iterable[Task], now: datetime | None = None) -> dict[int, Standing]:

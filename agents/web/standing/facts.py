@@ -72,11 +72,12 @@ class Facts:
 
     @cached_property
     def asked(self) -> dict[int, Asked]:
-        """One query, with a subquery per fact."""
-        rows = Task.objects.filter(pk__in=self.keys).annotate(**_subqueries(self.now))
-        names = [name.removeprefix("x_") for name in _subqueries(self.now)]
-        values = rows.order_by().values_list("pk", *(f"x_{name}" for name in names))
-        return {pk: _asked(dict(zip(names, facts, strict=True))) for pk, *facts in values}
+        """One query, with a subquery per fact; none where the tasks were read with these columns."""
+        asked = columns(self.now)
+        if all(hasattr(task, name) for task in self.tasks for name in asked):
+            return {task.pk: _asked({name: getattr(task, name) for name in asked}) for task in self.tasks}
+        rows = Task.objects.filter(pk__in=self.keys).annotate(**asked).order_by().values("pk", *asked)
+        return {row.pop("pk"): _asked(row) for row in rows}
 
     @cached_property
     def unmet(self) -> dict[int, list[tuple[int, str]]]:
@@ -217,7 +218,7 @@ def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.task_id: run for run in ordered}
 
 
-def _subqueries(now: datetime) -> dict[str, Any]:
+def columns(now: datetime) -> dict[str, Any]:
     """The columns of `Asked`, each under a name that no column of a task has."""
     task = OuterRef("pk")
     disputes = Dispute.objects.open().filter(task=task).order_by("pk")
@@ -255,7 +256,8 @@ def _failures(task: Any) -> Any:
     return counted.order_by().values("task").annotate(n=Count("pk")).values("n")
 
 
-def _asked(facts: dict[str, Any]) -> Asked:
+def _asked(row: dict[str, Any]) -> Asked:
+    facts = {name.removeprefix("x_"): value for name, value in row.items()}
     words = (
         "dispute_for", "submission", "problem", "only_on", "made_on", "landing", "landing_problem",
     )  # fmt: skip

@@ -132,18 +132,23 @@ def counts(reach: VisibleProjects) -> dict[str, str]:
             for tab in TABS
         )
     )  # fmt: skip
-    return {tab.name: _capped(number or 0) for tab, number in zip(TABS, numbers.get(), strict=True)}
+    return {tab.name: capped(number or 0) for tab, number in zip(TABS, numbers.get(), strict=True)}
 
 
 def count_of(tab: Tab, user: Any) -> str:
     """The number of one tab, as `counts` gives it."""
+    return capped(counted(tab, user).count())
+
+
+def counted(tab: Tab, user: Any) -> QuerySet[Dispute]:
+    """The disputes of a tab that are counted: one more than a number tells."""
     disputes = Dispute.objects.all()
     if not user.is_superuser:
         disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
-    return _capped(_of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1].count())
+    return _of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1]
 
 
-def _capped(number: int) -> str:
+def capped(number: int) -> str:
     return f"{COUNT_MAX}+" if number > COUNT_MAX else str(number)
 
 
