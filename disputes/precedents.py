@@ -6,10 +6,10 @@ A precedent is suggested and may be cited until it expires (`precedent_days`) or
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -27,6 +27,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 
 NEWEST = 500  # disputes of a project that are looked through, by when they were opened
 POSITION_MAX = 600  # characters of each position that are compared
@@ -53,6 +54,17 @@ class Suggestion:
         return self.score >= CLOSE
 
 
+class _Ruling(NamedTuple):
+    """A precedent as it is compared."""
+
+    pk: int
+    conflict: int
+    kind: str
+    question: str
+    reviewer: str
+    coder: str
+
+
 def expired(projects: Iterable[Project] | None = None) -> Q:
     """Which precedents are older than their project bears; of these projects, or of all."""
     path = "conflict__dispute__project"
@@ -71,13 +83,8 @@ def expires_at(precedent: Decision) -> datetime | None:
 
 def holding(projects: Iterable[Project]) -> QuerySet[Precedent]:
     """The precedents of these projects that are neither expired nor retired."""
-    ours = Precedent.objects.filter(conflict__dispute__project__in=projects)
-    return _unexpired(ours, projects)
-
-
-def _unexpired(ours: QuerySet[Precedent], projects: Iterable[Project]) -> QuerySet[Precedent]:
-    """Those of these rows, which are of these projects, that are neither expired nor retired."""
-    return ours.filter(retired_at=None).exclude(expired(projects))
+    ours = Precedent.objects.filter(conflict__dispute__project__in=projects, retired_at=None)
+    return ours.exclude(expired(projects))
 
 
 def for_conflict(conflict: Conflict) -> list[Suggestion]:
@@ -93,11 +100,11 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
     found: dict[int, list[tuple[int, float]]] = {}
     for project, asked in by_project.items():
         kinds = {conflict.kind for conflict in asked}.intersection(Conflict.BETWEEN_TWO)
-        rows = list(_ruled(project, kinds))
+        rows = _rulings(project, kinds)
         found |= {conflict.pk: [] for conflict in asked}
         for kind in kinds:
             those = [conflict for conflict in asked if conflict.kind == kind]
-            found |= _most_alike(those, [row for row in rows if row["conflict__kind"] == kind], limit)
+            found |= _most_alike(those, [row for row in rows if row.kind == kind], limit)
     decisions = (
         Decision.objects.select_related("conflict__dispute", "user", "policy_set_by")
         .defer("before", *(f"conflict__{name}" for name in _LONG))
@@ -117,39 +124,48 @@ def agreement(precedents: Iterable[Suggestion]) -> Option | None:
     return None
 
 
-def _ruled(project: Project, kinds: Iterable[str]) -> QuerySet[Precedent, dict[str, Any]]:
-    """The precedents on these kinds of conflicts among the newest disputes of the project that wait for
-    nobody, with as much of the conflicts' words as is compared.
+def _ruled(project: Any, kind: Any, other: Any, since: Any) -> QuerySet[Precedent, Any]:
+    """The precedents since then on two kinds of conflicts, among the newest disputes of the project that
+    wait for nobody, with as much of the conflicts' words as is compared.
     """
     settled = Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN)
     newest = settled.order_by("-opened_at", "-pk").values("pk")[:NEWEST]
-    rulings = Precedent.objects.filter(conflict__dispute__in=newest, conflict__kind__in=kinds)
-    return (
-        _unexpired(rulings, [project])
-        .order_by("-pk")
-        .values(
-            "pk", "conflict", "conflict__kind", "conflict__question",
-            reviewer=Left("conflict__reviewer_position", POSITION_MAX),
-            coder=Left("conflict__coder_position", POSITION_MAX),
-        )
+    of_kind = Q(conflict__kind=kind) | Q(conflict__kind=other)
+    rulings = Precedent.objects.filter(of_kind, conflict__dispute__in=newest, at__gte=since, retired_at=None)
+    return rulings.order_by("-pk").values_list(
+        "pk", "conflict", "conflict__kind", "conflict__question",
+        Left("conflict__reviewer_position", POSITION_MAX), Left("conflict__coder_position", POSITION_MAX),
     )  # fmt: skip
 
 
+_asked_again_and_again = Prepared(_ruled)
+
+
+def _rulings(project: Project, kinds: set[str]) -> list[_Ruling]:
+    """Those of one project on these kinds of conflicts that are neither expired nor retired."""
+    if not kinds:
+        return []
+    days = _days_of(ProjectSettings.salvaged(project.settings)[0])
+    since = datetime.min.replace(tzinfo=UTC) if days is None else timezone.now() - timedelta(days=days)
+    found = _asked_again_and_again.rows(project.pk, min(kinds), max(kinds), since)
+    return [_Ruling(*row) for row in found]
+
+
 def _most_alike(
-    conflicts: list[Conflict], rows: list[dict[str, Any]], limit: int
+    conflicts: list[Conflict], rows: list[_Ruling], limit: int
 ) -> dict[int, list[tuple[int, float]]]:
     """For each conflict the keys of the rulings, with how alike they read."""
     if not conflicts or not rows:
         return {conflict.pk: [] for conflict in conflicts}
-    texts = [_words(row["conflict__question"], row["reviewer"], row["coder"]) for row in rows]
+    texts = [_words(row.question, row.reviewer, row.coder) for row in rows]
     collection = Collection(texts)
     found = {}
     for conflict in conflicts:
         own = _words(*(getattr(conflict, name)[:POSITION_MAX] for name in _TEXTS))
         scored = [
-            (row["pk"], score)
+            (row.pk, score)
             for row, score in zip(rows, collection.scores(own), strict=True)
-            if score >= MINIMUM and row["conflict"] not in {conflict.pk, conflict.previous_id}
+            if score >= MINIMUM and row.conflict not in {conflict.pk, conflict.previous_id}
         ]
         found[conflict.pk] = sorted(scored, key=lambda pair: (-pair[1], -pair[0]))[:limit]
     return found

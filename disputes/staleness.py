@@ -35,17 +35,16 @@ def too_old(
 ) -> Q:
     """The rows whose time `at` lies further back than the setting says; `path` leads to their project.
 
-    Of these projects, then of rows that are all theirs, or of all: then one query reads those that have set
-    the key.
+    Of these projects or of all: then one query reads those that have set the key.
     """
+    if projects is None:
+        projects = Project.objects.filter(settings__has_key=key).only("settings")
     default = days_of(ProjectSettings())
-    rows = Project.objects.filter(settings__has_key=key).only("settings") if projects is None else projects
     own: dict[int | None, list[int]] = {}
-    for project in rows:
-        own.setdefault(days_of(ProjectSettings.salvaged(project.settings)[0]), []).append(project.pk)
-    if projects is not None and len(own) == 1:
-        return _before(at, *own)  # no need to ask of each row whose it is
-    own.pop(default, None)
+    for project in projects:
+        days = days_of(ProjectSettings.salvaged(project.settings)[0])
+        if days != default:
+            own.setdefault(days, []).append(project.pk)
     found = _before(at, default)
     if own:
         found &= ~Q(**{f"{path}__in": [pk for keys in own.values() for pk in keys]})

@@ -19,6 +19,7 @@ from disputes.protocol.text.similarity import Collection
 from disputes.records import decisions_text, disputes_text
 from tasks.errors import Refused
 from tasks.models import Event, Project
+from tasks.models.prepared import Prepared
 from tests.disputes.prompt_lines import told
 from tests.disputes.test_api import resolve
 from tests.factories import create_project, create_run, create_task
@@ -119,6 +120,7 @@ def test_only_the_newest_are_looked_through(
     ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precedents, "NEWEST", 2)
+    monkeypatch.setattr(precedents, "_asked_again_and_again", Prepared(precedents._ruled))
     old = [ruled(ledger, BACK_OFF, tom, "uphold_coder", closed=True) for _ in range(3)]
     found = for_conflict(opened(ledger, BACK_OFF))
     assert {precedent.decision for precedent in found} == set(old[1:])
@@ -126,7 +128,7 @@ def test_only_the_newest_are_looked_through(
 
 def test_the_newest_are_found_without_reading_through_all_rulings(ledger: Project) -> None:
     """So that looking costs the same however many were made."""
-    rows = precedents._ruled(ledger, ["disagreement"])
+    rows = precedents._ruled(ledger.pk, "disagreement", "silence", timezone.now())
     if connection.vendor == "sqlite":
         plan = rows.explain()
         assert not re.search(r"\bSCAN\b|\(rowid>\?\)", plan), plan

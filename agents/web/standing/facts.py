@@ -8,7 +8,15 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import (
-    CharField, Count, DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, Subquery,
+    CharField,
+    Count,
+    DateTimeField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    Subquery,
 )  # fmt: skip
 from django.utils import timezone
 from django.utils.functional import cached_property

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from math import fsum, log, sqrt
 
 
@@ -11,7 +12,7 @@ class Collection:
 
     def __init__(self, texts: Sequence[AbstractSet[str]]) -> None:
         self.texts = texts
-        having = Counter(word for words in texts for word in words)
+        having = Counter(chain.from_iterable(texts))
         self._unseen = log(1 + len(texts)) ** 2
         self._squares = {word: log(1 + len(texts) / number) ** 2 for word, number in having.items()}
         self._norms = [sqrt(self._square(words)) for words in texts]
