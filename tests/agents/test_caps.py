@@ -286,5 +286,7 @@ def test_the_sum_of_live_and_ended_runs_is_one_sum(ledger: Project) -> None:
     create_run(task, cost=Decimal("0.25"), tokens_in=1)
     create_run(task, role="verifier", seat="verifier", started_at=timezone.now())
 
-    assert spending.total(Run.objects.filter(task=task)) == spending.Spent(Decimal("1.75"), 11, 7, 5, 2, 0)
+    whole = spending.Spent(Decimal("1.75"), 11, 7, 5, 2, 0)
+    assert spending.total(Run.objects.filter(task=task)) == whole
+    assert spending.told(spending.with_total(Run.objects.filter(task=task))[:1]) == whole
     assert spending.today([ledger.pk])[ledger.pk].cost == Decimal("1.75")

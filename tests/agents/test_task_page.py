@@ -161,7 +161,7 @@ def test_the_page_costs_the_same_for_many_rounds(
     task = played(ledger, rounds=rounds)
     create_run(task)
     client = as_user(client, tom)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(12):
         html(client, "/tasks/ledger-214/")
 
 

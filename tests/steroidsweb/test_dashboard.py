@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.template import Context, Template
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.models import Host, Output
 from disputes.models import Dispute
+from steroidsweb import sidebar
 from tasks.models import Event, Project, Section, Task
 from tests.cases import for_each
 from tests.factories import (
@@ -321,3 +322,13 @@ def test_chips_say_the_word_and_hide_the_picture_from_readers() -> None:
     html = rendered('{% status_box "in_progress" %}')
     assert "[-]" in html
     assert "In progress" in html
+
+
+def test_both_numbers_of_the_sidebar_are_counted_in_one_query(
+    rf: RequestFactory, ledger: Project, vera: User, django_assert_num_queries: Any
+) -> None:
+    create_run(create_task(ledger))
+    request = rf.get("/")
+    request.user = vera
+    with django_assert_num_queries(1):
+        assert (sidebar.queue_badge(request), sidebar.runs_badge(request)) == ("", "1")

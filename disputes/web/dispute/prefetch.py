@@ -21,6 +21,7 @@ from disputes.models import Conflict, Dispute, Flag, Follow, Opinion
 from disputes.models.decision import with_their_cited
 from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
+from tasks.models.prepared import Prepared
 
 FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows of its newest flag
 
@@ -71,6 +72,37 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     return found
 
 
+def _findings_of(task: Any, submission: Any, finding: Any) -> QuerySet[Finding]:
+    """Of the task: what the last review of the submission raised, the finding each time it was raised, and
+    what a person has to compare.
+    """
+    reviews = Review.objects.filter(submission=submission).order_by("-pk")
+    wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
+    wanted |= Q(review__submission=submission, review__turn__in=reviews.values("turn")[:1])
+    wanted |= Q(pk=finding) | Q(first=finding)
+    findings = Finding.objects.filter(wanted, task=task).select_related("review", "possibly", "first")
+    return findings.defer("review__text").order_by("pk")
+
+
+def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> QuerySet[Any]:
+    """Both, and the newest of the task."""
+    newest = Submission.objects.standing().filter(task=task).newest_first().values("pk")[:1]
+    reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
+    wanted = Q(pk=disputed) | Q(pk=reviewed) | Q(pk__in=newest)
+    rows = Submission.objects.filter(wanted, task=task).defer("since_last_round")
+    return rows.annotate(
+        newest_review=Subquery(reviews.values("pk")[:1]),
+        newest_turn=Subquery(reviews.values("turn")[:1]),
+        newest=Subquery(newest),
+    ).order_by("pk")
+
+
+_findings_around, _submissions_around = (
+    Prepared(_findings_of),
+    Prepared(_submissions_of),
+)  # no row has the key 0
+
+
 @dataclass
 class Rows:
     """The findings and submissions around one conflict. Two queries."""
@@ -82,15 +114,13 @@ class Rows:
     def _findings(self) -> list[Finding]:
         if self.task is None:
             return []
-        reviews = Review.objects.filter(submission=self.conflict.submission_id).order_by("-pk")
-        wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
-        wanted |= Q(
-            review__submission=self.conflict.submission_id, review__turn__in=reviews.values("turn")[:1]
+        conflict = self.conflict
+        found: list[Finding] = _findings_around.found(
+            self.task.pk, conflict.submission_id or 0, conflict.finding_id or 0
         )
-        if self.conflict.finding_id:
-            wanted |= Q(pk=self.conflict.finding_id) | Q(first=self.conflict.finding_id)
-        findings = self.task.findings.filter(wanted).select_related("review", "possibly", "first")
-        return list(findings.defer("review__text").order_by("pk"))
+        for finding in found:
+            finding.task = self.task
+        return found
 
     @cached_property
     def raised(self) -> list[Finding]:
@@ -125,18 +155,11 @@ class Rows:
         """
         if self.task is None:
             return {}
-        newest = self.task.submissions.standing().newest_first().values("pk")[:1]
-        wanted = Q(pk=self.conflict.submission_id) | Q(pk__in=newest)
-        if self._last_raised:
-            wanted |= Q(pk=self._last_raised.review.submission_id)
-        reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
-        rows = self.task.submissions.filter(wanted).defer("since_last_round")
-        rows = rows.annotate(
-            newest_review=Subquery(reviews.values("pk")[:1]),
-            newest_turn=Subquery(reviews.values("turn")[:1]),
-            newest=Subquery(newest),
-        )
-        return {row.pk: row for row in rows.order_by("pk")}
+        reviewed = self._last_raised.review.submission_id if self._last_raised else 0
+        found = _submissions_around.found(self.task.pk, self.conflict.submission_id or 0, reviewed)
+        for submission in found:
+            submission.task = self.task
+        return {submission.pk: submission for submission in found}
 
     @property
     def newest(self) -> Submission | None:
