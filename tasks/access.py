@@ -15,9 +15,14 @@ RULE = frozenset({Membership.Role.TRIAGER, Membership.Role.MAINTAINER})
 MAINTAIN = frozenset({Membership.Role.MAINTAINER})
 
 
+def _is_nobody(user: Any) -> bool:
+    """Signed out, switched off, or no person at all."""
+    return not user.is_authenticated or not user.is_active or user.pk is None
+
+
 def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
     """The projects in which the person has one of the roles; superusers have all."""
-    if not user.is_authenticated or not user.is_active or user.pk is None:
+    if _is_nobody(user):
         return Project.objects.none()
     if user.is_superuser:
         return Project.objects.all()
@@ -28,7 +33,7 @@ def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
 
 def roles_of(user: Any) -> dict[int, str]:
     """The person's role in each of their projects, in one query; superusers maintain all."""
-    if not user.is_authenticated or not user.is_active or user.pk is None:
+    if _is_nobody(user):
         return {}
     if user.is_superuser:
         return dict.fromkeys(Project.objects.values_list("pk", flat=True), Membership.Role.MAINTAINER.value)
@@ -99,11 +104,36 @@ def is_superuser(request: HttpRequest) -> bool:
     return bool(user.is_active and user.is_superuser)
 
 
-def _roles_in(request: HttpRequest) -> dict[int, str]:
-    """Asked once per request: the sidebar alone asks for every model."""
-    known: dict[int, str] | None = request.__dict__.get("_roles")
+def my_projects(request: HttpRequest) -> list[Project]:
+    """The person's projects by name, read once per request. Their roles come in the same query."""
+    known: list[Project] | None = request.__dict__.get("_projects")
     if known is None:
-        known = request.__dict__["_roles"] = roles_of(request.user)
+        rows = _projects_with_roles(request.user)
+        known = request.__dict__["_projects"] = [project for project, _ in rows]
+        request.__dict__["_roles"] = {project.pk: role for project, role in rows}
+    return known
+
+
+def _projects_with_roles(user: Any) -> list[tuple[Project, str]]:
+    if _is_nobody(user):
+        return []
+    if user.is_superuser:
+        return [(project, Membership.Role.MAINTAINER.value) for project in Project.objects.order_by("name")]
+    mine = Membership.objects.filter(user=user).select_related("project").order_by("project__name")
+    return [(membership.project, membership.role) for membership in mine]
+
+
+def _roles_in(request: HttpRequest) -> dict[int, str]:
+    """Asked once per request: the sidebar alone asks for every model.
+
+    A member's projects are few and come with them; of a superuser, who has all, the keys are enough.
+    """
+    if "_roles" not in request.__dict__:
+        if is_superuser(request):
+            request.__dict__["_roles"] = roles_of(request.user)
+        else:
+            my_projects(request)
+    known: dict[int, str] = request.__dict__["_roles"]
     return known
 
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from agents.web import board
 from disputes.web.view_helpers import page, staff_only
-from tasks.access import projects_for, role_in
+from tasks.access import my_projects, projects_for, role_in
 from tasks.errors import Refused
 from tasks.models import Project, Task
 
@@ -39,7 +39,7 @@ def boards(request: HttpRequest) -> HttpResponse:
 @require_safe
 def board_page(request: HttpRequest, slug: str) -> HttpResponse:
     """The tasks of a project in columns."""
-    mine = list(projects_for(request.user).order_by("name"))
+    mine = my_projects(request)
     project = next((each for each in mine if each.slug == slug), None)
     if project is None:
         raise Http404(f"There is no project {slug}.")
