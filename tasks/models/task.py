@@ -183,9 +183,14 @@ class Task(TaskMoves):
                 condition=Q(accepted__isnull=False, landed_at__isnull=True),
             ),
             models.Index(fields=["section", "status"], name="task_by_section"),
-            # The board's columns, and what is counted in them.
-            models.Index(fields=["project", "stage", "status", "rank"], name="task_board"),
+            # The board's columns, and what is counted in them. The status comes before the stage, so that
+            # what is finished is passed over.
+            models.Index(fields=["project", "status", "stage", "rank"], name="task_board"),
             models.Index(fields=["project", "status", "-status_at"], name="task_done"),
+            # Whether somebody is there for the columns of specialists.
+            models.Index(
+                fields=["project", "status", "stage"], name="task_escalated", condition=~Q(escalation="")
+            ),
             # What landed last, and how much of a section has.
             models.Index(fields=["-landed_at"], name="task_landed", condition=Q(landed_at__isnull=False)),
             models.Index(
