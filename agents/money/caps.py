@@ -118,12 +118,18 @@ def _by_project(project: Project) -> Reached | None:
     return closed([project]).get(project.pk)
 
 
-def closed(projects: Iterable[Project], now: datetime | None = None) -> dict[int, Reached]:
-    """The projects in which no agent is started for a cap of the day or project: three queries at most."""
+def closed(
+    projects: Iterable[Project], now: datetime | None = None, today: dict[int, Spent] | None = None
+) -> dict[int, Reached]:
+    """The projects in which no agent is started for a cap of the day or project: two queries at most.
+
+    `today`: what they spent today, where the caller has asked already.
+    """
     caps = {project.pk: _capped(project.config) for project in projects}
     by_day = [pk for pk, each in caps.items() if any(cap.whose == "day" for cap in each)]
     in_all = [pk for pk, each in caps.items() if Cap.PROJECT_COST in each]
-    today = spending.today(by_day, now) if by_day else {}
+    if today is None:
+        today = spending.today(by_day, now) if by_day else {}
     ever = spending.of_projects(in_all) if in_all else {}
     found = {}
     for pk, each in caps.items():

@@ -101,10 +101,11 @@ def today(projects: Iterable[int], now: datetime | None = None) -> dict[int, Spe
 
     A run counts on the day on which it ends, with all it cost; while it is live it counts today.
     """
-    keys = list(projects)
-    ended = Run.objects.filter(project__in=keys, status=Run.Status.ENDED, ended_at__gte=midnight(now))
-    live = Run.objects.live().filter(project__in=keys)
-    sums = grouped(ended, "project")
-    for key, spent in grouped(live, "project").items():
-        sums[key] = sums.get(key, Spent()) + spent
-    return sums
+    return grouped(of_today(projects, now), "project")
+
+
+def of_today(projects: Iterable[int], now: datetime | None = None) -> QuerySet[Run]:
+    """The runs that count today. The projects stand in both halves: SQLite then has an index for each."""
+    mine = Q(project__in=list(projects))
+    ended_today = mine & Q(status=Run.Status.ENDED, ended_at__gte=midnight(now))
+    return Run.objects.filter(ended_today | (mine & ~Q(status=Run.Status.ENDED)))

@@ -104,10 +104,10 @@ class Today:
 
 
 def today(projects: Iterable[Project], now: datetime | None = None) -> Today:
-    """The sums of the day, dearest project first, and which are closed by a cap; five queries at most."""
+    """The sums of the day, dearest project first, and which are closed by a cap; two queries at most."""
     rows = {project.pk: project for project in projects}
     sums = spending.today(rows, now)
-    closed = caps.closed(rows.values(), now)
+    closed = caps.closed(rows.values(), now, sums)
     order = sorted(set(sums) | set(closed), key=lambda pk: (-_cost(sums, pk), rows[pk].name))
     shown = [
         ProjectToday(
