@@ -3,55 +3,39 @@
 import copy
 from typing import Any
 
-from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.http import HttpRequest
+from django.utils.functional import lazy
 from django.utils.module_loading import import_string
 
-from agents.models import Run
-from disputes.web.queue import listing
-from disputes.web.queue.listing import CountOf
+from agents.web import numbers
+from disputes.web.queue.listing import capped
 from steroidsweb.navigation import GROUPS
-from tasks.access import READ, is_superuser, project_ids, projects_for
-
-BADGE_SECONDS = 5
+from tasks.access import READ, is_superuser, project_ids
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups of the sidebar. Badges are filled in here: unfold would show an empty one as a red dot."""
+    """The groups of the sidebar. Badges are filled in here: unfold would show an empty one as a red dot.
+
+    Each is asked for where it is shown, and by then the first page has counted already.
+    """
     if getattr(request, "has_no_sidebar", False):
         return []
     groups = copy.deepcopy(GROUPS)
     for item in (item for group in groups for item in group["items"] if "badge" in item):
-        item["badge"] = import_string(item["badge"])(request)
+        item["badge"] = lazy(import_string(item["badge"]), str)(request)
     return groups
 
 
 def queue_badge(request: HttpRequest) -> str:
-    """How many disputes wait for the person; empty for none, at most 99+. Up to five seconds old."""
-    return _badges(request)[0]
+    """How many disputes wait for the person; empty for none, at most 99+."""
+    number = numbers.badges(request).queue
+    return capped(number) if number else ""
 
 
 def runs_badge(request: HttpRequest) -> str:
-    """How many runs are under way in the person's projects; empty for none. Up to five seconds old."""
-    return _badges(request)[1]
-
-
-def _badges(request: HttpRequest) -> tuple[str, str]:
-    """Both, counted in one query."""
-    user: Any = request.user
-
-    def count() -> tuple[str, str]:
-        runs = Run.objects.live()
-        if not user.is_superuser:
-            runs = runs.filter(project__in=projects_for(user))
-        waiting = listing.counted(listing.MINE, user).values("pk")
-        under_way = runs.order_by().values("pk")[: listing.COUNT_MAX + 1]
-        numbers = User.objects.filter(pk=user.pk).values_list(CountOf(waiting), CountOf(under_way)).get()
-        queue, live = (listing.capped(number) if number else "" for number in numbers)
-        return queue, live
-
-    return cache.get_or_set(f"badges-{user.pk}", count, BADGE_SECONDS) or ("", "")
+    """How many runs are under way in the person's projects; empty for none, at most 99+."""
+    number = numbers.badges(request).runs
+    return capped(number) if number else ""
 
 
 def has_project(request: HttpRequest) -> bool:

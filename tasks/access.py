@@ -123,7 +123,7 @@ def _projects_with_roles(user: Any) -> list[tuple[Project, str]]:
     return [(membership.project, membership.role) for membership in mine]
 
 
-def _roles_in(request: HttpRequest) -> dict[int, str]:
+def my_roles(request: HttpRequest) -> dict[int, str]:
     """Asked once per request: the sidebar alone asks for every model.
 
     A member's projects are few and come with them; of a superuser, who has all, the keys are enough.
@@ -141,9 +141,9 @@ def role_in(request: HttpRequest, project_pk: int) -> str:
     """The person's role in the project; empty for none."""
     if is_superuser(request):
         return Membership.Role.MAINTAINER.value
-    return _roles_in(request).get(project_pk, "")
+    return my_roles(request).get(project_pk, "")
 
 
 def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
     """The keys of projects_for()."""
-    return frozenset(pk for pk, role in _roles_in(request).items() if role in roles)
+    return frozenset(pk for pk, role in my_roles(request).items() if role in roles)

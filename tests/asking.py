@@ -1,5 +1,6 @@
 """Who asks, how many queries it takes, and what came of it."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -40,6 +41,38 @@ def queries(call: Callable[[], Any]) -> int:
     with CaptureQueriesContext(connection) as captured:
         call()
     return len(captured)
+
+
+# Tables that grow with the work: no page reads one through.
+LARGE = {"tasks_task", "tasks_submission", "tasks_review", "tasks_event", "agents_run", "disputes_dispute"}
+
+
+def by_index(call: Callable[[], Any], serving: set[str]) -> None:
+    """No large table is read through for what this asks.
+
+    PostgreSQL reads a table of a few rows through unless it is told not to. SQLite's plans know aliases
+    instead of tables, so that the indexes are named that have to serve there.
+    """
+    asked: list[tuple[str, Any]] = []
+
+    def note(execute: Any, sql: str, params: Any, *rest: Any) -> Any:
+        if sql.startswith("SELECT"):
+            asked.append((sql, params))
+        return execute(sql, params, *rest)
+
+    with connection.execute_wrapper(note):
+        call()
+    is_sqlite, plan = connection.vendor == "sqlite", ""
+    with connection.cursor() as cursor:
+        if not is_sqlite:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        for sql, params in asked:
+            cursor.execute(f"EXPLAIN {'QUERY PLAN ' if is_sqlite else ''}{sql}", params)
+            plan += "".join(f"{row[-1]}\n" for row in cursor.fetchall())
+    if is_sqlite:
+        assert set(re.findall(r"INDEX (\w+)", plan)) >= serving, plan
+    else:
+        assert not set(re.findall(r"Seq Scan on (\w+)", plan)) & LARGE, plan
 
 
 @cache

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from agents.crew.choosing import Crew
 from agents.models import Agent, Run
 from tasks.configuration.ladder import read
@@ -49,17 +51,24 @@ def fitting_types(stage: Stage) -> str:
     return f"without a type or of the type {stage.agent_type}" if stage.agent_type else "of any type or none"
 
 
-def unwatched(projects: Iterable[Project], crew: Crew | None = None) -> list[Unwatched]:
+def escalated() -> QuerySet[Task]:
+    """The tasks that stand in a column of specialists."""
+    return Task.objects.filter(status__in=UNFINISHED).exclude(escalation="")
+
+
+def unwatched(
+    projects: Iterable[Project], crew: Crew | None = None, *, is_escalated: bool = True
+) -> list[Unwatched]:
     """The columns that need somebody and have nobody: two queries, however many projects there are.
 
     Every stage needs somebody; a column of specialists does where the project names it, where a ladder sends
-    tasks to it, or where a task stands in it.
+    tasks to it, or where a task stands in it. `is_escalated`: whether any task may stand in one.
     """
     rows, crew = list(projects), crew or Crew()
     coders: list[Any] = [agent for agent in crew.agents if agent.role == Run.Role.CODER]
     if not coders:
         return []  # nothing is set up yet, and the pages say so
-    standing = Task.objects.filter(project__in=rows, status__in=UNFINISHED).exclude(escalation="")
+    standing = escalated().filter(project__in=rows) if is_escalated else Task.objects.none()
     waiting = set(standing.order_by().values_list("project", "stage").distinct())
     found = []
     for project in rows:

@@ -6,9 +6,11 @@ is, and comes with a sentence that says what to change.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.models import ProviderPause, Run
@@ -63,7 +65,12 @@ def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
     return {row.name: row for row in _holding.found(at or timezone.now())}
 
 
-_holding = Prepared(lambda at: ProviderPause.objects.filter(until__gt=at))
+def holding(at: Any = None) -> QuerySet[ProviderPause]:
+    """The pauses that hold then, or now."""
+    return ProviderPause.objects.filter(until__gt=at or timezone.now())
+
+
+_holding = Prepared(lambda at: holding(at))
 _begun_before = Prepared(
     lambda account, at: ProviderPause.objects.filter(name=account, since__lte=at).values_list("pk", flat=True)
 )

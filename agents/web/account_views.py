@@ -18,7 +18,7 @@ from tasks.errors import Refused
 @refuses
 def try_again(request: HttpRequest, pk: int) -> HttpResponse:
     """End the pause of an account: the next run of its agents shows whether the trouble is over."""
-    paused = next((each for each in accounts.paused_accounts(request.user) if each.pause.pk == pk), None)
+    paused = next((each for each in accounts.paused_accounts(request) if each.pause.pk == pk), None)
     if paused is None:
         raise Http404("No such account is paused.")
     name = paused.pause.name

@@ -1,13 +1,13 @@
 """Accounts in trouble, as people see them: until when, why, and whom it holds up (LAD-4)."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from django.http import HttpRequest
 from django.utils import timezone
 
-from agents.crew import pauses
+from agents.crew.choosing import Crew
 from agents.models import Agent, ProviderPause
-from tasks.access import MAINTAIN, roles_of
+from tasks.access import MAINTAIN, is_superuser, my_roles
 from tasks.spans import clock
 
 NAMED = 4  # agents in a line
@@ -33,26 +33,27 @@ class PausedAccount:
         return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def paused_accounts(user: Any) -> list[PausedAccount]:
+def paused_accounts(request: HttpRequest, crew: Crew | None = None) -> list[PausedAccount]:
     """The pauses that hold up work in the person's projects, the first to end first."""
-    rows = sorted(pauses.paused().values(), key=lambda row: (row.until, row.name))
+    crew = crew or Crew()
+    rows = sorted(crew.pauses.values(), key=lambda row: (row.until, row.name))
     if not rows:
         return []
-    roles = roles_of(user)
+    roles = my_roles(request)
     agents: dict[str, list[Agent]] = {}
-    for agent in Agent.objects.filter(is_active=True).prefetch_related("projects").order_by("name"):
+    for agent in sorted(crew.agents, key=lambda agent: agent.name):
         agents.setdefault(agent.account, []).append(agent)
     shown = []
     for row in rows:
         held = agents.get(row.name, [])
         mine = {role for agent in held for role in _roles_at(agent, roles)}
-        if mine or user.is_superuser:
-            may_end = bool(mine & MAINTAIN) or user.is_superuser
+        if mine or is_superuser(request):
+            may_end = bool(mine & MAINTAIN) or is_superuser(request)
             shown.append(PausedAccount(row, [agent.name for agent in held], may_end))
     return shown
 
 
 def _roles_at(agent: Agent, roles: dict[int, str]) -> set[str]:
     """The person's roles where the agent works; one without projects works everywhere."""
-    projects = [project.pk for project in agent.projects.all()]
+    projects: set[int] = agent.only_in  # type: ignore[attr-defined]
     return {roles[pk] for pk in projects if pk in roles} if projects else set(roles.values())

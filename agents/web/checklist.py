@@ -1,12 +1,12 @@
 """What a new installation still needs before anything can land: the steps, each with its state from rows."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -54,29 +54,31 @@ class Checklist:
         return sum(step.state == DONE for step in self.steps)
 
 
-def checklist_for(user: Any, maintained: Collection[int]) -> Checklist | None:
-    """The list for whoever sets something up; None once a task of theirs has landed outside of the demo.
+def set_up_by(maintained: Iterable[Project]) -> list[Project]:
+    """Of the projects that a person maintains those that somebody has to set up: the demo comes set up."""
+    return [project for project in maintained if project.slug != DEMO]
 
-    `maintained` are the keys of the projects that the person maintains.
+
+def checklist_for(user: Any, mine: Iterable[Project]) -> Checklist | None:
+    """The list for whoever sets something up, where nothing of theirs has landed.
+
+    `mine` are the projects of `set_up_by`.
     """
-    if not maintained and not user.is_superuser:
-        return None
-    mine = Project.objects.filter(pk__in=maintained).exclude(slug=DEMO)
-    if Task.objects.filter(project__in=mine, landed_at__isnull=False).exists():
-        return None
-    project, *others = _in_order(mine.filter(status=Project.Status.ACTIVE)) or [None]
+    project, *others = _in_order(mine) or [None]
     if project is None and not user.is_superuser:
         return None
     has_demo = Project.objects.filter(slug=DEMO).exists()
     return Checklist(project, steps_of(project, user), "" if has_demo or project else DEMO_COMMAND, others)
 
 
-def _in_order(projects: QuerySet[Project]) -> list[Project]:
+def _in_order(projects: Iterable[Project]) -> list[Project]:
     """What waits for a person comes first, then the newest."""
-    waits = ~Q(trouble="") | Q(base_state__in=[Base.RED, Base.BROKEN])
-    return list(
-        projects.alias(waits=ExpressionWrapper(waits, BooleanField())).order_by("-waits", "-pk")[:SHOWN]
-    )
+    active = [project for project in projects if project.status == Project.Status.ACTIVE]
+    return sorted(active, key=lambda project: (not _waits(project), -project.pk))[:SHOWN]
+
+
+def _waits(project: Project) -> bool:
+    return bool(project.trouble) or project.base_state in {Base.RED, Base.BROKEN}
 
 
 def steps_of(project: Project | None, user: Any) -> list[SetupStep]:

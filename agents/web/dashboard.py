@@ -1,28 +1,32 @@
 """The first page: what needs the person, what runs, what landed. A constant number of queries."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.http import HttpRequest
 from django.utils import timezone
 
+from agents.crew.choosing import Crew
 from agents.crew.coverage import unwatched
 from agents.models import Host, Run
 from agents.web import costs
 from agents.web.accounts import paused_accounts
-from agents.web.checklist import checklist_for
-from agents.web.log import silent_for, tail
+from agents.web.checklist import checklist_for, set_up_by
+from agents.web.log import last_lines, last_pieces, silent_for
+from agents.web.numbers import numbers
 from disputes.models import Dispute
-from disputes.notifications import channels, fanout
-from tasks.access import MAINTAIN, is_superuser, project_ids, projects_for
+from disputes.web.queue.listing import CountOf, capped
+from tasks.access import MAINTAIN, is_superuser, my_projects, project_ids, projects_for
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
 TAIL_LINES = 4
+TASKS_MAX = 500  # of a section: so many are counted as landed, and so many as not
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,89 +38,131 @@ class LiveRun:
     silent: float | None  # seconds, once that is worth a word
 
 
+@dataclass(frozen=True, slots=True)
+class SectionProgress:
+    """A section, and how many of its tasks have landed and how many are left; neither above TASKS_MAX."""
+
+    section: Section
+    landed: int
+    left: int
+
+    @property
+    def total(self) -> int:
+        return self.landed + self.left
+
+    @property
+    def is_exact(self) -> bool:
+        return max(self.landed, self.left) < TASKS_MAX
+
+    @property
+    def words(self) -> str:
+        if self.is_exact:
+            return f"{self.landed} of {self.total}"
+        landed, left = (f"{TASKS_MAX}+" if n == TASKS_MAX else str(n) for n in (self.landed, self.left))
+        return f"{landed}, {left} left"
+
+
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold's callback: the admin's index with our cards, over the projects of the person."""
-    projects = projects_for(request.user)
-    rows = list(projects)
+    projects = {project.pk: project for project in my_projects(request)}
+    maintained = project_ids(request, MAINTAIN)
+    to_set_up = set_up_by(project for project in projects.values() if project.pk in maintained)
+    sets_up = bool(maintained) or is_superuser(request)
+    found, crew = numbers(request, to_set_up), Crew()
+    active = [project for project in projects.values() if project.status == Project.Status.ACTIVE]
     return {
         **context,
         "title": "Dashboard",
-        "has_projects": bool(rows),
-        "checklist": checklist_for(request.user, project_ids(request, MAINTAIN)),
-        **_needs_you(projects),
-        **_runs(projects),
-        **_landed(projects),
-        "events": _events(projects),
-        "spent": costs.today(projects),
-        "sections": _sections(projects),
-        "paused": paused_accounts(request.user),
-        "unwatched": unwatched([each for each in rows if each.status == Project.Status.ACTIVE]),
-        **health(),
-        "given_up": channels.given_up_for(request.user),
-        "untold": fanout.stuck() if is_superuser(request) else 0,
-    }
-
-
-def _of(projects: Any) -> Exists:
-    """EXISTS and not IN, so that the database walks an index in its order instead of sorting all."""
-    return Exists(projects.filter(pk=OuterRef("project")))
-
-
-def _needs_you(projects: Any) -> dict[str, Any]:
-    waiting = Dispute.objects.open().filter(_of(projects))
-    rows = waiting.in_order().select_related("project", "task__project")[:DISPUTES]
-    return {"disputes": list(rows), "dispute_count": waiting.count()}
-
-
-def _runs(projects: Any) -> dict[str, Any]:
-    live = Run.objects.live().filter(project__in=projects)
-    rows = list(live.select_related("project", "task__project", "host").order_by("-pk")[:RUNS])
-    with_log = [run for run in rows if run.status != Run.Status.QUEUED][:LOGS]
-    logs = {run.pk: tail(run, TAIL_LINES) for run in with_log}
-    return {
-        "runs": [LiveRun(run, logs.get(run.pk, []), silent_for(run)) for run in rows],
-        "run_count": live.count(),
+        "has_projects": bool(projects),
+        "checklist": checklist_for(request.user, to_set_up) if sets_up and not found.has_landed else None,
+        "disputes": _disputes(request, projects),
+        "dispute_count": capped(found.waiting),
+        "runs": _runs(projects),
+        "run_count": found.runs,
+        "run_words": capped(found.runs),
         "silence": settings.DURATIONS["silence"],
+        "landed": _landed(request, projects),
+        "to_land": capped(found.to_land) if found.to_land else "",
+        "events": _events(request, projects),
+        "spent": costs.today(projects.values()),
+        "sections": _sections(projects),
+        "paused": paused_accounts(request, crew) if found.has_pauses else [],
+        "unwatched": unwatched(active, crew, is_escalated=found.is_escalated),
+        **health(),
+        "given_up": found.given_up,
+        "untold": found.untold,
     }
 
 
-def _landed(projects: Any) -> dict[str, Any]:
-    landed = Task.objects.filter(_of(projects), landed_at__isnull=False).order_by("-landed_at")
-    to_land = Task.objects.filter(project__in=projects).to_land().count()
-    # The projects apart: joined, they would tempt the database to begin with them and sort.
-    return {"landed": landed.prefetch_related("project")[:LANDED], "to_land": to_land}
+def _of_mine(request: HttpRequest) -> Q:
+    """EXISTS and not IN, so that the database walks an index in its order instead of sorting all."""
+    if is_superuser(request):
+        return Q()
+    return Q(Exists(projects_for(request.user).filter(pk=OuterRef("project"))))
 
 
-def _events(projects: Any) -> Any:
-    return Event.objects.filter(_of(projects)).select_related("task__project").order_by("-pk")[:EVENTS]
+def _with_projects(rows: Iterable[Any], projects: dict[int, Project]) -> list[Any]:
+    """The rows and their tasks with the projects that the page has read already.
+
+    Joined, they would tempt the database to begin with them and sort.
+    """
+    found = list(rows)
+    for row in found:
+        project = row.project = projects[row.project_id]
+        if task := getattr(row, "task", None):
+            task.project = project
+    return found
 
 
-def _sections(projects: Any) -> list[Section]:
+def _disputes(request: HttpRequest, projects: dict[int, Project]) -> list[Dispute]:
+    waiting = Dispute.objects.open().filter(_of_mine(request)).in_order().select_related("task")
+    return _with_projects(waiting[:DISPUTES], projects)
+
+
+def _runs(projects: dict[int, Project]) -> list[LiveRun]:
+    """The newest ones under way, with the end of the first few logs."""
+    live = Run.objects.live().filter(project__in=list(projects)).order_by("-pk")
+    with_log = live.exclude(status=Run.Status.QUEUED).values("pk")[:LOGS]
+    end = Case(When(pk__in=with_log, then=last_pieces(OuterRef("pk"), TAIL_LINES)), default=Value(""))
+    rows = live.select_related("task", "host").annotate(log_end=end)[:RUNS]
+    return [
+        LiveRun(run, last_lines(run.log_end, TAIL_LINES), silent_for(run))
+        for run in _with_projects(rows, projects)
+    ]
+
+
+def _landed(request: HttpRequest, projects: dict[int, Project]) -> list[Task]:
+    landed = Task.objects.filter(_of_mine(request), landed_at__isnull=False).order_by("-landed_at")
+    return _with_projects(landed[:LANDED], projects)
+
+
+def _events(request: HttpRequest, projects: dict[int, Project]) -> list[Event]:
+    events = Event.objects.filter(_of_mine(request)).select_related("task").order_by("-pk")
+    return _with_projects(events[:EVENTS], projects)
+
+
+def _sections(projects: dict[int, Project]) -> list[SectionProgress]:
     """Sections with tasks; unfinished ones first, each in the order of its project.
 
-    Tasks are counted only for the few that are shown, and from indexes alone.
+    Tasks are counted only for the few that are shown, from indexes alone and not beyond TASKS_MAX.
     """
-    wanted = Task.objects.exclude(status=Status.CANCELLED)
-    landed, left = wanted.filter(landed_at__isnull=False), wanted.filter(landed_at__isnull=True)
-    sections = Section.objects.filter(project__in=projects).annotate(
-        has_left=Exists(left.filter(section=OuterRef("pk"))),
-        has_landed=Exists(landed.filter(section=OuterRef("pk"))),
+    own = Task.objects.exclude(status=Status.CANCELLED).filter(section=OuterRef("pk")).order_by()
+    landed, left = own.filter(landed_at__isnull=False), own.filter(landed_at__isnull=True)
+    first = (
+        Section.objects.filter(project__in=list(projects))
+        .alias(has_left=Exists(left), has_landed=Exists(landed))
+        .filter(Q(has_left=True) | Q(has_landed=True))
+        .order_by("-has_left", "project__name", "rank")
     )
-    shown = list(
-        sections.filter(Q(has_left=True) | Q(has_landed=True))
-        .select_related("project")
-        .order_by("-has_left", "project__name", "rank")[:SECTIONS]
+    shown = Section.objects.filter(pk__in=first.values("pk")[:SECTIONS]).annotate(
+        landed_count=CountOf(landed.values("pk")[:TASKS_MAX]),
+        left_count=CountOf(left.values("pk")[:TASKS_MAX]),
     )
-    landed_in, left_in = (_per_section(tasks, shown) for tasks in (landed, left))
-    for section in shown:
-        section.landed_count = landed_in.get(section.pk, 0)
-        section.task_count = section.landed_count + left_in.get(section.pk, 0)
-    return shown
-
-
-def _per_section(tasks: Any, sections: list[Section]) -> dict[int, int]:
-    counted = tasks.filter(section__in=[section.pk for section in sections])
-    return dict(counted.order_by().values_list("section").annotate(n=Count("pk")))
+    found = [
+        SectionProgress(section, section.landed_count, section.left_count)
+        for section in _with_projects(shown.order_by("rank"), projects)
+    ]
+    return sorted(found, key=lambda each: (not each.left, each.section.project.name))
 
 
 def health() -> dict[str, Any]:

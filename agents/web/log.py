@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Case, F, TextField, When
-from django.db.models.functions import Length, Right, Substr
+from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
+from django.db.models.functions import Coalesce, Concat, Length, Right, Substr
 from django.utils import timezone
 
 from agents.models import Output, Run
@@ -34,11 +34,16 @@ def plain(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" or not unicodedata.category(char).startswith("C"))
 
 
-def tail(run: Run, lines: int, chars: int = 2000) -> list[str]:
-    """The last lines of the log so far."""
-    pieces = Output.objects.filter(run=run).order_by("-seq").annotate(end=Right("text", chars))
-    text = plain("".join(reversed(pieces.values_list("end", flat=True)[:lines])))
-    return [line.rstrip() for line in text.split("\n") if line.strip()][-lines:]
+def last_pieces(run: OuterRef, pieces: int, chars: int = 2000) -> Concat:
+    """The end of the log so far, as a column of the query that finds the run: the ends of its last pieces."""
+    found = Output.objects.filter(run=run).order_by("-seq").values(end=Right("text", chars))
+    ends = [Subquery(found[number : number + 1]) for number in reversed(range(pieces))]
+    return Concat(*(Coalesce(end, Value("")) for end in ends))
+
+
+def last_lines(text: str, lines: int) -> list[str]:
+    """The last lines that say something."""
+    return [line.rstrip() for line in plain(text).split("\n") if line.strip()][-lines:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,8 +146,12 @@ def deliveries_for(user: Any) -> QuerySet[Delivery]:
     return Delivery.objects.filter(channel__in=mine).select_related(*related)
 
 
-def given_up_for(user: Any) -> int:
-    """How many of them were given up after trying, for the line that says so; at most 100 are counted."""
+def given_up(user: Any) -> QuerySet[Delivery]:
+    """Those of them that were given up after trying, for the line that says so."""
     lost = deliveries_for(user).select_related(None)
-    lost = lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0)
-    return lost.order_by()[:100].count()
+    return lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0).order_by()
+
+
+def given_up_for(user: Any) -> int:
+    """How many there are; at most 100 are counted."""
+    return given_up(user)[:100].count()

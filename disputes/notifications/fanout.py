@@ -4,7 +4,7 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from disputes.models import Delivery
@@ -49,9 +49,9 @@ def _put_off(pk: int, now: datetime, error: Exception) -> None:
     row.update(tries=F("tries") + 1, due_at=now + wait, error=f"{type(error).__name__}: {error}"[:300])
 
 
-def stuck() -> int:
-    """How many notices could not be taken up so often that somebody should look."""
-    return Notice.objects.filter(tries__gte=SHOWN_AFTER).count()
+def stuck() -> QuerySet[Notice]:
+    """The notices that could not be taken up so often that somebody should look."""
+    return Notice.objects.filter(tries__gte=SHOWN_AFTER)
 
 
 @transaction.atomic

@@ -119,15 +119,24 @@ class CountOf(Subquery):
     output_field = IntegerField()
 
 
+def number_of(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> CountOf:
+    """How many of the disputes stand in the tab, as a part of another query."""
+    return first_few(_of_tab(tab, disputes, user))
+
+
+def first_few(rows: QuerySet[Any]) -> CountOf:
+    """How many rows there are, counted no further than `capped` tells them apart."""
+    return CountOf(rows.order_by().values("pk")[: COUNT_MAX + 1])
+
+
 def counts(reach: VisibleProjects) -> dict[str, str]:
     """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
     numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
         *(
-            CountOf(
-                _of_tab(
-                    tab, Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
-                    reach.user,
-                ).order_by().values("pk")[: COUNT_MAX + 1]
+            number_of(
+                tab,
+                Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
+                reach.user,
             )
             for tab in TABS
         )
@@ -137,18 +146,14 @@ def counts(reach: VisibleProjects) -> dict[str, str]:
 
 def count_of(tab: Tab, user: Any) -> str:
     """The number of one tab, as `counts` gives it."""
-    return capped(counted(tab, user).count())
-
-
-def counted(tab: Tab, user: Any) -> QuerySet[Dispute]:
-    """The disputes of a tab that are counted: one more than a number tells."""
     disputes = Dispute.objects.all()
     if not user.is_superuser:
         disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
-    return _of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1]
+    return capped(_of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1].count())
 
 
 def capped(number: int) -> str:
+    """99+ for what was counted no further."""
     return f"{COUNT_MAX}+" if number > COUNT_MAX else str(number)
 
 
