@@ -13,7 +13,7 @@ __all__ = ["Facts", "Standing", "columns", "line_of", "standing", "standing_of",
 
 
 def standings(tasks: Iterable[Task], now: datetime | None = None) -> dict[int, Standing]:
-    """The standing of each task by its key: at most thirteen queries, however many tasks there are."""
+    """The standing of each task by its key: at most fifteen queries, however many tasks there are."""
     rows = list(tasks)
     prefetch_related_objects(rows, "project", "section")
     facts = Facts(rows, now)

@@ -7,17 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import (
-    CharField,
-    Count,
-    DateTimeField,
-    Exists,
-    ExpressionWrapper,
-    F,
-    OuterRef,
-    Q,
-    Subquery,
-)  # fmt: skip
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -45,10 +35,6 @@ class Asked:
     problem: str
     only_on: str  # the one host that has its commits; empty: any may
     made_on: str  # where it was handed in
-    landing: str
-    landing_problem: str
-    landing_again: datetime | None
-    failures: int  # counted runs of the role whose turn it is, since the last that handed in
 
 
 @dataclass(slots=True)
@@ -82,12 +68,29 @@ class Facts:
 
     @cached_property
     def asked(self) -> dict[int, Asked]:
-        """One query, with a subquery per fact; none where the tasks were read with these columns."""
+        """One query, with a subquery per fact that any task may need; none where tasks were read with these.
+
+        Each subquery has to be planned each time.
+        """
         asked = columns(self.now)
         if all(hasattr(task, name) for task in self.tasks for name in asked):
             return {task.pk: _asked({name: getattr(task, name) for name in asked}) for task in self.tasks}
         rows = Task.objects.filter(pk__in=self.keys).annotate(**asked).order_by().values("pk", *asked)
         return {row.pop("pk"): _asked(row) for row in rows}
+
+    @cached_property
+    def failures(self) -> dict[int, int]:
+        """Of tasks that rest: counted runs of the role whose turn it is, since the last that handed in."""
+        resting = [task.pk for task in self.tasks if task.not_before and task.not_before > self.now]
+        return dict(_failures(resting))
+
+    @cached_property
+    def landings(self) -> dict[int, Landing]:
+        """The last attempt to land each accepted submission that has not landed yet."""
+        accepted = [task.accepted_id for task in self.tasks if task.accepted_id and not task.landed_at]
+        fields = ("submission", "status", "problem", "not_before")
+        rows = Landing.objects.filter(submission__in=accepted).only(*fields).order_by("pk")
+        return {landing.submission_id: landing for landing in rows}
 
     @cached_property
     def unmet(self) -> dict[int, list[tuple[int, str]]]:
@@ -236,7 +239,6 @@ def columns(now: datetime) -> dict[str, Any]:
     rulings = Decision.objects.of(task).standing().unused()
     coming = rulings.filter(effective_at__gt=now).order_by("-effective_at")
     last = Submission.objects.standing().filter(task=task).newest_first()
-    landings = Landing.objects.filter(submission=OuterRef("accepted")).order_by("-pk")
     return {
         "x_dispute": Subquery(disputes.values("pk")[:1]),
         "x_dispute_since": Subquery(disputes.values("opened_at")[:1]),
@@ -247,32 +249,22 @@ def columns(now: datetime) -> dict[str, Any]:
         "x_problem": Subquery(last.values("problem")[:1]),
         "x_only_on": Subquery(last.values("only_on")[:1]),
         "x_made_on": Subquery(last.values("run__host__name")[:1]),
-        "x_landing": Subquery(landings.values("status")[:1]),
-        "x_landing_problem": Subquery(landings.values("problem")[:1]),
-        "x_landing_again": Subquery(landings.values("not_before")[:1]),
-        "x_failures": Subquery(_failures(task)),
     }
 
 
-def _failures(task: Any) -> Any:
+def _failures(tasks: list[int]) -> Any:
     """How many counted runs in a row ended without a hand-in, as `run_ends.failed_in_a_row` counts."""
+    role = Q(role=Run.Role.REVIEWER, task__status=Status.REVIEW)
+    role |= Q(role=Run.Role.CODER) & ~Q(task__status=Status.REVIEW)
+    since = Q(task__counts_since__isnull=True) | Q(queued_at__gt=F("task__counts_since"))
     later_good = Run.objects.filter(
         task=OuterRef("task"), role=OuterRef("role"), outcome=Run.Outcome.HANDED_IN, pk__gt=OuterRef("pk")
     )
-    # The task's own columns, not a join: PostgreSQL takes longer to plan one than to do all the rest.
-    runs = Run.objects.annotate(
-        turn=ExpressionWrapper(OuterRef("status"), CharField()),
-        since=ExpressionWrapper(OuterRef("counts_since"), DateTimeField()),
-    )
-    role = Q(role=Run.Role.REVIEWER, turn=Status.REVIEW) | Q(role=Run.Role.CODER) & ~Q(turn=Status.REVIEW)
-    since = Q(since__isnull=True) | Q(queued_at__gt=F("since"))
-    counted = runs.filter(role & since, ~Exists(later_good), task=task, is_counted=True)
-    return counted.order_by().values("task").annotate(n=Count("pk")).values("n")
+    counted = Run.objects.filter(role & since, ~Exists(later_good), task__in=tasks, is_counted=True)
+    return counted.order_by().values_list("task").annotate(n=Count("pk"))
 
 
 def _asked(row: dict[str, Any]) -> Asked:
     facts = {name.removeprefix("x_"): value for name, value in row.items()}
-    words = (
-        "dispute_for", "submission", "problem", "only_on", "made_on", "landing", "landing_problem",
-    )  # fmt: skip
-    return Asked(**facts | {name: facts[name] or "" for name in words} | {"failures": facts["failures"] or 0})
+    words = ("dispute_for", "submission", "problem", "only_on", "made_on")
+    return Asked(**facts | {name: facts[name] or "" for name in words})

@@ -224,8 +224,8 @@ def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     when = clock(task.not_before, facts.now)
     if (task.not_before - facts.now).total_seconds() < 60:
         when = f"{duration((task.not_before - facts.now).total_seconds())} from now"
-    if asked.failures:
-        runs = "an empty run" if asked.failures == 1 else f"{asked.failures} empty runs"
+    if failures := facts.failures.get(task.pk):
+        runs = "an empty run" if failures == 1 else f"{failures} empty runs"
         return Standing(WAIT, f"Not before {when}, after {runs}.")
     if asked.submission == Submission.State.RED:
         return Standing(WAIT, f"Not before {when}, after red build or tests: {asked.problem}")
@@ -283,7 +283,7 @@ def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
     if asked.only_on and task.status != Status.PENDING and (away := _away(asked.only_on, facts)):
         return Standing(WAIT, f"Only the host {asked.only_on} has its commits, {away}.")
     if task.status == Status.COMPLETED:
-        return _landing(task, asked, facts)
+        return _landing(task, facts)
     if task.status == Status.REVIEW:
         if not asked.submission:
             return Standing(WRONG, "In review, but nothing was handed in; defer and resume it.")
@@ -364,20 +364,20 @@ def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
     return Standing(WORK, f"{turn}; it begins when the loop turns next.")
 
 
-def _landing(task: Task, asked: Asked, facts: Facts) -> Standing:
+def _landing(task: Task, facts: Facts) -> Standing:
     """Approved, and not on the target branch yet."""
-    branch = task.project.target_branch
-    match asked.landing:
-        case Landing.Status.STUCK | Landing.Status.CONFLICT:
-            return Standing(WRONG, f"Approved, but landing is stuck: {asked.landing_problem}")
-        case Landing.Status.CHECKING:
+    branch, states = task.project.target_branch, Landing.Status
+    match facts.landings.get(task.accepted_id or 0):
+        case Landing(status=states.STUCK | states.CONFLICT, problem=problem):
+            return Standing(WRONG, f"Approved, but landing is stuck: {problem}")
+        case Landing(status=states.CHECKING):
             return Standing(WORK, f"Approved; rebased onto {branch}, its build and tests run again.")
-        case Landing.Status.PUSHING:
+        case Landing(status=states.PUSHING):
             return Standing(WORK, f"Approved; pushed to {branch} just now.")
-        case Landing.Status.QUEUED if asked.landing_again and asked.landing_again > facts.now:
-            again = clock(asked.landing_again, facts.now)
-            return Standing(WAIT, f"Approved; landing is tried again at {again}: {asked.landing_problem}")
-        case Landing.Status.QUEUED:
+        case Landing(status=states.QUEUED, problem=problem, not_before=again) if again and again > facts.now:
+            when = clock(again, facts.now)
+            return Standing(WAIT, f"Approved; landing is tried again at {when}: {problem}")
+        case Landing(status=states.QUEUED):
             if not facts.hosts:
                 return Standing(WRONG, "Approved; waits to land, but no host is alive to push it.")
             return Standing(WORK, f"Approved; waits to land on {branch}.")
