@@ -192,9 +192,9 @@ def stage_of(task: Task, config: ProjectSettings) -> Stage:
 class Roster:
     """Whose turn the tasks are (ARB-8): a constant number of queries, however many tasks there are."""
 
-    def __init__(self, crew: Crew, tasks: Iterable[Task]) -> None:
-        """`task.project` must be loaded."""
-        self.crew, self.tasks = crew, list(tasks)
+    def __init__(self, crew: Crew, tasks: Iterable[Task], seats: tasks_in_review.Seats | None = None) -> None:
+        """`task.project` must be loaded. `seats`: of reviewers, where the caller has read them already."""
+        self.crew, self.tasks, self.seats = crew, list(tasks), seats
         self.configs: dict[int, ProjectSettings] = {}
 
     def config(self, task: Task) -> ProjectSettings:
@@ -213,7 +213,8 @@ class Roster:
     @cached_property
     def reviews(self) -> dict[int, tasks_in_review.UnderReview]:
         """What is reviewed of each task in review, by whom it was made, and whose reviews are in."""
-        return tasks_in_review.facts_of([task for task in self.tasks if task.status == Status.REVIEW])
+        in_review = [task for task in self.tasks if task.status == Status.REVIEW]
+        return tasks_in_review.facts_of(in_review, self.seats)
 
     def turn_of(self, task: Task) -> Turn:
         """Who is next. A task in review must have a verified submission."""

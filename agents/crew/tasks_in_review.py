@@ -11,7 +11,8 @@ from disputes.models import Conflict
 from tasks.models import Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
 
-Rows = tuple[Iterable[Any], Iterable[Any], Iterable[Any]]  # submissions, reviews, seats
+Rows = tuple[Iterable[Any], Iterable[Any]]  # submissions, reviews
+Seats = Iterable[tuple[int, str]]  # task and seat of each reviewer at work
 
 
 @dataclass(slots=True)
@@ -37,13 +38,16 @@ class UnderReview:
         return agent.pk == self.coder or (bool(self.by) and agent.name == self.by)
 
 
-def facts_of(tasks: Iterable[Task]) -> dict[int, UnderReview]:
-    """The facts of each task by its key: three queries."""
+def facts_of(tasks: Iterable[Task], seats: Seats | None = None) -> dict[int, UnderReview]:
+    """The facts of each task by its key: three queries, or two where the caller has read the seats already.
+
+    Those may be of other tasks as well.
+    """
     rows = {task.pk: task for task in tasks}
     found = {pk: UnderReview() for pk in rows}
     if not rows:
         return found
-    submissions, reviews, seats = _of_one(next(iter(rows))) if len(rows) == 1 else _of_all(rows)
+    submissions, reviews = _of_one(next(iter(rows))) if len(rows) == 1 else _of_all(rows)
     for each in submissions:
         facts = found[each.task_id]
         facts.submission, facts.by, facts.coder = each.pk, each.by_agent, each.coder
@@ -57,8 +61,9 @@ def facts_of(tasks: Iterable[Task]) -> dict[int, UnderReview]:
             facts.names.add(by)
         else:
             facts.earlier.add(by)
-    for task, seat in seats:
-        found[task].seats.add(seat)
+    for task, seat in _seats_at(rows) if seats is None else seats:
+        if task in found:
+            found[task].seats.add(seat)
     return found
 
 
@@ -84,7 +89,7 @@ def _seats(**of_tasks: Any) -> QuerySet[Any, Any]:
 
 
 def _of_all(tasks: Collection[int]) -> Rows:
-    return _submissions(task__in=tasks), _reviews(submission__task__in=tasks), _seats(task__in=tasks)
+    return _submissions(task__in=tasks), _reviews(submission__task__in=tasks)
 
 
 _submission = Prepared(lambda task: _submissions(task=task))
@@ -94,4 +99,8 @@ _seats_at_it = Prepared(lambda task: _seats(task=task))
 
 def _of_one(task: int) -> Rows:
     """The same for the one task that there mostly is."""
-    return _submission.found(task), _reviews_of_it.found(task), _seats_at_it.found(task)
+    return _submission.found(task), _reviews_of_it.found(task)
+
+
+def _seats_at(tasks: Collection[int]) -> Seats:
+    return _seats_at_it.found(next(iter(tasks))) if len(tasks) == 1 else _seats(task__in=tasks)

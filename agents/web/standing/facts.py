@@ -54,13 +54,18 @@ class Facts:
     """Everything that `reasons` asks, loaded when it is asked first and for all tasks at once."""
 
     def __init__(
-        self, tasks: Iterable[Task], now: datetime | None = None, runs: Iterable[Run] | None = None
+        self,
+        tasks: Iterable[Task],
+        now: datetime | None = None,
+        runs: Iterable[Run] | None = None,
+        crew: choosing.Crew | None = None,
     ) -> None:
-        """`runs`: the live runs of these tasks, where the caller has read them already."""
+        """`runs`: the live runs of these tasks; `crew`: who there is. Where the caller has read them."""
         self.tasks = list(tasks)
         self.now = now or timezone.now()
         self.keys = [task.pk for task in self.tasks]
         self.projects = {task.project_id for task in self.tasks}
+        self.crew = crew or choosing.Crew(now=self.now)
         if runs is not None:
             self.runs = _by_task(runs)
 
@@ -171,8 +176,8 @@ class Facts:
     def live(self) -> list[Run]:
         """Every run under way, of all projects: as many as there are seats."""
         fields = (
-            "task", "project", "agent", "agent_label", "host", "role", "status", "queued_at", "started_at",
-            "last_output_at", "stop_requested",
+            "task", "project", "agent", "agent_label", "host", "role", "seat", "status", "queued_at",
+            "started_at", "last_output_at", "stop_requested",
         )  # fmt: skip
         return list(Run.objects.live().only(*fields).order_by("pk"))
 
@@ -192,10 +197,11 @@ class Facts:
     @cached_property
     def roster(self) -> choosing.Roster:
         """Who would take these tasks next: what the loop itself asks."""
-        crew = choosing.Crew(now=self.now)
-        if "live" in self.__dict__:  # read already
-            crew.busy = self.busy
-        return choosing.Roster(crew, self.tasks)
+        if "live" not in self.__dict__:
+            return choosing.Roster(self.crew, self.tasks)
+        self.crew.busy = self.busy  # read already, and so are the seats
+        reviewers = [run for run in self.live if run.role == Run.Role.REVIEWER and run.status in Run.SEATED]
+        return choosing.Roster(self.crew, self.tasks, [(run.task_id, run.seat) for run in reviewers])
 
     @cached_property
     def known_hosts(self) -> list[Host]:
