@@ -7,11 +7,12 @@ from typing import Any
 
 import django_filters
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.expressions import RawSQL
 from django.forms import SearchInput
 
 from agents.crew import coverage
-from agents.crew.choosing import watches
+from agents.crew.choosing import Crew, watches
 from agents.models import Agent
 from agents.web import moves
 from agents.web.standing import Facts, Standing, standing_of
@@ -21,11 +22,12 @@ from tasks.configuration.stages import Stage
 from tasks.models import Comment, Project, Task
 from tasks.remarks.objections import BACK, tag_of
 from tasks.severities import SeverityFilter
-from tasks.states import MEANINGS, MOVES, STARTABLE, Status
+from tasks.states import MEANINGS, MOVES, STARTABLE, UNFINISHED, Status
 
 CARDS = 15  # of one column; each costs half a millisecond
 WATCHERS = 2  # that are named
 DONE = (Status.COMPLETED, Status.CANCELLED)
+DONE_MAX = 500  # of each of the two: so many are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Column:
     icon: str = ""
     is_unwatched: bool = False
     count: int = 0
+    is_capped: bool = False  # there may be more than were counted
     cards: list[Card] = field(default_factory=list)
 
     def holds(self, stage: str, status: str, is_back: bool = False) -> bool:
@@ -219,15 +222,17 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     tasks, config = tasks.filter(project=project), project.config
     counts = _counts(tasks, config)
     held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
-    columns = columns_for(config, held, _crew(project, config, held))
+    crew = Crew()
+    columns = columns_for(config, held, _coders(project, config, held, crew))
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
-    known = _stages_in(counts)
+        column.is_capped = column.key == "done" and column.count >= DONE_MAX
+    known = sorted({stage for stage, *_ in counts})
     parts = [part for column in columns if column.count for part in column.parts(tasks, known)]
-    found = list(Task.objects.filter(pk__in=_keys(parts)).order_by().select_related("section"))
+    found = _tasks_of(parts)
     for task in found:
         task.project = project
-    facts, offers = Facts(found), dict[str, list[Offer]]()
+    facts, offers = Facts(found, crew=crew), dict[str, list[Offer]]()
     for column in columns:
         for task in _shown(column, found):
             at = _at(*_place(task))
@@ -241,19 +246,30 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
 
 
 def _counts(tasks: QuerySet[Task], config: ProjectSettings) -> Counter[tuple[str, str, bool]]:
-    """How many tasks there are of each stage and status, those that were sent back apart."""
-    counted = tasks.order_by().values_list("stage", "status").annotate(n=Count("*"))
-    counts = Counter({(stage, status, False): n for stage, status, n in counted})
+    """How many tasks there are of each stage and status, those that were sent back apart: one query.
+
+    What is done is not counted beyond DONE_MAX: it becomes ever more, and nobody waits for it.
+    """
+    parts = [_per_place(tasks.filter(status__in=UNFINISHED), is_back=False)]
     if len(stages.stages_of(config)) > 1:
-        back = tasks.filter(SENT_BACK, stage__in=_stages_in(counts), status__in=BEGUN).order_by()
-        for stage, status, n in back.values_list("stage", "status").annotate(n=Count("*")):
-            counts[stage, status, True] += n
+        parts.append(_per_place(tasks.filter(SENT_BACK, status__in=BEGUN), is_back=True))
+    for status in DONE:
+        each = tasks.filter(status=status).order_by().annotate(is_back=Value(False), n=Value(1))
+        parts.append(each.values_list("stage", "status", "is_back", "n")[:DONE_MAX])
+    with connection.cursor() as cursor:
+        cursor.execute(*_united(parts))
+        rows = cursor.fetchall()
+    counts = Counter[tuple[str, str, bool]]()
+    for stage, status, is_back, n in rows:
+        counts[stage, status, bool(is_back)] += n
+        if is_back:
             counts[stage, status, False] -= n
     return counts
 
 
-def _stages_in(counts: Counter[tuple[str, str, bool]]) -> list[str]:
-    return sorted({stage for stage, *_ in counts})
+def _per_place(tasks: QuerySet[Task], *, is_back: bool) -> QuerySet[Any, Any]:
+    placed = tasks.order_by().annotate(is_back=Value(is_back))
+    return placed.values_list("stage", "status", "is_back").annotate(n=Count("*"))
 
 
 def _shown(column: Column, tasks: list[Task]) -> list[Task]:
@@ -264,12 +280,11 @@ def _shown(column: Column, tasks: list[Task]) -> list[Task]:
     return own[:CARDS]
 
 
-def _crew(project: Project, config: ProjectSettings, held: set[str]) -> list[Agent]:
+def _coders(project: Project, config: ProjectSettings, held: set[str], crew: Crew) -> list[Agent]:
     """The coders who may watch columns; nobody asks where there are only the steps of a round."""
     if len(stages.stages_of(config)) == 1 and not held - {stage.name for stage in stages.stages_of(config)}:
         return []
-    coders = Agent.objects.filter(role=Agent.Role.CODER, is_active=True)
-    return list(coders.filter(Q(projects=project) | Q(projects__isnull=True)).order_by("name").distinct())
+    return sorted(crew.of(project.pk, Agent.Role.CODER), key=lambda agent: agent.name)
 
 
 def _card(task: Task, config: ProjectSettings, standing: Standing, at: str, column: Column) -> Card:
@@ -302,15 +317,19 @@ def _offers(task: Task, role: str, columns: list[Column]) -> list[Offer]:
     return found
 
 
-def _keys(parts: list[QuerySet[Task]]) -> list[int]:
-    """The keys of all parts in one query, each part by its own index.
+def _tasks_of(parts: list[QuerySet[Task]]) -> list[Task]:
+    """The tasks of all parts, with their sections."""
+    if not parts:
+        return []
+    keys = RawSQL(*_united([part.values("pk") for part in parts]))  # noqa: S611 - Django wrote it
+    return list(Task.objects.filter(pk__in=keys).order_by().select_related("section"))
+
+
+def _united(parts: list[QuerySet[Any, Any]]) -> tuple[str, list[Any]]:
+    """The rows of all parts in one query, each part by its own index.
 
     Asked for as alternatives in one condition, PostgreSQL would read the whole table.
     """
-    if not parts:
-        return []
-    asked = [part.values("pk").query.sql_with_params() for part in parts]
+    asked = [part.query.sql_with_params() for part in parts]
     selects = [f"SELECT * FROM ({sql}) AS part_{n}" for n, (sql, _) in enumerate(asked)]  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(selects), [value for _, values in asked for value in values])
-        return [key for (key,) in cursor.fetchall()]
+    return " UNION ALL ".join(selects), [value for _, values in asked for value in values]

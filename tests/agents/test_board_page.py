@@ -7,11 +7,12 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
+from agents.web import board as boards
 from agents.web.board import CARDS, Board, Column
 from disputes import opening
 from tasks.dependencies import recount
 from tasks.models import Comment, Dependency, Project, Task
-from tests.asking import as_user
+from tests.asking import as_user, by_index
 from tests.cases import for_each
 from tests.factories import (
     create_agent,
@@ -149,6 +150,19 @@ def test_a_full_column_shows_its_first_cards_and_how_many_are_left(
     assert "and 7 more" in reply.content.decode()
 
 
+def test_what_is_done_is_counted_only_so_far(
+    client: Client, ledger: Project, vera: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boards, "DONE_MAX", CARDS + 2)
+    for number in range(1, CARDS + 8):
+        create_task(ledger, number=number, status="cancelled")
+    reply = as_user(client, vera).get(PATH)
+    done = reply.context["board"].columns[-1]
+    assert (len(done.cards), done.count, done.is_capped) == (CARDS, CARDS + 2, True)
+    assert f">{CARDS + 2}+</span>" in reply.content.decode()
+    assert "and 2+ more" in reply.content.decode()
+
+
 def test_every_card_says_why_it_is_not_moving(client: Client, ledger: Project, vera: User) -> None:
     first = create_task(ledger, number=1, title="Walls")
     second = create_task(ledger, number=2)
@@ -259,10 +273,14 @@ def crowd(project: Project) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("times", [1, 4])
+@for_each("times", [1, 4])
+@for_each(("settings", "most"), [({}, 15), ({"stages": "full"}, 16)])
 def test_a_board_costs_the_same_at_any_size(
-    client: Client, ledger: Project, tom: User, times: int, django_assert_max_num_queries: Any
-) -> None:
+    client: Client, ledger: Project, tom: User, settings: Any, most: int, times: int,
+    django_assert_max_num_queries: Any,
+) -> None:  # fmt: skip
+    """Twelve queries, and one for each sort of thing that only some tasks wait for."""
+    Project.objects.update(settings=settings)
     create_agent("coder")
     for _ in range(times):
         crowd(ledger)
@@ -273,5 +291,11 @@ def test_a_board_costs_the_same_at_any_size(
     session["board-project"] = "ledger"
     session.save()
     cache.clear()
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(most):
         client.get(PATH)
+
+
+def test_no_large_table_is_read_through_for_a_board(client: Client, ledger: Project, tom: User) -> None:
+    create_agent("coder")
+    crowd(ledger)
+    by_index(lambda: board(as_user(client, tom)), {"task_board", "task_done"})
