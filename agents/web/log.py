@@ -1,5 +1,6 @@
 """The log of a run: its end, and what is new in it, without what only a terminal understands."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,12 +27,16 @@ _ESCAPES = regex(
 )
 _UNFINISHED = regex(rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}|{_STRING}\x1b?)?\Z")
 _RETURNS = regex(r"\r+\n?")  # a progress bar draws over its line; here each drawing is a line
+_UNUSUAL = regex(r"[^\x20-\x7e\n\t]+")  # most of a log is none of it, and need not be looked at by character
 
 
 def plain(text: str) -> str:
     """Output of an agent without colours, cursor moves, control marks and marks of direction."""
-    text = _RETURNS.sub("\n", _ESCAPES.sub("", text))
-    return "".join(char for char in text if char in "\n\t" or not unicodedata.category(char).startswith("C"))
+    return _UNUSUAL.sub(_shown, _RETURNS.sub("\n", _ESCAPES.sub("", text)))
+
+
+def _shown(found: re.Match[str]) -> str:
+    return "".join(char for char in found[0] if not unicodedata.category(char).startswith("C"))
 
 
 def last_pieces(run: OuterRef, pieces: int, chars: int = 2000) -> Concat:
