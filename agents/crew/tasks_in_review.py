@@ -61,9 +61,8 @@ def facts_of(tasks: Iterable[Task], seats: Seats | None = None) -> dict[int, Und
             facts.names.add(by)
         else:
             facts.earlier.add(by)
-    for task, seat in _seats_at(rows) if seats is None else seats:
-        if task in found:
-            found[task].seats.add(seat)
+    for task, seat in _seats_at(rows, seats):
+        found[task].seats.add(seat)
     return found
 
 
@@ -102,5 +101,7 @@ def _of_one(task: int) -> Rows:
     return _submission.found(task), _reviews_of_it.found(task)
 
 
-def _seats_at(tasks: Collection[int]) -> Seats:
+def _seats_at(tasks: Collection[int], known: Seats | None) -> Seats:
+    if known is not None:
+        return [(task, seat) for task, seat in known if task in tasks]
     return _seats_at_it.found(next(iter(tasks))) if len(tasks) == 1 else _seats(task__in=tasks)
