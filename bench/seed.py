@@ -417,7 +417,7 @@ class Year:
         dispute = self.dispute.add(
             project_id=self.project_ids[project], task_id=task, status=status, severity=severity,
             blocks=chance.choice([0, 0, 0, 1, 2, 5]), opened_at=at,
-            question=title, closed_at=closed_at,
+            question=title, search_text=self._search_text(title), closed_at=closed_at,
             closed_reason="" if closed_at is None else "moot" if is_moot else "followed",
         )  # fmt: skip
         if status == "open" and chance.random() < 0.1:
@@ -429,6 +429,11 @@ class Year:
             )
             if status != "open" and not is_moot:
                 self._ruling(conflict, kind, status, at + waited)
+
+    def _search_text(self, title: str) -> str:
+        """Of a dispute over the task that was added last."""
+        row, places = self.task.rows[-1], self.task.places
+        return f"{title}\n{row[places['title']]}\nISSUE-R1-001\nsrc/jobs.py".casefold()
 
     def _conflict(
         self, dispute: int, kind: str, status: str, severity: str, title: str, at: datetime,

@@ -5,10 +5,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from disputes import opening
+from disputes import opening, searching
 from disputes.closed_findings import settled_findings
 from disputes.completion import stuck
-from disputes.models import Conflict, Flag
+from disputes.models import Conflict, Dispute, Flag
 from disputes.rulings.effects import go_on
 from tasks.access import RULE, require
 from tasks.errors import Refused
@@ -63,6 +63,7 @@ def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
     moved = Conflict.objects.filter(finding=finding)
     moved.filter(previous__isnull=True).update(previous=last)
     moved.update(finding=origin)
+    searching.renew(Dispute.objects.filter(conflicts__finding=origin).distinct())
     if is_settled or (origin.first_severity and not finding.mandatory):
         _close(origin, finding, task, actor)
     else:

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Expression, QuerySet
 from django.utils import timezone
 
-from disputes import triage
+from disputes import searching, triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
 from disputes.protocol.completion.stuck import is_security
 from disputes.protocol.rulings.gate import OpenConflict
@@ -164,7 +164,9 @@ def open_conflict(
     )
     if is_disagreement and conflict.proposal is None:
         _propose(conflict, Views(question, reviewer_position, coder_position, conflict.coder_rationale))
-    if not logged:
+    if logged:
+        searching.renew(Dispute.objects.filter(pk=dispute.pk))
+    else:
         refresh(dispute)
         triage.wake(dispute, "conflict", actor=actor)
     record(
@@ -262,7 +264,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
     `moot` is the reason with which it closes where nothing of it was ruled on.
     """
-    conflicts = list(dispute.conflicts.all())
+    conflicts = list(dispute.conflicts.select_related("finding"))
     waiting = [conflict for conflict in conflicts if conflict.is_open]
     if waiting:
         head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
@@ -278,7 +280,8 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
         return
     if dispute.task is not None:
         dispute.blocks = blocked_by(dispute.task)
-    dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks"])
+    dispute.search_text = searching.text_of(dispute, conflicts)
+    dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks", "search_text"])
 
 
 def close(dispute: Dispute, reason: str) -> None:

@@ -21,6 +21,7 @@ FILLED: list[tuple[Slot[Any, Any], str]] = [
     (of_tasks.spent_line, "agents.web.costs.task_line"),
     (of_tasks.is_held, "disputes.rulings.blocking.is_held"),
     (of_tasks.is_undecided, "disputes.rulings.blocking.is_undecided"),
+    (of_tasks.retitled, "disputes.searching.renew_for"),
     (of_tasks.recount_dependants, "tasks.dependencies.recount_dependants"),
     (of_disputes.reach_of, "agents.judging.reach_of"),
     (of_disputes.sources_above, "agents.tallies.sources"),

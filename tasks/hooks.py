@@ -49,5 +49,7 @@ spent_line: "Slot[[Task], str]" = Slot("spent_line")
 is_held: "Slot[[Task], bool]" = Slot("is_held")
 # Whether a conflict of severity HIGH or above is open on the task.
 is_undecided: "Slot[[Task], bool]" = Slot("is_undecided")
+# Within the transaction: a task that was there has another title.
+retitled: "Slot[[Task], None]" = Slot("retitled")
 # Once a task landed, was cancelled or came back: whoever waits for it or for its section is counted anew.
 recount_dependants: "Slot[[Task], None]" = Slot("recount_dependants")

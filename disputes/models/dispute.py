@@ -53,6 +53,9 @@ class Dispute(models.Model):
     )
     blocks = models.PositiveIntegerField(default=0, help_text="Unfinished tasks that wait for this one.")
     question = models.CharField(max_length=500)
+    search_text = models.TextField(
+        blank=True, default="", editable=False, help_text="What a search of the queue reads."
+    )
     opened_at = models.DateTimeField(default=timezone.now)
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_reason = models.CharField(max_length=40, blank=True)

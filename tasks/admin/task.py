@@ -34,7 +34,7 @@ from tasks.admin.base import (
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.hooks import waiting_line
+from tasks.hooks import retitled, waiting_line
 from tasks.models import Comment, Dependency, Section, StaleTask, Task
 from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove
@@ -202,6 +202,8 @@ class TaskAdmin(ProjectScopedAdmin):
         if not change:
             place_last(obj)
         super().save_model(request, obj, form, change)
+        if change and "title" in form.changed_data:
+            retitled(obj)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Count anew what this task waits for, and who waits for its section, the old one and the new."""

@@ -19,6 +19,7 @@ from django.db.models import Max
 
 from tasks.dependencies import recount
 from tasks.events import Actor
+from tasks.hooks import retitled
 from tasks.locking import locked
 from tasks.models import Dependency, Project, Section, Task
 from tasks.models.event import AT_ONCE, record, record_created
@@ -609,6 +610,8 @@ class _Import:
                 new.append(row)
             elif entry.changed:
                 row.save(update_fields=[name for name in entry.changed if name != "depends"])
+                if "title" in entry.changed:
+                    retitled(row)
                 note = f"Changed in TODO.md: {', '.join(entry.changed)}."
                 record(self.project, "edited", actor=self.actor, task=row, note=note)
         Task.objects.bulk_create(new, batch_size=AT_ONCE)

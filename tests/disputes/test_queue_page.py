@@ -154,6 +154,7 @@ def test_search_finds_questions_titles_codes_paths_and_names(
     wanted.finding.path = "webhooks/delivery.py"
     wanted.finding.code = "ISSUE-R7-042"
     wanted.finding.save()
+    opening.refresh(wanted.dispute)
     dispute(ledger, "Rename it?")
     as_user(client, tom)
     asked = ("longer EACH", wanted.task.title, "r7-042", "hooks/deliv", wanted.dispute.ref, wanted.task.ref)

@@ -9,10 +9,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import SearchInput, TextInput
 from django.utils import timezone
 
-from disputes import staleness
+from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE
+from tasks.models import Task
 from tasks.severities import SeverityFilter
 
 AGES = {
@@ -97,16 +98,13 @@ class QueueFilter(django_filters.FilterSet):
 
     def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
         """In questions, titles, and the findings' codes and paths; or a name: D-7, ledger-214."""
-        found = Conflict.objects.filter(
-            Q(question__icontains=words)
-            | Q(finding__code__icontains=words)
-            | Q(finding__path__icontains=words)
-        )
-        asked = Q(question__icontains=words) | Q(task__title__icontains=words)
-        asked |= Q(pk__in=found.values("dispute"))
-        head, _, number = words.strip().rpartition("-")
-        if number.isdecimal() and len(number) < 18:
-            asked |= Q(pk=number) if head.upper() == "D" else Q(project__slug=head, task__number=number)
+        asked = searching.holding(words)
+        head, _, number = words.rpartition("-")
+        if head.upper() == "D":
+            if number.isdecimal() and len(number) < 18:
+                asked |= Q(pk=number)
+        else:
+            asked |= Q(task__in=Task.objects.named(words))
         return disputes.filter(asked)
 
     def of_kind(self, disputes: QuerySet[Dispute], name: str, kind: str) -> QuerySet[Dispute]:
