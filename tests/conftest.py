@@ -3,6 +3,7 @@
 import fcntl
 import gc
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,12 +111,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Whoever wants what is marked only need not read files in which no mark is given."""
-    marks = config.option.markexpr.split(" or ")
-    if not all(map(str.isidentifier, marks)) or not collection_path.match("test_*.py"):
+    """Whoever wants what is marked only need not load files in which no mark is given.
+
+    And whoever wants nothing that is marked need not load files that are marked as a whole.
+    """
+    if not collection_path.match("test_*.py"):
         return None
+    words = config.option.markexpr
+    wanted, unwanted = words.split(" or "), words.removeprefix("not ").split(" and not ")
     text = collection_path.read_text(encoding="utf-8")
-    return None if any(f"mark.{mark}" in text for mark in marks) else True
+    if all(map(str.isidentifier, wanted)):
+        return None if any(f"mark.{mark}" in text for mark in wanted) else True
+    if words.startswith("not ") and all(map(str.isidentifier, unwanted)):
+        return True if re.search(rf"^pytestmark = .*\bmark\.({'|'.join(unwanted)})\b", text, re.M) else None
+    return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
