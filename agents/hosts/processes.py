@@ -187,8 +187,14 @@ def _others(*files: str) -> Iterator[tuple[int, bytes]]:
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
-                words = [Path(entry.path, name).read_bytes() + b"\0" for name in files]
+                words = [_whole(f"{entry.path}/{name}") + b"\0" for name in files]
                 yield int(entry.name), b"".join(words)
+
+
+def _whole(path: str) -> bytes:
+    """What a file in /proc holds, without a Path and a buffer: one question reads hundreds of them."""
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
 
 
 def marked(variable: str, value: str) -> list[Identity]:

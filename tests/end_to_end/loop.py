@@ -67,9 +67,8 @@ class Loop:
 
 def end_all_runs(home: Path) -> None:
     """End whatever runs in this data folder have started, not their shims alone: commands start commands."""
-    for folder in (home / "runs").glob("*"):
-        for _ in range(5):  # what is ended may just have started something
-            processes.end_all(processes.working_in(folder), 0.5)
+    for _ in range(5):  # what is ended may just have started something
+        processes.end_all([who for _, who in processes.of_runs(home / "runs")], 0.5)
 
 
 def git(folder: Path, *words: str) -> str:
