@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.schema import SettingsError
 from tasks.models import Project
 
 Days = Callable[[ProjectSettings], int | None]  # None for never
@@ -15,7 +16,10 @@ Days = Callable[[ProjectSettings], int | None]  # None for never
 
 def days_of(project: Project) -> int:
     """The days that a dispute of this project may be open; of a broken row what can be used."""
-    return ProjectSettings.salvaged(project.settings)[0].timeout_days
+    try:
+        return project.config.timeout_days  # read once, however many rows ask
+    except SettingsError:
+        return ProjectSettings.salvaged(project.settings)[0].timeout_days
 
 
 def is_stale(dispute: Dispute) -> bool:

@@ -137,6 +137,11 @@ def my_roles(request: HttpRequest) -> dict[int, str]:
     return known
 
 
+def remember_roles(request: HttpRequest, roles: dict[int, str]) -> None:
+    """What a page has read with its projects, so that it is not asked again."""
+    request.__dict__["_roles"] = roles
+
+
 def role_in(request: HttpRequest, project_pk: int) -> str:
     """The person's role in the project; empty for none."""
     if is_superuser(request):

@@ -215,7 +215,7 @@ def test_a_tab_costs_as_many_queries_for_twelve_rows_as_for_three(
             response = client.get(path)
         costs.append(len(queries))
     assert len(response.context["rows"]) == 12
-    assert costs[0] == costs[1]
+    assert costs[0] == costs[1] <= 12
 
 
 def test_text_of_agents_is_text(client: Client, ledger: Project, tom: User) -> None:

@@ -67,17 +67,20 @@ class VisibleProjects:
     user: Any
     projects: list[tuple[int, str, str]]  # key, short name, name
     ruled: frozenset[int]
+    roles: dict[int, str]
 
     @classmethod
     def of(cls, user: Any) -> "VisibleProjects":
         if user.is_superuser:
             rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name"))
-            return cls(user, rows, frozenset(pk for pk, _, _ in rows))
+            roles = dict.fromkeys((pk for pk, _, _ in rows), Membership.Role.MAINTAINER.value)
+            return cls(user, rows, frozenset(roles), roles)
         memberships = Membership.objects.filter(user=user.pk).order_by("project__name")
         found = list(memberships.values_list("project", "project__slug", "project__name", "role"))
         return cls(
             user, [(pk, slug, name) for pk, slug, name, _ in found],
             frozenset(pk for pk, _, _, role in found if role in RULE),
+            {pk: role for pk, _, _, role in found},
         )  # fmt: skip
 
     @property

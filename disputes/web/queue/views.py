@@ -15,6 +15,7 @@ from disputes.models import Decision, Dispute, SavedView
 from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.view_helpers import next_url, page, staff_only
+from tasks.access import remember_roles
 
 PER_PAGE, PAGES_MAX = 30, 10_000
 VIEWS_MAX = 50
@@ -68,6 +69,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     part = slice_of(found.qs, request.GET.get("page"))
     rows = [listing.row_of(dispute, user) for dispute in part.rows]
     counts = listing.counts(reach)
+    remember_roles(request, reach.roles)
     asked = found.asked()
     context = {
         "title": "Queue",
