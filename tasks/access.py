@@ -44,6 +44,8 @@ def tasks_for(user: Any, roles: frozenset[str] = READ) -> TaskQuerySet:
     """The tasks of those projects. A run's token reads its own task and has no other right."""
     if (own := getattr(user, "task_pk", None)) is not None:
         return Task.objects.filter(pk=own) if roles == READ else Task.objects.none()
+    if user.is_superuser and user.is_active:
+        return Task.objects.all()  # by the keys of all projects SQLite reads the table in their order
     return Task.objects.filter(project__in=projects_for(user, roles))
 
 

@@ -60,7 +60,7 @@ def show_board(
     """The board; after a refusal with the reason and what was typed."""
     request.board_sections = list(project.sections.order_by("rank").values_list("pk", "title"))
     request.board_disputes = board.disputes_in(project)
-    asked = board.BoardFilter(request.GET, queryset=Task.objects.all(), request=request)
+    asked = board.BoardFilter(request.GET, queryset=Task.objects.filter(project=project), request=request)
     context = {
         "title": f"Board of {project.name}",
         "is_nav_sidebar_enabled": False,

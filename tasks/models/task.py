@@ -182,6 +182,8 @@ class Task(TaskMoves):
                 name="task_to_land",
                 condition=Q(accepted__isnull=False, landed_at__isnull=True),
             ),
+            # As the tasks of a project are listed, read on until a page is full.
+            models.Index(fields=["project", "rank", "number"], name="task_in_order"),
             models.Index(fields=["section", "status"], name="task_by_section"),
             # The board's columns, and what is counted in them. The status comes before the stage, so that
             # what is finished is passed over.
