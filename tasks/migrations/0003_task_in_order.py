@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tasks', '0001_first'),
+        ('tasks', '0002_board_by_status'),
     ]
 
     operations = [
