@@ -10,7 +10,7 @@ FEW = 200
 
 
 def read_once(found: QuerySet[Row]) -> QuerySet[Row]:
-    """The same rows, by their keys where there are few, so that counting and listing them reads no text again.
+    """The same rows, by their keys where there are few: counting and listing them reads no text again.
 
     Where there are many, reading on in the order of the list until a page is full is less work.
     """
