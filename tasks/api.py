@@ -22,7 +22,6 @@ from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
 from tasks.projects import address_of, counts_of
 from tasks.remarks.comments import BODY_MAX
-from tasks.searching import read_once
 from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
 from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
@@ -43,7 +42,7 @@ class TaskFilter(django_filters.FilterSet):
         fields = ["project", "status", "severity", "search"]
 
     def filter_search(self, queryset: QuerySet[Task], name: str, value: str) -> QuerySet[Task]:
-        return read_once(queryset.filter(Q(title__icontains=value) | Q(body__icontains=value)))
+        return queryset.filter(Q(title__icontains=value) | Q(body__icontains=value)).read_once()
 
 
 class ProjectFilterSet(django_filters.FilterSet):

@@ -21,7 +21,6 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage
 from tasks.models import Comment, Project, Task
 from tasks.remarks.objections import BACK, tag_of
-from tasks.searching import read_once
 from tasks.severities import SeverityFilter
 from tasks.states import MEANINGS, MOVES, STARTABLE, UNFINISHED, Status
 
@@ -192,7 +191,7 @@ class BoardFilter(django_filters.FilterSet):
         number = words.strip().rpartition("-")[2]
         if number.isdecimal() and len(number) <= 9:
             asked |= Q(number=number)
-        return read_once(tasks.filter(asked))
+        return tasks.filter(asked).read_once()
 
 
 def open_objections() -> QuerySet[Comment]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RANK_STEP = 1024
 DIGITS_MAX = 9  # of a task's number
+FEW = 200  # tasks that a search finds
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
@@ -38,6 +39,15 @@ class TaskQuerySet(models.QuerySet["Task"]):
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )
+
+    def read_once(self) -> "TaskQuerySet":
+        """The same tasks, by their keys where there are few: counting and listing them reads no text again.
+
+        For searches: no index finds a part of a word, so the text of every row is read. Where there are many,
+        reading on in the order of the list until a page is full is less work.
+        """
+        keys = list(self.order_by().values_list("pk", flat=True)[: FEW + 1])
+        return self.filter(pk__in=keys) if len(keys) <= FEW else self
 
     def open_to_agents(self) -> "TaskQuerySet":
         """In a state for agents, in a section that goes on, and not waiting for what has to land before.
