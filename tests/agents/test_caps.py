@@ -128,13 +128,13 @@ def test_the_day_is_that_of_utc_and_a_run_counts_where_it_ends(ledger: Project) 
     assert caps.closed([ledger], now + timedelta(days=1)) == {}  # the live one alone
 
 
-def test_the_caps_of_many_projects_take_three_queries(ledger: Project) -> None:
+def test_the_caps_of_many_projects_take_two_queries(ledger: Project) -> None:
     projects = [configure(create_project(), day_cost_max=1, project_cost_max=1) for _ in range(5)]
     for project in projects:
         spent(working(project), "2")
     with CaptureQueriesContext(connection) as queries:
         assert len(caps.closed(projects)) == 5
-    assert len(queries) == 3
+    assert len(queries) == 2
 
 
 # --- The card ---------------------------------------------------------------------------------------------
