@@ -105,7 +105,10 @@ def today(projects: Iterable[int], now: datetime | None = None) -> dict[int, Spe
 
 
 def of_today(projects: Iterable[int], now: datetime | None = None) -> QuerySet[Run]:
-    """The runs that count today. The projects stand in both halves: SQLite then has an index for each."""
-    mine = Q(project__in=list(projects))
-    ended_today = mine & Q(status=Run.Status.ENDED, ended_at__gte=midnight(now))
-    return Run.objects.filter(ended_today | (mine & ~Q(status=Run.Status.ENDED)))
+    """The runs that count today: each of the two sorts is looked up in its own index.
+
+    As two halves of one condition, SQLite reads all runs there ever were where the projects are many.
+    """
+    mine = Run.objects.filter(project__in=list(projects)).order_by().values("pk")
+    ended = mine.filter(status=Run.Status.ENDED, ended_at__gte=midnight(now))
+    return Run.objects.filter(pk__in=ended.union(mine.live(), all=True))
