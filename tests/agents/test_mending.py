@@ -168,6 +168,7 @@ def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pyte
     world.remote.push({"theirs.py": "theirs\n"})
     held = mirror.path / "refs" / "steroids" / "target" / "main.lock"
     held.touch()
+    monkeypatch.setattr("agents.hosts.mending.LOCK_YOUNG", 3600.0)  # however long the test takes
     with pytest.raises(HostTrouble, match="main.lock"):
         mirror.fetch_target()
     assert held.exists()  # somebody may hold it just now
