@@ -18,6 +18,7 @@ from django.db.backends.sqlite3.features import DatabaseFeatures
 MOMENT = 0.02  # seconds for which SQLite itself waits
 PAUSE = 0.005
 TEXTS = 1024  # of queries, remembered in the form that SQLite takes
+TEXT_MAX = 20_000  # characters of one of them: a statement for many rows comes once
 
 
 class Features(DatabaseFeatures):
@@ -48,7 +49,7 @@ class Cursor(base.SQLiteCursorWrapper):
     wrapper: DatabaseWrapper
 
     def convert_query(self, query: str, *, param_names: Any = None) -> str:
-        if param_names is None:
+        if param_names is None and len(query) <= TEXT_MAX:
             return _with_question_marks(query)
         return str(super().convert_query(query, param_names=param_names))
 
