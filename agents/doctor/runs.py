@@ -194,7 +194,8 @@ def _stuck_work(limit: datetime) -> Iterator[Finding]:
     received = Submission.objects.standing().filter(active, state=Submission.State.RECEIVED, at__lt=limit)
     for submission in received.select_related("task__project"):
         yield Finding(f"Nobody has fetched {submission.sha[:12]} of {submission.task.ref}.", START)
-    for landing in landings.due():
+    due = Landing.objects.filter(pk__in=[landing.pk for landing in landings.due()])
+    for landing in due.select_related("task__project").order_by("at", "pk"):
         times = (landing.at, landing.not_before, landing.claimed_until, landing.checked_at)
         if max(moment for moment in times if moment) < limit:
             yield Finding(f"The landing of {landing.sha[:12]} of {landing.task.ref} is due.", START)

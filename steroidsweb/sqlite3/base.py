@@ -22,7 +22,9 @@ TEXT_MAX = 20_000  # characters of one of them: a statement for many rows comes 
 
 
 class Features(DatabaseFeatures):
-    max_query_params = 32_766  # since 3.32; Django keeps to what an older one takes, a thirtieth of it
+    """Since 3.32 a statement takes many values; Django keeps to what an older one takes."""
+
+    max_query_params = 32_766 if base.Database.sqlite_version_info >= (3, 32) else 999
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
