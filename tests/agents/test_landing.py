@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from agents.doctor import runs as doctor
 from agents.hosts import landing as landings
 from agents.hosts import paths, starting, submissions
 from agents.hosts.git.mirror import Mirror
@@ -19,6 +20,7 @@ from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import REVIEWER, World, at_once, git, hook, make_world  # noqa: F401
+from tests.asking import queries
 from tests.factories import create_agent, create_host, create_run, create_user
 
 pytestmark = pytest.mark.django_db
@@ -727,6 +729,21 @@ def test_another_host_can_test_what_this_one_has_rebased(world: World) -> None:
     mirror = paths.mirror(world.project)
     assert starting.fetch_base(run, mirror) == landing.sha
     assert mirror.has(landing.sha)
+
+
+def test_doctor_tells_of_each_landing_that_waits_for_long_in_as_many_queries(world: World) -> None:
+    one, other = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
+    Landing.objects.filter(pk=other.pk).update(target="release", status=Landing.Status.STUCK)
+    limit = timezone.now() + timedelta(minutes=1)
+
+    def told() -> list[str]:
+        return [each.says for each in doctor._stuck_work(limit) if "is due" in each.says]
+
+    count = queries(told)
+    assert told() == [f"The landing of {one.sha[:12]} of {one.task.ref} is due."]
+    Landing.objects.filter(pk=other.pk).update(status=Landing.Status.QUEUED)
+    assert len(told()) == 2
+    assert queries(told) == count
 
 
 def test_what_a_killed_process_held_is_due_to_its_own_host_alone(world: World) -> None:
