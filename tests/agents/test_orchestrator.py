@@ -395,8 +395,9 @@ def test_a_rebased_commit_is_built_before_anything_new_is_begun(project: Project
     assert tick() == [(landing.task_id, "verifier")]
 
 
-def test_new_work_waits_for_a_push_after_which_the_branch_rests(project: Project) -> None:
+def test_new_work_waits_for_a_push_after_which_the_branch_rests(project: Project, settings: Any) -> None:
     """Where the branch moves on anyway, waiting only kept agents idle, all of them at the same time."""
+    settings.DURATIONS = settings.DURATIONS | {"fresh": SOON.total_seconds() / 2}  # on however slow a machine
     in_review(project).approve(Submission.objects.get(), actor=SYSTEM)
     create_task(project)
     assert orchestrator.tick().landings == 1
