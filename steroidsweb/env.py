@@ -102,6 +102,9 @@ POSTGRES_OPTIONS = {
         "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2 "
         f"-c tcp_user_timeout={GONE * 1000}"
     ),
+    # What a connection asks for the fifth time it has prepared: most questions took longer to plan than to
+    # answer. Empty: never, for a pooler that knows no prepared statements.
+    "prepare_threshold": "5",
 }
 
 
@@ -122,6 +125,12 @@ def database(url: str) -> dict[str, object]:
     if parts.scheme in {"postgres", "postgresql"}:
         asked = parse_qs(parts.query, keep_blank_values=True)  # `?options=`: a pooler may refuse ours
         query = POSTGRES_OPTIONS | {key: values[-1] for key, values in asked.items()}
+        repeats = query.pop("prepare_threshold")
+        if repeats and not repeats.isdecimal():
+            raise ImproperlyConfigured(
+                f"DATABASE_URL says prepare_threshold={repeats}; give a number or nothing."
+            )
+        prepares = {"server_side_binding": True, "prepare_threshold": int(repeats)} if repeats else {}
         return {
             "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.lstrip("/")),
@@ -129,7 +138,7 @@ def database(url: str) -> dict[str, object]:
             "PASSWORD": unquote(parts.password or ""),
             "HOST": unquote(parts.hostname or query.pop("host", "")),
             "PORT": str(parts.port or ""),
-            "OPTIONS": query,
+            "OPTIONS": query | prepares,
             **common,
         }
     raise ImproperlyConfigured(

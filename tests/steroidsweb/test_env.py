@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+
 from steroidsweb.env import GONE, database
+from tasks.models import Task
 
 
 def test_a_connection_whose_packets_vanish_has_an_end_on_both_sides() -> None:
@@ -23,3 +28,20 @@ def test_what_the_address_says_comes_first() -> None:
     assert {name: asked["OPTIONS"][name] for name in ("tcp_user_timeout", "options", "sslmode")} == {
         "tcp_user_timeout": "0", "options": "", "sslmode": "require",
     }  # fmt: skip
+
+
+def test_a_pooler_that_knows_no_prepared_statements_is_given_none() -> None:
+    asked: Any = database("postgres://ann@/steroids?prepare_threshold=")["OPTIONS"]
+    assert not {"prepare_threshold", "server_side_binding"} & set(asked)
+    with pytest.raises(ImproperlyConfigured, match="prepare_threshold=often"):
+        database("postgres://ann@/steroids?prepare_threshold=often")
+
+
+@pytest.mark.django_db
+def test_what_a_connection_asks_often_postgresql_plans_no_more() -> None:
+    for number in range(6):
+        assert not Task.objects.filter(number=number).exists()
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT statement FROM pg_prepared_statements")
+            assert any('"tasks_task"."number" = $1' in statement for (statement,) in cursor.fetchall())
