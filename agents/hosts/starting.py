@@ -1,6 +1,8 @@
 """Starting a run on this host: clone, prompt, token, shim."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +20,12 @@ from agents.hosts.submissions import bring_here, is_let_go
 from agents.models import Agent, Prompt, Run, new_token, token_hash
 from agents.prompts import compose
 from agents.providers.registry import provider_for
+from agents.recipes.recipe import Recipe
 from agents.verification import commands, heads
 from disputes import rulings
-from tasks.models import Project, StaleTask, Submission, Task
-from tasks.models.prepared import PreparedUpdate
+from disputes.models import Decision
+from tasks.models import Event, Project, StaleTask, Submission, Task
+from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import locked_task
 
 LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
@@ -120,11 +124,14 @@ def prepare(run: Run) -> None:
     base = fetch_base(run, mirror)
     check_base(run, mirror, base)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
-    borrowed = check_out(mirror, folder, base, branch)
-    known = commands.commands_of(run.project, mirror, base, run.task)
-    environment = commands.own_environment(run.project, folder, run.role)
     run.base_sha = base
-    if run.role == Run.Role.VERIFIER:
+    with ThreadPoolExecutor(1) as beside:  # git writes files while the prompt is written
+        checked_out = beside.submit(check_out, mirror, folder, base, branch)
+        known = commands.commands_of(run.project, mirror, base, run.task)
+        written = None if run.role == Run.Role.VERIFIER else draft(run, mirror, known)
+        borrowed = checked_out.result()
+    environment = commands.own_environment(run.project, folder, run.role)
+    if written is None:
         hashed = commands.commands_hash(known)
         Run.objects.filter(pk=run.pk).update(base_sha=base, commands_hash=hashed)
         steps = commands.verification_steps(known, folder, environment, commands.Limits.of(run.project))
@@ -134,7 +141,7 @@ def prepare(run: Run) -> None:
         write_job(folder, str(run.pk), steps, room, steps_decide=True)
         return
     _identify(folder / "clone", run)
-    steps = _agent_steps(run, mirror, folder, known, environment)
+    steps = _agent_steps(run, folder, known, environment, written)
     room = sandbox.Room(folder, run.project_id, run.role, borrowed, reach_of_agent(run.project, run.agent))
     write_job(folder, str(run.pk), steps, room)
 
@@ -167,7 +174,7 @@ def _identify(clone: Path, run: Run) -> None:
 
 
 def _agent_steps(
-    run: Run, mirror: Mirror, folder: Path, known: Any, environment: dict[str, str]
+    run: Run, folder: Path, known: Recipe, environment: dict[str, str], written: "Draft"
 ) -> list[dict[str, Any]]:
     if run.agent is None:
         raise CannotStart("The agent of this run was deleted.")
@@ -176,25 +183,58 @@ def _agent_steps(
         STEROIDS_CONTEXT=str(folder / "context.json"), STEROIDS_RUN=str(run.pk),
         STEROIDS_RETRY_SECONDS=f"{settings.DURATIONS['lease']:.0f}",
     )  # fmt: skip
-    _tell(run, mirror, folder, known)
+    _tell(run, folder, written)
     is_coder = run.role == Run.Role.CODER
     before = commands.environment_steps(known, folder, environment) if is_coder else []
     return [*before, step]
 
 
-def tell(run: Run, mirror: Mirror, known: Any, **changes: Any) -> str:
-    """Render the prompt, mark the rulings in it as used and change the run, in one transaction.
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A run's prompt as things stood after the task's event `since`, and the rulings in it."""
 
-    From this commit on a ruling can't be undone, because an agent will read it. The prompt's text.
+    material: compose.Material
+    decisions: list[Decision]
+    told: compose.Composed
+    since: int | None
+
+
+def draft(run: Run, mirror: Mirror, known: Recipe) -> Draft:
+    """Write the run's prompt, which takes a while: nobody has to wait for it."""
+    return _draft(run, compose.gather(run, mirror, known))
+
+
+def _draft(run: Run, material: compose.Material) -> Draft:
+    since = _newest_event(run.task)
+    is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
+    decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
+    return Draft(material, decisions, compose.compose(run, material, decisions), since)
+
+
+def _events(task: Expression) -> QuerySet[Event]:
+    return Event.objects.filter(task=task).order_by("-pk").values_list("pk")[:1]
+
+
+_last_event = Prepared(_events)
+
+
+def _newest_event(task: Task) -> int | None:
+    """The last thing that happened to the task; None where that is nothing."""
+    return next((pk for (pk,) in _last_event.rows(task.pk)), None)
+
+
+def tell(run: Run, written: Draft, **changes: Any) -> str:
+    """Keep the prompt, mark the rulings in it as used and change the run, in one transaction.
+
+    Where something happened to the task since it was written, it is written once more. From this commit on a
+    ruling can't be undone, because an agent will read it. The prompt's text.
     """
-    material = compose.gather(run, mirror, known)
     with transaction.atomic():
         task = locked_task(run.task_id)
-        is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
-        decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
-        told = compose.compose(run, material, decisions)
-        text = told.text
-        rulings.mark_used(decisions, run.pk)
+        if run.task.is_session or _newest_event(task) != written.since:  # a session hears of other tasks
+            written = _draft(run, written.material)
+        told, text = written.told, written.told.text
+        rulings.mark_used(written.decisions, run.pk)
         Prompt.objects.bulk_create(
             [Prompt(run=run, text=text)],
             update_conflicts=True, unique_fields=["run"], update_fields=["text"],
@@ -218,11 +258,11 @@ def _beginning(pk: Expression, fence: Expression) -> QuerySet[Run]:
 _begun = PreparedUpdate(_beginning, "started_at", status=Run.Status.RUNNING)
 
 
-def _tell(run: Run, mirror: Mirror, folder: Path, known: Any) -> None:
+def _tell(run: Run, folder: Path, written: Draft) -> None:
     """What the agent of this host reads: its prompt, and the token with which it hands in."""
     token = new_token()
     text = tell(
-        run, mirror, known,
+        run, written,
         base_sha=run.base_sha, token_hash=token_hash(token), spent_hash=token_hash(token),
     )  # fmt: skip
     agent_command.write_private(folder / "prompt.md", text)

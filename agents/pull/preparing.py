@@ -26,7 +26,7 @@ def prepare(run: Run) -> None:
     run.base_sha = base
     PullBundle.objects.update_or_create(run=run, defaults={"base": bundle})
     starting.tell(
-        run, mirror, known, status=Run.Status.RUNNING, host=None, started_at=Now(),
+        run, starting.draft(run, mirror, known), status=Run.Status.RUNNING, host=None, started_at=Now(),
         lease_until=Now() + leases.lease(),
     )  # fmt: skip
 

@@ -204,7 +204,7 @@ def test_a_run_keeps_which_text_it_was_told(world: World, lea: Any) -> None:
     text = texts.write(world.project, "coder", CODER, user=lea)
     run = run_for(world)
     known = commands.commands_of(world.project, world.mirror, run.base_sha)
-    starting.tell(run, world.mirror, known)
+    starting.tell(run, starting.draft(run, world.mirror, known))
     kept = Run.objects.get(pk=run.pk)
 
     assert kept.prompt_text == text

@@ -773,6 +773,21 @@ def test_a_ruling_that_was_undone_is_not_used(ruled: tuple[Run, Decision]) -> No
     assert "Decided since" not in run.prompt.text
 
 
+def test_what_happens_after_the_draft_is_in_the_prompt_all_the_same(ruled: tuple[Run, Decision]) -> None:
+    """The draft is written while git still checks out, and holds nobody up."""
+    run, decision = ruled
+    mirror = paths.mirror(run.project)
+    written = starting.draft(run, mirror, commands.commands_of(run.project, mirror, run.base_sha))
+    assert "Decided since" in written.told.text
+    rulings.undo(decision, user=create_user(is_superuser=True))
+    version = Task.objects.values_list("version", flat=True).get(pk=run.task_id)
+    Run.objects.filter(pk=run.pk).update(task_version=version)
+    run.task_version = version
+    assert "Decided since" not in starting.tell(run, written)
+    decision.refresh_from_db()
+    assert decision.used_at is None
+
+
 def test_marking_twice_keeps_the_first_run(ruled: tuple[Run, Decision]) -> None:
     run, decision = ruled
     assert rulings.mark_used([decision], run.pk) == 1
