@@ -2,30 +2,42 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Expression, QuerySet
+
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from tasks.models import Task
+from tasks.models.prepared import Prepared
 
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
     """Findings, as first raised, that the reviewer may not raise again, with the conflict that says so."""
-    return settled_by_task([task.pk]).get(task.pk, {})
+    return settled_among(map(_with_ruling, _settled_of_one.found(task.pk)))
 
 
 def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
     """The same for many tasks, by their keys, in two queries."""
-    conflicts = (
-        Conflict.objects.filter(dispute__task__in=tasks, finding__isnull=False)
-        .settled()
-        .select_related("dispute")
-        .prefetch_related("decisions")
-        .order_by("pk")
-    )
     by_task: dict[int, list[tuple[Conflict, Decision | None]]] = {}
-    for conflict in conflicts:
-        standing = next((each for each in conflict.decisions.all() if each.stands), None)
-        by_task.setdefault(conflict.dispute.task_id, []).append((conflict, standing))
+    for conflict in _settled().filter(dispute__task__in=tasks):
+        by_task.setdefault(conflict.dispute.task_id, []).append(_with_ruling(conflict))
     return {task: settled_among(pairs) for task, pairs in by_task.items()}
+
+
+def _settled() -> QuerySet[Conflict]:
+    """What was settled about a finding, oldest first."""
+    settled = Conflict.objects.filter(finding__isnull=False).settled()
+    return settled.select_related("dispute").prefetch_related("decisions").order_by("pk")
+
+
+def _settled_of(task: Expression) -> QuerySet[Conflict]:
+    return _settled().filter(dispute__task=task)
+
+
+_settled_of_one = Prepared(_settled_of)
+
+
+def _with_ruling(conflict: Conflict) -> tuple[Conflict, Decision | None]:
+    return conflict, next((each for each in conflict.decisions.all() if each.stands), None)
 
 
 def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:

@@ -18,7 +18,7 @@ from disputes.models import Decision, Guideline
 from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
-from tasks.models import Finding, Rollback, Submission, Task, Verification
+from tasks.models import Finding, Landing, Rollback, Submission, Task, Verification
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
 
@@ -65,6 +65,12 @@ def _verifications(project: Expression, sha: Expression) -> QuerySet[Verificatio
     return Verification.objects.filter(project=project, sha=sha).order_by("-at")[:1]
 
 
+def _clashes(task: Expression) -> QuerySet[Landing]:
+    clashed = Landing.objects.filter(task=task, status=Landing.Status.CONFLICT)
+    return clashed.select_related("submission").order_by("-pk")[:1]
+
+
+_last_clash = Prepared(_clashes)
 _any_guideline, _last_rollback = Prepared(_guidelines), Prepared(_rollbacks)
 _ended_coder, _ended_reviewer = Prepared(_coders), Prepared(_reviewers)
 _under_review, _verification = Prepared(_submissions), Prepared(_verifications)
@@ -133,8 +139,7 @@ def _red(task: Task, last: Submission | None) -> dict[str, Any]:
 
 def _clash(task: Task, last: Submission | None) -> dict[str, Any]:
     """That the last submission was approved and no longer fits onto the target branch."""
-    failed = task.landings.filter(status="conflict").order_by("-pk").select_related("submission")
-    clash = failed.first() if last else None
+    clash = _last_clash.first(task.pk) if last else None
     if clash is None or last is None or clash.submission_id != last.pk:
         return {"clash": "", "clash_problem": ""}
     return {

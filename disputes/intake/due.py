@@ -11,7 +11,7 @@ from disputes.completion import stuck
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.sessions import findings as session_findings
-from tasks.models import Answer, Finding, Review, Task
+from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
 
@@ -19,7 +19,9 @@ from tasks.states import severity_rank
 def last_reviews(task: Task) -> list[Review]:
     """The newest review of what stands of the task's present stage, behind those of the same turn."""
     last = _last_review.first(task.pk, task.stage)
-    return newest_of_each(last.of_its_turn().select_related("submission")) if last else []
+    if last is None or last.turn is None:
+        return [last] if last else []
+    return newest_of_each(_of_turn.found(last.submission_id, last.turn))
 
 
 def _newest_of_stage(task: Expression, stage: Expression) -> QuerySet[Review]:
@@ -28,7 +30,11 @@ def _newest_of_stage(task: Expression, stage: Expression) -> QuerySet[Review]:
     return of_task.filter(of_stage).order_by("-pk")[:1]
 
 
-_last_review = Prepared(_newest_of_stage)
+def _of_one_turn(submission: Expression, turn: Expression) -> QuerySet[Review]:
+    return Review.objects.of_turn(submission, turn).select_related("submission").order_by()
+
+
+_last_review, _of_turn = Prepared(_newest_of_stage), Prepared(_of_one_turn)
 
 
 def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
@@ -56,9 +62,7 @@ def findings_to_answer(
     asked = asked_findings(task) if asked is None else asked
     settled = settled_findings(task) if settled is None else settled
     ruled = {*_undecided.found(task.pk), *settled}
-    later = task.submissions.standing().filter(round__gt=reviews[-1].submission.round)
-    taken = later.taken()
-    handed_in = set(Answer.objects.filter(submission__in=taken).values_list("finding", flat=True)) - asked
+    handed_in = {*_answered.found(task.pk, reviews[-1].submission.round)} - asked
     findings = _merged(reviews)
     besides = asked - ruled - {finding.origin.pk for finding in findings}
     due = [finding for finding in findings if finding.origin.pk not in ruled | handed_in]
@@ -70,7 +74,12 @@ def _under_discussion(task: Expression) -> QuerySet[Conflict]:
     return (conflicts.open() | conflicts.awaited()).order_by().values_list("finding", flat=True)
 
 
-_undecided = Prepared(_under_discussion)
+def _answered_after(task: Expression, round_: Expression) -> QuerySet[Answer]:
+    later = Submission.objects.standing().taken().filter(task=task, round__gt=round_).order_by()
+    return Answer.objects.filter(submission__in=later).order_by().values_list("finding", flat=True)
+
+
+_undecided, _answered = Prepared(_under_discussion), Prepared(_answered_after)
 
 
 def _merged(reviews: list[Review]) -> list[Finding]:
@@ -78,10 +87,9 @@ def _merged(reviews: list[Review]) -> list[Finding]:
 
     Each knows in `raised_by` who raised it.
     """
-    rows = Finding.objects.filter(review__in=reviews, is_follow_up=False).select_related("first", "review")
     points: dict[int, Finding] = {}
     names: dict[int, list[str]] = {}
-    for finding in rows.order_by("review_id", "ordinal"):
+    for finding in (each for key in sorted(review.pk for review in reviews) for each in _raised.found(key)):
         names.setdefault(finding.origin.pk, []).append(finding.review.by_agent)
         known = points.get(finding.origin.pk)
         if known is None or _weight(finding) > _weight(known):
@@ -89,6 +97,14 @@ def _merged(reviews: list[Review]) -> list[Finding]:
     for key, finding in points.items():
         finding.raised_by = list(dict.fromkeys(names[key]))  # type: ignore[attr-defined]
     return list(points.values())
+
+
+def _raised_in(review: Expression) -> QuerySet[Finding]:
+    points = Finding.objects.filter(review=review, is_follow_up=False)
+    return points.select_related("first", "review").order_by("ordinal")
+
+
+_raised = Prepared(_raised_in)
 
 
 def _weight(finding: Finding) -> tuple[bool, int]:

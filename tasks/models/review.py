@@ -17,6 +17,10 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         """Without those of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
+    def of_turn(self, submission: Any, turn: Any) -> "ReviewQuerySet":
+        """What all reviewers said of the submission in this turn of its task."""
+        return self.filter(submission=submission, turn=turn)
+
 
 class Review(models.Model):
     """One reviewer's verdict on one submission."""
@@ -60,8 +64,9 @@ class Review(models.Model):
 
     def of_its_turn(self) -> "ReviewQuerySet":
         """Itself, and what others said of the same submission in the same turn of the task."""
-        same = Q(submission=self.submission_id, turn=self.turn) if self.turn is not None else Q()
-        return Review.objects.filter(same or Q(pk=self.pk))
+        if self.turn is None:
+            return Review.objects.filter(pk=self.pk)
+        return Review.objects.of_turn(self.submission_id, self.turn)
 
 
 class FindingQuerySet(models.QuerySet["Finding"]):
