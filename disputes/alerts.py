@@ -18,6 +18,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Landing, Project, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 from tasks.states import MOVES, STARTABLE, Severity, Status
 from tasks.text.regex import regex
 
@@ -147,11 +148,14 @@ def _reopen_lost(project: Project, *, actor: Actor, note: str) -> None:
             task.reopen(actor=actor, note=note)
 
 
+_live_alerts = Prepared(lambda project: Dispute.objects.live().filter(project=project, task__isnull=True))
+
+
 @transaction.atomic
 def close_alerts(project: Project, reason: str) -> int:
     """Nobody has to answer for the project any more. Returns how many disputes were closed."""
     closed = 0
-    for dispute in Dispute.objects.live().filter(project=project, task__isnull=True):
+    for dispute in _live_alerts.found(project.pk):
         opening.close(dispute, reason)
         closed += 1
     return closed

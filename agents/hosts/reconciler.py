@@ -440,10 +440,6 @@ class Reconciler:
         except Unreachable as error:
             trouble(project, f"{project.address} cannot be reached: {error}")
 
-    def _whose(self) -> Q:
-        """Whose hand-ins this host reads: its own runs', and those of agents elsewhere."""
-        return Q(run__host=self.row) | (Q(run__is_pulled=True) if self.row.slots else Q(pk__in=[]))
-
     def _keep(self, submission: Submission) -> None:
         def give_up(run: Run, why: str) -> None:
             submissions.send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {why}")
@@ -456,8 +452,7 @@ class Reconciler:
         if newest == self._excerpted:
             return
         since, self._excerpted = (self._excerpted or newest - MISSED_REVIEWS), newest
-        bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
-        for review in Review.objects.filter(self._whose(), Exists(bare), pk__gt=since, pk__lte=newest):
+        for review in _bare[self.row.slots > 0].found(self.row.pk, since, newest):
             self._slow.do(f"excerpts-{review.pk}", lambda review=review: self._fill_excerpts_of(review))
 
     def _fill_excerpts_of(self, review: Review) -> None:
@@ -473,6 +468,24 @@ class Reconciler:
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
         if not self._needed().filter(pk=run.pk).exists():
             outcomes.remove_folder(run)
+
+
+def _without_excerpts(*, reads_pulled: bool) -> Prepared:
+    """Reviews that the host reads whose findings name places of which nothing was kept.
+
+    They are those of its own runs; a host with slots also reads those of agents elsewhere.
+    """
+    bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
+
+    def reviews(host: Expression, since: Expression, newest: Expression) -> QuerySet[Review]:
+        of_host = Q(run__host=host) | Q(run__is_pulled=True) if reads_pulled else Q(run__host=host)
+        among = Review.objects.filter(of_host, pk__gt=since, pk__lte=newest)
+        return among.filter(Exists(bare)).order_by()
+
+    return Prepared(reviews)
+
+
+_bare = {each: _without_excerpts(reads_pulled=each) for each in (True, False)}
 
 
 def _on_host(host: Expression) -> QuerySet[Run]:

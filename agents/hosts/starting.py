@@ -47,12 +47,8 @@ def base_of(run: Run, mirror: Mirror) -> str:
     """
     head = mirror.target(settings.DURATIONS["fresh"])
     task = run.task
-    standing = task.submissions.standing().exclude(state="lost").exclude(kind="document")
-    last: Submission | None = standing.newest_first().first()
-    coders = Run.objects.filter(task=task, role=Run.Role.CODER, stage__in={"", run.stage})
-    if back := task.rollbacks.order_by("-pk").first():  # what was saved before it belongs to its rounds
-        coders = coders.filter(queued_at__gt=back.at)
-    saved = coders.exclude(salvage_sha="").order_by("-pk").first()
+    last: Submission | None = _last_commits.first(task.pk)
+    saved = _saved(run) if _any_saved.rows(task.pk) else None
     if (
         saved
         and (last is None or (saved.ended_at and saved.ended_at > last.at))
@@ -65,6 +61,26 @@ def base_of(run: Run, mirror: Mirror) -> str:
         return head
     bring_here(last, mirror)
     return last.sha
+
+
+def _standing_commits(task: Expression) -> QuerySet[Submission]:
+    standing = Submission.objects.standing().fetched().filter(task=task).exclude(kind="document")
+    return standing.newest_first()[:1]
+
+
+def _with_saved_work(task: Expression) -> QuerySet[Run]:
+    return Run.objects.filter(task=task).exclude(salvage_sha="").order_by().values_list("pk")[:1]
+
+
+_last_commits, _any_saved = Prepared(_standing_commits), Prepared(_with_saved_work)
+
+
+def _saved(run: Run) -> Run | None:
+    """The last coder of the run's stage whose work was saved; what a rollback took back is of its rounds."""
+    coders = Run.objects.filter(task=run.task, role=Run.Role.CODER, stage__in={"", run.stage})
+    if back := run.task.rollbacks.order_by("-pk").first():
+        coders = coders.filter(queued_at__gt=back.at)
+    return coders.exclude(salvage_sha="").order_by("-pk").first()
 
 
 def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:

@@ -18,7 +18,7 @@ from disputes.models import Decision, Guideline
 from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
-from tasks.models import Finding, Landing, Rollback, Submission, Task, Verification
+from tasks.models import Answer, Finding, Landing, Rollback, Submission, Task, Verification
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
 
@@ -70,7 +70,11 @@ def _clashes(task: Expression) -> QuerySet[Landing]:
     return clashed.select_related("submission").order_by("-pk")[:1]
 
 
-_last_clash = Prepared(_clashes)
+def _answers_of(submission: Expression) -> QuerySet[Answer]:
+    return Answer.objects.filter(submission=submission).select_related("finding")
+
+
+_last_clash, _answers = Prepared(_clashes), Prepared(_answers_of)
 _any_guideline, _last_rollback = Prepared(_guidelines), Prepared(_rollbacks)
 _ended_coder, _ended_reviewer = Prepared(_coders), Prepared(_reviewers)
 _under_review, _verification = Prepared(_submissions), Prepared(_verifications)
@@ -262,7 +266,7 @@ def change_of(submission: Submission) -> dict[str, Any]:
     """What was handed in, and what is new of it where it was reviewed before."""
     answers = [
         f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}"
-        for answer in submission.answers.select_related("finding")
+        for answer in _answers.found(submission.pk)
     ]
     base = str(submission.diff_stat.get("fork", ""))[:12] or "its base"
     where = f"`git diff` and `git log` against {base} in the clone"

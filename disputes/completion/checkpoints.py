@@ -1,7 +1,6 @@
 """The turns of a whole project, and whether it comes to an end (CONV-6). No task is moved here."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
@@ -105,9 +104,9 @@ def _begin(project: Project) -> Checkpoint:
     )  # fmt: skip
 
 
-def _counted(project: Project) -> QuerySet[Task]:
+def _counted(project: Project | Expression) -> QuerySet[Task]:
     """What there is to do: a session is no task of its own beside its gaps."""
-    return project.tasks.exclude(origin=Task.Origin.ROUNDS)
+    return Task.objects.filter(project=project).exclude(origin=Task.Origin.ROUNDS)
 
 
 def _severities(tasks: Iterable[Task]) -> list[str]:
@@ -116,8 +115,10 @@ def _severities(tasks: Iterable[Task]) -> list[str]:
 
 def _close(project: Project, last: Checkpoint) -> Checkpoint:
     limits, now = limits_of(project), timezone.now()
-    new = list(_counted(project).filter(created_at__gt=last.at).order_by("rank"))
-    resolved = _severities(_resolved(project, last.at))
+    new = _opened_since.found(project.pk, last.at)
+    for task in new:
+        task.project = project
+    resolved = [severity for (severity,) in _resolved_since.rows(project.pk, last.at)]
     under_way = _under_way(project.pk)
     result = after_round(
         resolved, _severities(new), _flat(project, last), limits,
@@ -144,13 +145,20 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
     return checkpoint
 
 
-def _resolved(project: Project, since: datetime) -> list[Task]:
-    """Tasks that were completed or cancelled since then, each once in its life (CNT-1, CNT-2)."""
+def _opened(project: Expression, since: Expression) -> QuerySet[Task]:
+    return _counted(project).filter(created_at__gt=since).order_by("rank")
+
+
+def _resolved(project: Expression, since: Expression) -> QuerySet[Task]:
+    """How grave what was completed or cancelled since is, each task once in its life (CNT-1, CNT-2)."""
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )
     settled = _counted(project).filter(status__in=SETTLED, status_at__gt=since)
-    return list(settled.exclude(Exists(before)))
+    return settled.exclude(Exists(before)).order_by().values_list("severity")
+
+
+_opened_since, _resolved_since = Prepared(_opened), Prepared(_resolved)
 
 
 def limits_of(project: Project) -> ConvergenceSettings:
