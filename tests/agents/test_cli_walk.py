@@ -15,7 +15,7 @@ from agents.models import Agent
 from disputes.models import Conflict, Opinion
 from tasks.models import Project, Rollback, Task
 from tests.agents.test_cli import CLI
-from tests.disputes.test_api import open_conflict
+from tests.disputes.api.test_api import open_conflict
 from tests.factories import (
     create_finding,
     create_host,

@@ -20,8 +20,8 @@ from disputes.records import decisions_text, disputes_text
 from tasks.errors import Refused
 from tasks.models import Event, Project
 from tasks.models.prepared import Prepared
+from tests.disputes.api.test_api import resolve
 from tests.disputes.prompt_lines import told
-from tests.disputes.test_api import resolve
 from tests.factories import create_project, create_run, create_task
 
 pytestmark = pytest.mark.django_db

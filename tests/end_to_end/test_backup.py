@@ -17,8 +17,8 @@ import pytest
 
 from agents.hosts import processes
 from tests.conftest import EMPTY
+from tests.end_to_end.hosts.test_kills import END
 from tests.end_to_end.installation import PATIENCE, Installation, wait_for
-from tests.end_to_end.test_kills import END
 
 pytestmark = pytest.mark.slow
 SETTLED = 2.0  # seconds

@@ -1,0 +1,660 @@
+"""What a build-and-test run left, read: captured output and reports of real runners, and hostile ones."""
+
+import os
+import re
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.reading.comparison import compare, flaky
+from agents.reading.faults import environment_fault
+from agents.reading.junit import read_reports
+from agents.reading.output import read_output
+from agents.reading.results import NAME_MAX, NAMES_MAX, Tests, tidy, together
+from agents.reading.runners import RUNNERS
+from agents.verification import verdicts
+from tests.cases import for_each
+
+DATA = Path(__file__).resolve().parents[2] / "data/test_output"
+
+# What each runner printed of its small project: how many ran and failed, whether it broke off, the names.
+PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
+    "alcotest": (3, 2, False, ["shop sells", "sum rounds"]),
+    "automake": (5, 3, False, ["odd.sh", "rounds.sh", "sells.sh"]),
+    "ava": (None, 2, False, ["rounds", "sells"]),
+    "ava_tap": (3, 2, False, ["rounds", "sells"]),
+    "bats": (4, 2, False, ["rounds", "sells"]),
+    "bats_pretty": (4, 2, False, ["rounds", "sells"]),
+    "cargo": (
+        6, 5, False,
+        [
+            "src/lib.rs sum › tests::panics", "src/lib.rs sum › tests::rounds", "sum › src/lib.rs - two",
+            "tests/shop.rs shop › fake",  # a line that a test printed: one name too many, never one too few
+            "tests/shop.rs shop › sells",
+        ],
+    ),
+    "ctest": (5, 4, False, ["missing", "rounds", "shop", "slow"]),
+    "go": (
+        None, 6, True,
+        [
+            "example.org/sum › TestEach", "example.org/sum › TestEach/one_case",
+            "example.org/sum › TestRounds", "example.org/sum/broken [build failed]",
+            "example.org/sum/panics › TestPanics", "example.org/sum/shop › TestRounds",
+        ],
+    ),
+    # The package that did not compile has no name in its list, so one of the six has none.
+    "gotestsum": (
+        9, 6, True,
+        [". TestEach", ". TestEach/one_case", ". TestRounds", "panics TestPanics", "shop TestRounds"],
+    ),
+    "jasmine": (3, 2, False, ["sum rounds", "sum shop sells"]),
+    "jest_verbose": (
+        4, 3, False,
+        [
+            "./broken.test.js › Test suite failed to run", "./sum.test.js › sum › rounds",
+            "./sum.test.js › sum › shop › sells",
+        ],
+    ),
+    "maven": (
+        8, 5, False,
+        [
+            "org.sum.SumTest$Shop.buys", "org.sum.SumTest.each(String)[2]", "org.sum.SumTest.rounds",
+            "org.sum.SumTest.sells", "org.sum.SumTest.settles",
+        ],
+    ),
+    "maven_rerun": (
+        8, 5, False,
+        [
+            "org.sum.SumTest$Shop.buys", "org.sum.SumTest.each(String)[2]", "org.sum.SumTest.rounds",
+            "org.sum.SumTest.sells", "org.sum.SumTest.settles",
+        ],
+    ),
+    "meson": (6, 4, False, ["sum / odd", "sum / sells things", "sum / slow", "sum:shop / rounds"]),
+    "minitest": (4, 2, False, ["TestSum#test_rounds", "TestSum#test_sells"]),
+    "mix": (3, 2, False, ["test rounds (SumTest)", "test shop sells (SumTest)"]),
+    "mocha": (
+        5, 3, False, ['sum hooks "before all" hook for "never"', "sum rounds", "sum shop sells"],
+    ),
+    "nextest": (5, 3, False, ["sum tests::panics", "sum tests::rounds", "sum::shop sells"]),
+    "node_spec": (
+        8, 4, False,
+        [f"test/sum.test.js: {name}" for name in ("adds", "rounds", "sells", "waits")],
+    ),
+    "node_tap": (5, 4, False, ["rounds", "shop > adds", "shop > inner > waits", "shop > sells"]),
+    "phpunit": (
+        7, 4, False,
+        [
+            'SumTest::testEach with data set "second"', "SumTest::testEach with data set #0",
+            "SumTest::testRounds", "SumTest::testSells",
+        ],
+    ),
+    "prove": (4, 3, False, ["t/dies.t", "t/sum.t 2", "t/sum.t 3"]),
+    "pytest": (
+        5, 4, False,
+        [
+            "tests/test_sum.py::TestShop::test_buys[a - b]", "tests/test_sum.py::TestShop::test_buys[c[d]]",
+            "tests/test_sum.py::test_rounds", "tests/test_sum.py::test_sells",
+        ],
+    ),
+    "pytest_bail": (2, 1, True, ["tests/test_sum.py::test_rounds"]),
+    "pytest_collect": (1, 1, True, ["tests/test_broken.py"]),
+    "pytest_rerun": (2, 1, False, ["test_flaky.py::test_never"]),
+    "pytest_subtests": (
+        6, 5, False,
+        [
+            "(n=0) sub.py::T::test_a", "(n=2) sub.py::T::test_a", "[named] (n=0) sub.py::test_b",
+            "[named] (n=1) sub.py::test_b", "sub.py::test_b",
+        ],
+    ),
+    "rspec": (4, 2, False, ["./spec/sum_spec.rb: sum rounds", "./spec/sum_spec.rb: sum shop sells"]),
+    "tap_spec": (5, 3, False, ["rounds › up", "shop :: sells › no shop", "shop :: sells › throws"]),
+    "tape": (4, 2, False, ["rounds > up", "sells > no shop"]),
+    "testunit": (3, 2, False, ["test_rounds(TestSum)", "test_sells(TestSum)"]),
+    "unittest": (
+        5, 4, False,
+        [
+            "test_each (test_sum.Sum.test_each) (n=0)", "test_each (test_sum.Sum.test_each) (n=2)",
+            "test_rounds (test_sum.Sum.test_rounds)", "test_sells (test_sum.Sum.test_sells)",
+        ],
+    ),
+    "uvu": (6, 3, False, ["sum.mjs › alone", "sum.mjs › shop sells > two", "sum.mjs › sum rounds"]),
+    "vitest": (
+        3, 3, False,
+        [
+            "broken.test.js [ broken.test.js ]", "sum.test.js > sum > rounds",
+            "sum.test.js > sum > shop > sells",
+        ],
+    ),
+}  # fmt: skip
+SAME_AS = {"pytest_quiet": "pytest", "pytest_xdist": "pytest"}  # in colour and without headings; in parallel
+
+REPORTED: dict[str, tuple[int, int, list[str]]] = {
+    "bats": (4, 2, ["sum.bats > rounds", "sum.bats > sells"]),
+    "ctest": (5, 4, ["missing", "rounds", "shop", "slow"]),
+    "gotestsum": (
+        9, 6,
+        [
+            "example.org/sum > TestEach", "example.org/sum > TestEach/one_case",
+            "example.org/sum > TestRounds", "example.org/sum/panics > TestPanics",
+            "example.org/sum/shop > TestRounds",
+        ],
+    ),
+    "maven_rerun": (
+        8, 4,
+        [
+            "org.sum.SumTest > each(String)[2]", "org.sum.SumTest > rounds", "org.sum.SumTest > sells",
+            "org.sum.SumTest$Shop > buys",
+        ],
+    ),
+    "meson": (7, 2, ["sum > sum / sells things", "sum > sum:shop / rounds"]),
+    "nextest": (5, 3, ["sum > tests::panics", "sum > tests::rounds", "sum::shop > sells"]),
+    "node": (8, 4, ["rounds", "shop > adds", "shop > inner > waits", "shop > sells"]),
+    "phpunit": (
+        7, 4,
+        [
+            'SumTest > testEach with data set "second"', "SumTest > testEach with data set #0",
+            "SumTest > testRounds", "SumTest > testSells",
+        ],
+    ),
+    "pytest": (
+        6, 4,
+        [
+            "tests.test_sum > test_rounds", "tests.test_sum > test_sells",
+            "tests.test_sum.TestShop > test_buys[a - b]", "tests.test_sum.TestShop > test_buys[c[d]]",
+        ],
+    ),
+    "pytest_collect": (1, 1, ["pytest > tests.test_broken"]),
+    "pytest_rerun": (4, 1, ["test_flaky > test_never"]),
+    "vitest": (5, 3, ["broken.test.js", "sum.test.js > sum > rounds", "sum.test.js > sum > shop > sells"]),
+}  # fmt: skip
+
+
+RED_CASE = '<testcase classname="a" name="b"><failure/></testcase>'
+GREEN_CASE = '<testcase classname="a" name="b"/>'
+
+
+def text(name: str) -> str:
+    return (DATA / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def report(folder: Path, content: str | bytes, name: str = "report.xml") -> None:
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+# --- What runners print and write -------------------------------------------------------------------------
+
+
+def test_every_runner_s_output_names_what_failed() -> None:
+    assert {path.stem for path in DATA.glob("*.txt")} == PRINTED.keys() | SAME_AS.keys() | {"unittest_import"}
+    for name in [*PRINTED, *SAME_AS]:
+        total, count, broke_off, names = PRINTED[SAME_AS.get(name, name)]
+        assert read_output(text(name)) == Tests(tuple(sorted(names)), total, count, broke_off), name
+
+    assert (
+        "test_broken (unittest.loader._FailedTest.test_broken)" in read_output(text("unittest_import")).failed
+    )
+
+
+def test_every_runner_s_report_names_what_failed(tmp_path: Path) -> None:
+    assert {path.stem for path in (DATA / "reports").glob("*.xml")} == REPORTED.keys()
+    for name, (total, count, names) in REPORTED.items():
+        folder = tmp_path / name / "deeper"
+        folder.mkdir(parents=True)
+        shutil.copy(DATA / "reports" / f"{name}.xml", folder)
+        assert read_reports(folder.parent) == Tests(tuple(sorted(names)), total, count), name
+
+
+def verdict_on(folder: Path, output: str) -> verdicts.Verdict:
+    """Of a run in this folder whose tests printed that and were red."""
+    folder.mkdir(exist_ok=True)
+    (folder / "output.log").write_text(output)
+    return verdicts.read(folder, {"steps": [{"name": "tests", "code": 1, "log": [0, len(output.encode())]}]})
+
+
+def test_a_name_does_not_say_in_which_run_it_failed(tmp_path: Path) -> None:
+    first, second = (
+        verdict_on(folder, f"1..1\nnot ok 1 - {folder}/clone/a.mjs sells\n")
+        for folder in (tmp_path / "run-1", tmp_path / "run-2")
+    )
+
+    assert first.tests.failed == second.tests.failed == ("a.mjs sells",)
+    assert compare(first.tests, 1, second.tests, 1).is_no_worse
+
+
+def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
+    known = verdict_on(tmp_path, text("bats")).tests
+    longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests
+
+    assert compare(known, 1, known, 1).is_no_worse
+    assert longer.failed == known.failed
+    assert longer.broke_off
+    assert not compare(longer, 1, known, 1).is_no_worse
+
+
+def test_what_the_output_counts_holds_beside_a_report(tmp_path: Path) -> None:
+    shutil.copy(DATA / "reports/meson.xml", tmp_path)  # silent about a test that took too long
+
+    reported = read_reports(tmp_path)
+    assert reported is not None
+    both = together(reported, read_output(text("meson")))
+
+    assert (len(both.failed), both.failed_count, both.are_all_named) == (2, 4, False)
+    assert together(reported, read_output(text("pytest_bail"))).broke_off
+
+
+def test_a_name_is_the_same_in_two_runs_and_two_names_stay_two() -> None:
+    slow = "not ok 3 - sells (12.5ms)\n--- FAIL: TestA (0.01s)\n"
+    assert tidy("sells (12.5ms)") == tidy("sells  [3 s]") == tidy("sells\t(0,07 sec)") == "sells"
+    assert tidy("<Shop at 0x7f2a563c7050>") == tidy("<Shop at 0x7f00cafe1234>")
+    assert tidy("reads /tmp/pytest-of-me/pytest-3/a.txt") == tidy("reads /tmp/xyz")
+    assert tidy("/runs/12/clone/t.py::a", "/runs/12") == tidy("/runs/7/clone/t.py::a", "/runs/7")
+    assert tidy("waits 5s") != tidy("waits 6s")
+    assert tidy("gets[/api/a]") != tidy("gets[/api/b]")
+    assert tidy("x" * 400 + "a") != tidy("x" * 400 + "b")
+    assert len(tidy("x" * 4000)) <= NAME_MAX
+    assert "\x1b" not in tidy("a\x1b[31m\u202eb\nc")
+    assert read_output(slow) == Tests()  # no runner that we know prints this alone
+
+
+def test_two_failures_of_one_name_stay_two(tmp_path: Path) -> None:
+    report(
+        tmp_path,
+        f"<testsuites><testsuite>{RED_CASE}</testsuite><testsuite>{RED_CASE}</testsuite></testsuites>",
+    )
+    twice = "FAILED a.py::works\n1 failed, 1 passed in 0.1s\n" * 2  # one suite in two environments
+
+    assert read_reports(tmp_path) == Tests(("a > b", "a > b (2)"), 2, 2)
+    printed = read_output("short test summary info\n" + twice)
+    assert printed == Tests(("a.py::works", "a.py::works (2)"), 4, 2)
+
+
+def test_a_test_that_passed_when_it_was_tried_again_has_not_failed(tmp_path: Path) -> None:
+    for cases, failed, count in (
+        # Two tests of one name look the same, so it still counts: the list does not explain the redness.
+        (RED_CASE + GREEN_CASE, (), 1),
+        (GREEN_CASE + RED_CASE, ("a > b",), 1),
+        (RED_CASE + GREEN_CASE + RED_CASE, ("a > b", "a > b (2)"), 2),
+        # Without a class of its own it is another test, as in node's reports.
+        ((RED_CASE + GREEN_CASE).replace('"a"', '"test"'), ("b",), 1),
+    ):
+        report(tmp_path, f"<testsuite>{cases}</testsuite>")
+        tests = read_reports(tmp_path)
+        assert tests is not None
+        assert (tests.failed, tests.failed_count) == (failed, count)
+
+
+# --- Hostile ones -----------------------------------------------------------------------------------------
+
+
+def test_a_hostile_report_is_not_used(tmp_path: Path) -> None:
+    entities = (
+        '<!DOCTYPE a [<!ENTITY x "yy">]><testsuite><testcase name="&x;"><failure/></testcase></testsuite>'
+    )
+    outside = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><testsuite>&x;</testsuite>'
+    for content in (
+        entities,
+        outside,
+        "<testsuite>" * 60,
+        "<a>" * 100_000,
+        "<testsuite",
+        "",
+        b"\xff\xfe\0",
+        "{}",
+    ):
+        report(tmp_path, content)
+        assert read_reports(tmp_path) is None, content[:60]
+
+    report(tmp_path, "<coverage/>")
+    assert read_reports(tmp_path) is None
+    assert read_reports(tmp_path / "nothing") is None
+
+
+def test_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    (outside / "folder").mkdir(parents=True)
+    inside.mkdir()
+    report(outside, '<testsuite><testcase name="secret"><failure/></testcase></testsuite>')
+    (inside / "link.xml").symlink_to(outside / "report.xml")
+    (inside / "folder").symlink_to(outside)
+    os.mkfifo(inside / "pipe.xml")
+    (inside / "folder.xml").mkdir()
+    assert read_reports(inside) is None
+
+    # Beside a usable one they are tests that nobody knows: the list is not the whole.
+    report(inside, '<testsuite><testcase name="a" classname="b"/></testsuite>')
+    assert read_reports(inside) == Tests((), 1, 0, broke_off=True)
+
+
+def test_numbers_that_a_report_claims_are_bounded(tmp_path: Path) -> None:
+    cases = "".join(f'<testcase name="{n}{"x" * 900}"><error/></testcase>' for n in range(NAMES_MAX + 50))
+    report(tmp_path, f'<testsuite failures="{"9" * 5000}" errors="-3">{cases}</testsuite>')
+
+    tests = read_reports(tmp_path)
+
+    assert tests is not None
+    assert (len(tests.failed), tests.failed_count) == (NAMES_MAX, NAMES_MAX + 50)
+    assert not tests.are_all_named
+    assert max(map(len, tests.failed)) <= NAME_MAX
+
+
+CONTROLS = re.compile(r"[\x00-\x1f\x7f\u2028\u202e]")
+HEAD = "".join(f"{sign}\n" for runner in RUNNERS.values() for sign in runner.signs) + "TAP version 13\n1..3\n"
+PIECES = [
+    "FAILED ",
+    "ERROR ",
+    "a::b",
+    "[x",
+    "] ",
+    " - ",
+    "FAIL: ",
+    " (",
+    ")",
+    "1 failed, ",
+    "2 passed",
+    " in 0.1s",
+    "Ran 1 test in 1s\n\nFAILED (failures=1)",
+    "  1) a\n",
+    "       b:\n",
+    "not ok 1 - ",
+    "ok 2\n",
+    "    ",
+    "# Subtest: a",
+    "--- FAIL: A",
+    "FAIL\tp\t1s",
+    "test a ... FAILED",
+    "test result: FAILED. 1 failed; ",
+    "     Running a (b)",
+    "  ● a › b",
+    " FAIL a > b",
+    "t/a.t (Wstat: 1 Tests: 1 Failed: 1)\n",
+    "  Failed tests:  1-9999999\n",
+    "Files=1, Tests=1, x\nResult: FAIL",
+    "\x1b[31m",
+    "\x1b]",
+    "\r",
+    "\0",
+    "# TOTAL: 1\n# FAIL: 1\n",
+    "Ok: 1\nFail: 2\n",
+    "fatal error: a.h: No such file or directory\n",
+    "sh: 1: go: not found",
+    "/tmp/x",
+    "0x7f2a563c7050",
+    "9" * 30,
+    "ℹ tests 1\nℹ fail 1\n",
+    "test at a:1:1\n✖ a (1ms)",
+    "<testsuite>",
+    "<testcase name='a'>",
+    "<failure/>",
+    "</testcase>",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from([*PIECES, "\n", "\n"]) | st.text(max_size=8), max_size=60), st.integers(-9, 255)
+)
+def test_whatever_was_printed_it_is_read_without_an_error_and_bounded(parts: list[str], code: int) -> None:
+    for output in ("".join(parts), HEAD + "".join(parts)):
+        tests = read_output(output, "/tmp/x")
+        assert list(tests.failed) == sorted(set(tests.failed))
+        assert len(tests.failed) <= NAMES_MAX
+        assert all(
+            name.strip() and len(name) <= NAME_MAX and not CONTROLS.search(name) for name in tests.failed
+        )
+        assert (tests.failed_count is None) or tests.failed_count >= len(tests.failed)
+        said = environment_fault(output, code)
+        assert len(said) < 300
+        assert "\n" not in said
+        assert read_output(output, "/tmp/x") == tests
+        held = compare(tests, code, tests, code)
+        assert set(held.newly_red) <= set(tests.failed)
+        assert not compare(tests, code or 1, tests, 0).is_no_worse
+
+
+@settings(max_examples=100, deadline=None)
+@given(parts=st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=40))
+def test_whatever_a_report_holds_it_is_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("reports")
+    report(folder, "<testsuites>" + "".join(parts))
+    assert read_reports(folder) is None  # it is never closed
+
+    report(folder, "<testsuite>" + RED_CASE * len(parts) + "</testsuite>")
+    tests = read_reports(folder)
+    assert tests is not None
+    assert len(tests.failed) == len(parts)
+
+
+def test_the_time_grows_with_the_length_of_the_text() -> None:
+    def seconds(unit: str, length: int) -> float:
+        output = HEAD + unit * (length // len(unit)) + HEAD
+        begin = time.process_time()
+        read_output(output)
+        environment_fault(output, 1)
+        return time.process_time() - begin
+
+    # Beginnings of what the patterns look for, without an end, and whole lines of the dearest ones.
+    for unit in (
+        "FAILED a[", "FAILED a[] - ", "SUBFAILED[", "  1) a\n       b\n", "1 failed, ", "t/a (Wstat: ",
+        "\x1b[1;", "\x1b]", "9", "a > b ", "x Time elapsed: ", "\n\n", "not ok 1 - a\n", "fatal error: a.h",
+        "  Failed tests:  1-9999999\n",
+    ):  # fmt: skip
+        small, large = seconds(unit, 2**15), seconds(unit, 2**18)
+        assert large < 8 * 4 * max(small, 0.01), unit  # eight times the text; a square would be 64 times
+
+
+# --- Against a base that is red ---------------------------------------------------------------------------
+
+KNOWN = Tests(("a", "b"), 100, 2)
+UNNAMED = Tests((), 100, 4)
+OTHER_STEP = Tests((), 100, 0)
+BROKEN = Tests(("a",), 10, 1, broke_off=True)
+
+# now, its exit code, the base, its exit code, whether it is no worse, what the reason says
+TRUTH: list[tuple[Tests, int | None, Tests, int | None, bool, str]] = [
+    # Green is green, whatever was printed.
+    (Tests(), 0, KNOWN, 1, True, "green"),
+    (KNOWN, 0, Tests(), None, True, "green"),
+    # A green base has nothing to excuse.
+    (KNOWN, 1, Tests(("a", "b"), 100, 2), 0, False, "base is green"),
+    # The same names, fewer of them, and another code that says the same.
+    (KNOWN, 1, KNOWN, 1, True, "Only what is red"),
+    (Tests(("a",), 100, 1), 1, KNOWN, 1, True, "1 of the base's"),
+    (Tests(("a",), 100, 1), 1, KNOWN, 2, True, "Only what is red"),
+    (Tests(("a",), 60, 1), 1, KNOWN, 1, True, "Only what is red"),
+    # One more, or another one.
+    (Tests(("a", "b", "c"), 100, 3), 1, KNOWN, 1, False, "Newly red: c"),
+    (Tests(("c",), 100, 1), 1, KNOWN, 1, False, "Newly red: c"),
+    (Tests(("a (2)", "a"), 100, 2), 1, Tests(("a",), 100, 1), 1, False, "Newly red: a (2)"),
+    (Tests(("c",), 100, 1), 1, UNNAMED, 1, False, "Newly red: c"),
+    # It did not run to its end.
+    (KNOWN, None, KNOWN, 1, False, "without an exit code"),
+    (KNOWN, -9, KNOWN, 1, False, "-9"),
+    (KNOWN, 127, KNOWN, 127, False, "127"),
+    (KNOWN, 139, KNOWN, 139, False, "139"),
+    (replace(KNOWN, broke_off=True), 2, KNOWN, 1, False, "broke off"),
+    (Tests(("a",), 49, 1), 1, KNOWN, 1, False, "Only 49 tests ran"),
+    (Tests(("a",), None, 1), 1, KNOWN, 1, False, "not told"),
+    # The base broke off as well: only the very same.
+    (BROKEN, 2, BROKEN, 2, True, "Only what is red"),
+    (BROKEN, 1, BROKEN, 2, False, "another place"),
+    (replace(BROKEN, total=9), 2, BROKEN, 2, False, "another place"),
+    (replace(BROKEN, failed=(), failed_count=0), 2, BROKEN, 2, False, "another place"),
+    (Tests((), 0, 0, broke_off=True), 3, Tests((), 0, 0, broke_off=True), 3, False, "another place"),
+    # Nothing counted: no compiler's error is like another one.
+    (Tests(), 2, Tests(), 2, False, "Nothing tells"),
+    (Tests(), 2, Tests(("a",), None, 1), 2, False, "Nothing tells"),
+    (Tests(("a",), 100, None), 1, KNOWN, 1, False, "Nothing tells"),
+    (KNOWN, 1, Tests(("a", "b"), 100, None), 1, False, "Nothing tells"),
+    # Tests are green now, and a step behind them is red that the base never reached.
+    (OTHER_STEP, 1, KNOWN, 1, False, "No test failed, but"),
+    (OTHER_STEP, 1, OTHER_STEP, 1, True, "No test failed;"),
+    (OTHER_STEP, 2, OTHER_STEP, 1, False, "exit code is 2"),
+    (KNOWN, 1, OTHER_STEP, 1, False, "Newly red"),
+    # Counts without names.
+    (UNNAMED, 1, UNNAMED, 1, True, "no more failed tests"),
+    (Tests((), 100, 3), 1, UNNAMED, 1, True, "no more failed tests"),
+    (Tests((), 100, 5), 1, UNNAMED, 1, False, "5 tests failed, on the base 4"),
+    (UNNAMED, 2, UNNAMED, 1, False, "exit code is 2"),
+    (Tests((), 100, 1), 1, KNOWN, 1, False, "without names"),
+    # A list that is not the whole: the third may be anything.
+    (replace(KNOWN, failed_count=3), 1, KNOWN, 1, False, "3 tests failed, on the base 2"),
+    (replace(KNOWN, failed_count=3), 2, replace(KNOWN, failed_count=3), 1, False, "exit code is 2"),
+    (replace(KNOWN, failed_count=3), 1, replace(KNOWN, failed_count=3), 1, True, "no more failed tests"),
+]
+
+
+def test_a_red_run_is_held_against_the_known_base() -> None:
+    for row, (now, code, known, known_code, is_no_worse, says) in enumerate(TRUTH):
+        held = compare(now, code, known, known_code)
+        assert (held.is_no_worse, says in held.says) == (is_no_worse, True), (row, held)
+        assert {*held.newly_red, *held.known_red} == set(now.failed) or held.is_no_worse
+        assert set(held.known_red) == set(now.failed) & set(known.failed)
+
+
+def test_a_captured_run_is_no_worse_than_itself_and_a_part_of_it_never_is() -> None:
+    for name in PRINTED:
+        tests = read_output(text(name))
+        assert compare(tests, 1, tests, 1).is_no_worse, name
+        assert not compare(Tests(), 1, tests, 1).is_no_worse, name
+        lines = text(name).splitlines()
+        for cut in range(1, len(lines)):
+            end = read_output("\n".join(lines[cut:]), is_whole=False)
+            assert end.broke_off
+            assert tests.broke_off or not compare(end, 1, tests, 1).is_no_worse, (name, cut)
+            # Cut before its end, as by a crash: where it says that it named all, it did.
+            beginning = read_output("\n".join(lines[:cut]))
+            if beginning.are_all_named and beginning.failed and not beginning.broke_off:
+                assert beginning.failed == tests.failed, (name, cut)
+
+
+def test_a_flaky_test_failed_once_and_not_again() -> None:
+    first = Tests(("a", "b"), 10, 2)
+
+    assert flaky(first, Tests(("a",), 10, 1)) == ("b",)
+    assert flaky(first, Tests((), 10, 0)) == ("a", "b")
+    assert flaky(first, Tests((), 10, 1)) == ()  # somebody failed without a name
+    assert flaky(first, Tests(("a",), 10, 1, broke_off=True)) == ()
+    assert flaky(first, Tests()) == ()
+
+
+# --- The surroundings -------------------------------------------------------------------------------------
+
+MISSING = "The program `gopher` is missing on this host."
+UNREACHED = "A package registry or another server could not be reached."
+UNREACHED_AT = "A package registry or another server could not be reached ({})."
+LIBRARY = "A library of the system is missing on this host: {}."
+REGISTRY = "The package registry does not have {}."
+MEMORY = "A process ran out of memory, or the host ended it for lack of memory."
+FAULTS = {
+    "cargo_offline": (101, REGISTRY.format("no-such-crate-of-ours")),
+    "cargo_refused": (101, UNREACHED_AT.format("127.0.0.1")),
+    "cargo_tunnel": (101, UNREACHED_AT.format("index.registry.example")),
+    "cargo_version": (101, "This host's Rust is older than is required (1.999)."),
+    "cmake_module": (1, LIBRARY.format("LibArchive")),
+    "cmake_package": (1, LIBRARY.format("ZZLIB")),
+    "cmake_version": (1, "A tool of this host is older than is required (CMake 3.99)."),
+    "disk": (1, "The disk of this host is full."),
+    "env_program": (127, MISSING),
+    "env_shebang": (127, MISSING),
+    "gcc_link": (1, LIBRARY.format("zzlib")),
+    "gcc_own": (1, ""),  # a header in quotes is the repository's own
+    "gcc_system": (1, LIBRARY.format("zzlib.h")),
+    "gem": (2, UNREACHED),
+    "go_gateway": (1, UNREACHED_AT.format("proxy.example.org")),
+    "go_off": (1, UNREACHED),
+    "go_refused": (1, UNREACHED),
+    "go_version": (2, "This host's Go is older than is required (1.99)."),
+    "interpreter_bash": (127, ""),
+    "interpreter_dash": (127, ""),
+    "killed": (1, MEMORY),
+    "killed_make": (2, MEMORY),
+    "make": (2, MISSING),
+    "make_shell": (2, MISSING),
+    "maven_java": (1, "This host's Java does not fit what is required (99)."),
+    "maven_offline": (1, UNREACHED),
+    "meson_dependency": (1, LIBRARY.format("zzlib")),
+    "meson_program": (1, MISSING),
+    "meson_version": (1, "A tool of this host is older than is required (>=99)."),
+    "npm_404": (1, REGISTRY.format("no-such-package-of-ours-qq@1")),
+    "npm_engine": (
+        1,
+        'This host\'s Node.js or its package manager does not fit what is required ({"node":">=99"}).',
+    ),
+    "npm_name": (1, UNREACHED_AT.format("nothing.invalid")),
+    "npm_refused": (1, UNREACHED_AT.format("127.0.0.1")),
+    "npm_script": (127, MISSING),
+    "npm_version": (1, REGISTRY.format("is-odd@99.0.0")),
+    "own_script": (127, ""),  # a path is a script that the repository lacks
+    "pip_header": (1, LIBRARY.format("zzlib.h")),
+    "pip_name": (1, REGISTRY.format("nothing")),
+    "pip_none": (1, REGISTRY.format("no-such-package-of-ours-qq")),
+    "pip_python": (1, "This host's Python does not fit what is required (3.11.7 not in '>=3.99')."),
+    "pip_refused": (1, REGISTRY.format("nothing")),
+    "pip_tunnel": (1, UNREACHED),
+    "pip_version": (1, REGISTRY.format("pytest==999")),
+    "pkgconfig": (1, LIBRARY.format("zzlib")),
+    "python_program": (1, MISSING),
+    "rustup_none": (1, "Rust has no default toolchain on this host."),
+    "script": (127, MISSING),
+    "sh_bash": (127, MISSING),
+    "sh_busybox": (127, MISSING),
+    "sh_dash": (127, MISSING),
+    "yarn_tunnel": (1, UNREACHED_AT.format("registry.example")),
+}
+
+
+def test_what_the_surroundings_lack_is_named() -> None:
+    assert {path.stem for path in (DATA / "faults").glob("*.txt")} == FAULTS.keys()
+    for name, (code, says) in FAULTS.items():
+        assert environment_fault(text(f"faults/{name}"), code) == says, name
+
+
+def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> None:
+    for number, (printed, problem) in enumerate((
+        ("Error: spawn yarn ENOENT", "`yarn` is missing on this host. What brings it: the npm package yarn."),
+        ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
+    )):  # fmt: skip
+        assert verdict_on(tmp_path / str(number), printed).problem.endswith(problem)
+
+
+def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
+    said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
+    assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
+    assert "`libtoolize`" in environment_fault(
+        'autoreconf: Can\'t exec "libtoolize": No such file or directory\n', 1
+    )
+
+
+def test_what_the_host_itself_saw_counts_whatever_was_printed() -> None:
+    red = text("pytest")
+
+    assert environment_fault(red, None, "timeout") == "It took longer than its time limit."
+    assert "signal 9" in environment_fault(red, 137)
+    assert "signal 9" in environment_fault(red, -9)
+    assert (
+        environment_fault("", 127)
+        == "A program that the commands call is missing on this host (exit code 127)."
+    )
+    assert environment_fault("", 1, "bytes") == ""
+
+
+def test_red_tests_are_the_work_s_own_fault() -> None:
+    for name in PRINTED:
+        assert environment_fault(text(name), 1) == "", name
+
+
+@for_each("words", [text("faults/npm_name"), text("faults/disk"), text("faults/make")])
+def test_words_of_a_test_are_no_sign(words: str) -> None:
+    # Tests that ran and failed by name explain the end; words far above it are nobody's last words.
+    assert environment_fault(text("pytest") + words, 1) == ""
+    assert environment_fault(words + text("pytest"), 1) == ""
+    assert environment_fault(words + "compiling\n" * 200 + "syntax error\n", 1) == ""
+    assert environment_fault("compiling\n" * 200 + words, 1) != ""
+    assert environment_fault(words, 0) == ""

@@ -1,0 +1,397 @@
+"""Where a response answers a finding, and as what: every place and shape (ANS-1 to ANS-4)."""
+
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disputes.protocol.responses.answer_kinds import AnswerKind, is_answer, stated_kind
+from disputes.protocol.responses.response import ReadResponse, read_response
+from disputes.protocol.responses.sections import Role, role_of
+from disputes.protocol.text.documents import Mode
+from disputes.protocol.text.mentions import Names
+from tests.cases import for_each
+from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
+
+KNOWN = [f"ISSUE-R1-{number:03d}" for number in range(1, 20)] + ["H1", "M2", "CRIT-001", "CONCERN #1"]
+
+
+def read(text: str, known: Iterable[str] | None = KNOWN) -> ReadResponse:
+    return read_response(text, list(known) if known is not None else None)
+
+
+def kinds(text: str) -> dict[str, str]:
+    """What became of each finding; ours by the last digits of its id."""
+    return {answer.code.removeprefix("ISSUE-R1-"): str(answer.kind) for answer in read(text).answers}
+
+
+def places(text: str) -> dict[str, str]:
+    return {answer.code.removeprefix("ISSUE-R1-"): answer.place for answer in read(text).answers}
+
+
+ADDRESSED = {"001": "addressed"}
+
+# --- Tables -----------------------------------------------------------------------------------------------
+
+TABLES = [
+    # ANS-1: the first cell, whatever the other columns are called
+    ("| Issue | Resolution |\n|---|---|\n| ISSUE-R1-001 | A table of limits |", ADDRESSED),
+    ("| Issue | Resolution |\n|:--|--:|\n| ISSUE-R1-001 (limits are vague) | A table |", ADDRESSED),
+    ("| Issue | Resolution |\n|---|---|\n| ISSUE-R1-001 (CRITICAL) | A table |", ADDRESSED),
+    ("| Issue | Resolution |\n|---|---|\n| Vague limits (ISSUE-R1-001) | A table |", ADDRESSED),
+    ("| Issue | Resolution |\n|---|---|\n| **H1: vague limits** | A table |", {"H1": "addressed"}),
+    ("Issue | Answer\n---|---\nISSUE-R1-001 | fixed\nISSUE-R1-002 | deferred",
+     {"001": "addressed", "002": "deferred"}),
+    # the kind stands in a column of its own, wherever that is
+    ("| Issue | Severity | Status | Notes |\n|---|---|---|---|\n| ISSUE-R1-001 | HIGH | ✅ Fixed | x |\n"
+     "| ISSUE-R1-002 | HIGH | ⏳ Deferred | x |\n| ISSUE-R1-003 | LOW | Won't fix | x |",
+     {"001": "addressed", "002": "deferred", "003": "discarded"}),
+    ("| # | Issue | Severity | Resolution |\n|---|---|---|---|\n| 1 | ISSUE-R1-001 | LOW | Deferred to v2 |",
+     {"001": "deferred"}),
+    ("| Issue | Title | Status |\n|---|---|---|\n| ISSUE-R1-001 | Deferred jobs | done |", ADDRESSED),
+    # another cell than the first, where the table tells what was done
+    ("| Section | Change | Issue |\n|---|---|---|\n| 3.2 | A table of limits | ISSUE-R1-001 |", ADDRESSED),
+    ("| Version | Changes |\n|---|---|\n| v1 | First |\n| v2 | **ISSUE-R1-001**: a table |", ADDRESSED),
+    ("| Version | Date | Changes |\n|---|---|---|\n| 1.1 | 2031-01-02 | x (ISSUE-R1-001), ISSUE-R1-002 |",
+     {"001": "addressed", "002": "addressed"}),
+    ("| Round | Change |\n|---|---|\n| Round 2 | Addressed ISSUE-R1-001 |", ADDRESSED),
+    # a table that only describes findings answers none
+    ("| Issue | Severity | Title |\n|---|---|---|\n| ISSUE-R1-001 | HIGH | limits |", {}),
+    ("| Step | Rule |\n|---|---|\n| 4 | as in ISSUE-R1-001 |", {}),
+    ("| Issue | Resolution |\n|---|---|\n| limits | the one of ISSUE-R1-001 |", {}),
+    # another finding in the answer is only mentioned
+    ("| ISSUE-R1-002 | addressed | as ISSUE-R1-003 |", {"002": "addressed"}),
+]  # fmt: skip
+
+
+@for_each(("text", "expected"), TABLES, ids=lambda value: repr(value)[:70])
+def test_a_table_answers_in_its_first_cell_or_where_it_tells_what_was_done(
+    text: str, expected: dict[str, str]
+) -> None:
+    assert kinds(text) == expected
+
+
+# --- Headings ---------------------------------------------------------------------------------------------
+
+HEADINGS = [
+    ("## Response to ISSUE-R1-001", ADDRESSED),
+    ("### Response to Round 1 Issue (ISSUE-R1-001)", ADDRESSED),
+    ("#### 3. Limits (Addressing ISSUE-R1-001)", ADDRESSED),
+    ("#### Limits (ISSUE-R1-001 Fix)", ADDRESSED),
+    ("### ISSUE-R1-001, ISSUE-R1-002: limits", {"001": "addressed", "002": "addressed"}),
+    ("### H1: limits are vague", {"H1": "addressed"}),
+    ("### CRIT-001", {"CRIT-001": "addressed"}),
+    ("### The H1 tag", {}),  # an ordinary word
+    ("### H1. Limits", {"H1": "addressed"}),
+    ("### ISSUE-R1-001: limits\n\n**Status:** Deferred until the next round", {"001": "deferred"}),
+    ("### ISSUE-R1-001\n- **Response:** Partially addressed", {"001": "partly"}),
+    ("### ISSUE-R1-001\nDecision: left to the user", {"001": "user_decision"}),
+    ("### ISSUE-R1-001\n\ntext\n\n## Next\n**Status:** Deferred", ADDRESSED),  # another section's
+    ("```\n### ISSUE-R1-001\n```", {}),  # ID-3
+]
+
+
+@for_each(("text", "expected"), HEADINGS, ids=lambda value: repr(value)[:70])
+def test_a_heading_that_names_a_finding_answers_it(text: str, expected: dict[str, str]) -> None:
+    assert kinds(text) == expected
+
+
+# --- Lines ------------------------------------------------------------------------------------------------
+
+LEADS = [
+    ("**Addressing ISSUE-R1-001:** the limits have a table now.", ADDRESSED),
+    ("**ISSUE-R1-001 (CRITICAL): limits**\n\nA table.", ADDRESSED),
+    ("**Removed (ISSUE-R1-001):** the old list.", ADDRESSED),
+    ("**[REVISED - ISSUE-R1-001]** New words.", ADDRESSED),
+    ("**Issue:** ISSUE-R1-001\n**Response:** Partially addressed.", {"001": "partly"}),
+    ("**Revision:** Addresses ISSUE-R1-001 through ISSUE-R1-003",
+     {"001": "addressed", "002": "addressed", "003": "addressed"}),
+    ("- ISSUE-R1-001 → deferred\n- ISSUE-R1-002 -> fixed", {"001": "deferred", "002": "addressed"}),
+    ("* ISSUE-R1-001\n  * Response: deferred", {"001": "deferred"}),
+    ("- ISSUE-R1-001 vague limits: fixed", ADDRESSED),
+    ("Regarding ISSUE-R1-001: a table was added.", ADDRESSED),
+    ("From ISSUE-R1-001: \"the limits are vague\"", ADDRESSED),
+    ("In response to ISSUE-R1-001, there is a table.", ADDRESSED),
+    ("**Re: ISSUE-R1-001** We disagree, for it is there.", {"001": "declined"}),
+    ("CONCERN #1: fixed", {"CONCERN #1": "addressed"}),
+    # a label tells what became of all that it lists
+    ("Fixed: ISSUE-R1-001, ISSUE-R1-002\nDeferred: ISSUE-R1-003\nNot addressed: ISSUE-R1-004",
+     {"001": "addressed", "002": "addressed", "003": "deferred", "004": "discarded"}),
+    ("- **Deferred:** ISSUE-R1-003 (needs data), ISSUE-R1-004", {"003": "deferred", "004": "deferred"}),
+    ("All issues addressed: ISSUE-R1-001", ADDRESSED),
+    ("**Open:** ISSUE-R1-001\nOutstanding: ISSUE-R1-002", {}),
+    ("**Depends on:** ISSUE-R1-001\n**Related issues:** ISSUE-R1-002\n**Blocked by ISSUE-R1-003:** x", {}),
+]  # fmt: skip
+
+
+@for_each(("text", "expected"), LEADS, ids=lambda value: repr(value)[:70])
+def test_a_line_that_begins_with_a_finding_answers_it(text: str, expected: dict[str, str]) -> None:
+    assert kinds(text) == expected
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("- [x] Limits have a table (ISSUE-R1-001)", {"001": "checkbox"}),
+        ("- [X] ISSUE-R1-001", {"001": "checkbox"}),
+        ("- [x] **ADDRESSES ISSUE-R1-001**", {"001": "checkbox"}),
+        ("- [ ] ISSUE-R1-001: limits", {}),  # still to do
+        ("- [ ] Limits (ISSUE-R1-001)", {}),
+        ("- [ ] ISSUE-R1-001: deferred", {"001": "lead-in"}),  # it says what became of it
+    ],
+)
+def test_a_box_answers_once_it_is_ticked(text: str, expected: dict[str, str]) -> None:
+    assert places(text) == expected
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("This also addresses ISSUE-R1-001.", ADDRESSED),
+        ("It resolves ISSUE-R1-001 (limits) and ISSUE-R1-002.", {"001": "addressed", "002": "addressed"}),
+        ("It resolves ISSUE-R1-001, which ISSUE-R1-002 needs.", ADDRESSED),
+        ("To address ISSUE-R1-001, there is a table.", ADDRESSED),
+        ("The limits are a table now (ISSUE-R1-001 fix).", ADDRESSED),
+        ("The wording is clearer, as suggested in ISSUE-R1-001.", ADDRESSED),
+        ("ISSUE-R1-001 has been resolved by the table.", ADDRESSED),
+        ("ISSUE-R1-001 was deferred to the next round.", {"001": "deferred"}),
+        ("ISSUE-R1-001 was not addressed.", {"001": "discarded"}),
+        ("This does not address ISSUE-R1-001.", {}),
+        ("We will address ISSUE-R1-001 next time.", {}),
+        ("A table would fix ISSUE-R1-001.", {}),
+        ("ISSUE-R1-001 is about limits.", {}),
+        ("ISSUE-R1-001 remains open.", {}),
+        ("As ISSUE-R1-001 points out, limits are vague.", {}),
+        ("Unlike ISSUE-R1-001, this is new.", {}),
+        ("- \"Limits are vague\" (ISSUE-R1-001)", {}),
+    ],
+)  # fmt: skip
+def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
+    text: str, expected: dict[str, str]
+) -> None:
+    assert kinds(text) == expected
+
+
+# --- Sections ---------------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("heading", "kind"),
+    [
+        ("Deferred Issues", "deferred"),
+        ("Deferred to Round 3", "deferred"),
+        ("Out of scope", "deferred"),
+        ("Issues Not Addressed", "discarded"),
+        ("Partially addressed", "partly"),
+        ("No longer applicable", "mooted"),
+        ("Accepted as is", "accepted_as_is"),
+        ("Known Limitations", "accepted_as_is"),
+        ("User Decisions Applied", "user_decision"),
+        ("Changes", "addressed"),
+    ],
+)
+def test_a_section_says_what_became_of_the_findings_it_lists(heading: str, kind: str) -> None:
+    assert kinds(f"### {heading}\n\n- ISSUE-R1-001: limits") == {"001": kind}
+
+
+@for_each("heading", ["Open Issues", "Remaining Issues", "Next Steps", "New Gaps Introduced"])
+def test_a_list_of_what_is_open_answers_nothing(heading: str) -> None:
+    text = f"## {heading}\n\n- **ISSUE-R1-001**: limits\n- ISSUE-R1-002: fixed\n\n## Rest\n- ISSUE-R1-003: x"
+
+    assert kinds(text) == {"002": "addressed", "003": "addressed"}  # unless an entry says so itself
+
+
+@for_each("heading", ["Background", "Context", "References", "Issues raised"])
+def test_a_section_that_repeats_the_review_answers_nothing(heading: str) -> None:
+    assert kinds(f"## {heading}\n\n- **ISSUE-R1-001**: the limits are vague") == {}
+
+
+def test_a_list_of_changes_answers_what_it_names_in_parentheses() -> None:
+    entries = "- v2: clearer limits (ISSUE-R1-003), retries (ISSUE-R1-004)"
+
+    assert kinds(f"## Revision History\n\n{entries}") == {"003": "addressed", "004": "addressed"}
+    assert kinds(f"## Limits\n\n{entries}") == {}
+
+
+def test_a_section_about_deferred_work_is_no_section_of_deferred_findings() -> None:
+    assert role_of("Handling of deferred jobs") == (Role.PLAIN, None)
+    assert role_of("Gap Resolution: GAP-FLOW-001") == (Role.PLAIN, None)
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("Issues addressed:\n- ISSUE-R1-001\n- ISSUE-R1-002", {"001": "addressed", "002": "addressed"}),
+        ("**Deferred issues:**\n\n1. ISSUE-R1-001: limits", {"001": "deferred"}),
+        ("We address the following issues:\n\n- ISSUE-R1-001", ADDRESSED),
+        ("The reviewer raised:\n\n- **ISSUE-R1-001**: limits", {}),
+        ("Remaining issues:\n- ISSUE-R1-001: limits\n\nMore text.\n\n- ISSUE-R1-002: limits",
+         {"002": "addressed"}),
+        ("**Remaining issues:**\n- ISSUE-R1-001: limits\n\n**Limits** are\n- ISSUE-R1-002: limits",
+         {"002": "addressed"}),
+    ],
+)  # fmt: skip
+def test_a_line_with_a_colon_is_a_heading_to_the_list_below(text: str, expected: dict[str, str]) -> None:
+    assert kinds(text) == expected
+
+
+@for_each("word", ["open", "TODO", "In progress", "still open", "**Pending**", "remains unresolved."])
+def test_what_is_only_called_open_is_not_answered(word: str) -> None:
+    text = f"| ISSUE-R1-001 | {word} |\n\n- ISSUE-R1-002: {word}"
+
+    assert kinds(text) == {}
+    assert [each.code for each in read(text).mentions] == ["ISSUE-R1-001", "ISSUE-R1-002"]
+
+
+# --- Which finding ----------------------------------------------------------------------------------------
+
+
+@for_each(
+    ("text", "codes"),
+    [
+        ("| R1-013 through R1-017 | done |", ["013", "014", "015", "016", "017"]),
+        ("| R1-001–R1-003 | done |", ["001", "002", "003"]),
+        ("| ISSUE-R1-001 to R1-003 | done |", ["001", "002", "003"]),
+        ("| R1-001/002 | done |", ["001", "002"]),
+        ("| ISSUE-R1-001, 002 and 003 | done |", ["001", "002", "003"]),
+        ("| ISSUE-R1-1 | done |", ["001"]),  # the review prints all its digits
+        ("| ISSUE-R1-001 - 404 errors | done |", ["001"]),  # another number
+    ],
+)
+def test_short_ids_lists_and_ranges_are_filled_in(text: str, codes: list[str]) -> None:
+    assert list(kinds(text)) == codes  # ANS-3
+
+
+def test_a_range_is_not_filled_in_without_end() -> None:
+    spans = Names().spans("R1-001 through R1-900")
+
+    assert [span.codes for span in spans] == [("ISSUE-R1-001", "ISSUE-R1-900")]
+
+
+def test_an_answer_to_a_finding_of_another_review_stands_elsewhere() -> None:
+    response = read("| ISSUE-R1-001 | done |\n| ISSUE-R4-001 | done |")
+
+    assert [answer.code for answer in response.answers] == ["ISSUE-R1-001"]
+    assert [answer.code for answer in response.elsewhere] == ["ISSUE-R4-001"]
+
+
+def test_without_a_list_of_findings_every_canonical_id_counts_and_no_other_one() -> None:
+    response = read("| ISSUE-R4-001 | done |\n| H1 | done |", known=None)
+
+    assert [answer.code for answer in response.answers] == ["ISSUE-R4-001"]
+
+
+def test_what_is_named_without_an_answer_is_mentioned() -> None:
+    text = "See ISSUE-R1-001.\n\n```\n# ISSUE-R1-002\n```\n\n> ISSUE-R1-003\n\n- ISSUE-R1-004: fixed"
+
+    assert [(each.code[-3:], each.line, each.mode) for each in read(text).mentions] == [
+        ("001", 1, Mode.STATED), ("002", 4, Mode.FENCED), ("003", 7, Mode.QUOTED),
+    ]  # ANS-2  # fmt: skip
+
+
+# --- Which of several answers -----------------------------------------------------------------------------
+
+
+def test_an_answer_that_says_what_became_of_a_finding_goes_before_one_that_only_names_it() -> None:
+    (answer,) = read("## Limits (ISSUE-R1-001)\n\n| ISSUE-R1-001 | deferred | later |").answers
+
+    assert (answer.kind, answer.line) == (AnswerKind.DEFERRED, 3)
+
+
+def test_a_row_of_its_own_goes_before_a_range() -> None:
+    text = "**Revision:** Addresses ISSUE-R1-001 through ISSUE-R1-002\n\n| ISSUE-R1-001 | a table |"
+
+    assert [(answer.code[-3:], answer.line) for answer in read(text).answers] == [("002", 1), ("001", 3)]
+
+
+# --- The words --------------------------------------------------------------------------------------------
+
+WORDS = [
+    ("Accepted as-is", "accepted_as_is"),
+    ("No change needed", "accepted_as_is"),
+    ("Accepted risk", "accepted_as_is"),
+    ("No changes.", "accepted_as_is"),
+    ("Not being fixed", "discarded"),
+    ("User's choice: keep it", "user_decision"),
+    ("_Deferred_ to round 4", "deferred"),
+    ("by design", "accepted_as_is"),
+    ("User decision: keep it", "user_decision"),
+    ("Decided by the user", "user_decision"),
+    ("Escalated to the user", "user_decision"),
+    ("Obsolete, the module is gone", "mooted"),
+    ("No longer applicable", "mooted"),
+    ("N/A", "mooted"),
+    ("out of scope for this round", "deferred"),
+    ("Deferred the migration", "deferred"),
+    ("Won't fix", "discarded"),
+    ("We disagree with this", "declined"),
+    ("Rejected the proposal", "declined"),
+    ("Rejected names raise now", None),
+    ("Dropped the column", None),
+    ("Later calls raise", None),
+    ("Added a table", None),
+    ("Not null is checked", None),
+    ("No lock was added", None),
+    # the title of a finding that begins with such words
+    ("User decision tree is undefined", None),
+    ("Disagree rate too high", None),
+    ("No change detection", None),
+    ("Partial failures", None),
+    ("Deferred jobs are lost", None),
+    ("", None),
+]
+
+
+@for_each(("text", "kind"), WORDS)
+def test_a_text_says_at_its_beginning_what_became_of_a_finding(text: str, kind: str | None) -> None:
+    assert stated_kind(text) == kind
+
+
+@for_each(("cell", "expected"), [
+    ("addressed", True), ("Partially addressed", True), ("✅", True), ("No", True), ("Accepted as is", True),
+    ("fixed by a table", False), ("", False), ("a table", False),
+])  # fmt: skip
+def test_a_cell_is_an_answer_if_it_holds_nothing_else(cell: str, expected: bool) -> None:
+    assert is_answer(cell) is expected
+
+
+# --- What always holds ------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from([
+    "ISSUE-R1-001", "R1-002", "through", "H1", "CONCERN #1", "| ", "\n|---|---|\n", "\n", "## ", "**", ": ",
+    "- ", "[x] ", "[ ] ", "Deferred", "Status:", "fixed", "not ", "(", ")", "```\n", "> ", "Addressing ",
+    "Changes", "—", "DISAGREE: ", "Open Issues\n", "🙂", "\u2028", "| v2 |",
+])  # fmt: skip
+GARBAGE = st.lists(PIECES | st.text(max_size=4), max_size=40).map("".join)
+
+
+@given(GARBAGE)
+def test_whatever_the_text_only_known_findings_are_answered_where_they_are_named(text: str) -> None:
+    response, lines = read(text), text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    for answer in response.answers:
+        assert answer.code in KNOWN
+        assert Names(KNOWN).spans(lines[answer.line - 1])
+    assert not {answer.code for answer in response.answers} & {each.code for each in response.mentions}
+
+
+LINEAR = {
+    "ids in one line": lambda n: "ISSUE-R1-001 " * n,
+    "a list of ids": lambda n: "| ISSUE-R1-001" + ", R1-002" * n,
+    "ranges": lambda n: "R1-001 through R1-050 x " * n,
+    "headings": lambda n: "## ISSUE-R1-001\n" * n,
+    "nested headings": lambda n: "# Changes\n## ISSUE-R1-001\n### ISSUE-R1-002\n" * n,
+    "rows": lambda n: "| Issue | Status |\n|---|---|\n" + "| ISSUE-R1-001 | done |\n" * n,
+    "cells": lambda n: "| Version | Changes |\n|---|---|\n" + "| v2 " * n + "| ISSUE-R1-001 |",
+    "labels": lambda n: "a" * n + ": ISSUE-R1-001",
+    "marks before an id": lambda n: "*" * n + "ISSUE-R1-001",
+    "blanks behind an id": lambda n: "ISSUE-R1-001" + " " * n + "x",
+    "parentheses behind an id": lambda n: "- ISSUE-R1-001" + "(" * n,
+    "claims": lambda n: "addressing " * n + "ISSUE-R1-001",
+    "inline blocks": lambda n: "DISAGREE: ISSUE-R1-001\n" * n,
+}
+
+
+@for_each("name", LINEAR)
+def test_the_work_grows_with_the_length(name: str) -> None:
+    assert growth(read, LINEAR[name], 400) < QUADRATIC / 2
