@@ -12,6 +12,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 from house import unreached  # noqa: E402
 from structure import measure, modules  # noqa: E402
 
+FOLDER_MAX = 25  # modules
+
 TREE = {
     "pyproject.toml": '[project]\nname = "x"\n',
     "manage.py": "",
@@ -60,9 +62,15 @@ def test_the_house_is_in_order() -> None:
     house = measure()
     assert house.circles == []
     assert house.upward == []
-    assert [folder for folder in house.folders if folder[0] > 25] == []
+    assert [folder for folder in house.folders if folder[0] > FOLDER_MAX] == []
     assert [name for number, name in house.branches if number > 15] == []
     assert unreached(ROOT) == []
+
+
+def test_no_folder_of_tests_is_larger_than_one_of_the_program_may_be() -> None:
+    """Modules of tests count; helpers beside them do not."""
+    folders = Counter(str(path.parent.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [folder for folder in folders.items() if folder[1] > FOLDER_MAX] == []
 
 
 def test_a_class_name_has_one_meaning_in_an_app() -> None:
