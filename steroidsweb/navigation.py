@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
 
 MEMBER = "steroidsweb.sidebar.has_project"
 SUPERUSER = "steroidsweb.sidebar.is_superuser"
 
 
 def _item(title: str, icon: str, view: str, permission: str = MEMBER) -> dict[str, Any]:
-    return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{view}"), "permission": permission}
+    return {"title": title, "icon": icon, "view": [f"admin:{view}"], "permission": permission}
 
 
 def _file(name: str) -> Callable[[Any], str]:
@@ -19,11 +18,12 @@ def _file(name: str) -> Callable[[Any], str]:
     return lambda request: static(f"steroids/{name}")
 
 
+# An entry has a link, or the view and what that takes: its address is known once the program runs.
 GROUPS: list[dict[str, Any]] = [
     {
         "title": "Work",
         "items": [
-            {"title": "Dashboard", "icon": "space_dashboard", "link": reverse_lazy("admin:index")},
+            {"title": "Dashboard", "icon": "space_dashboard", "view": ["admin:index"]},
             {
                 "title": "Queue",
                 "icon": "gavel",
@@ -78,11 +78,11 @@ GROUPS: list[dict[str, Any]] = [
             {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
             _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
             {"title": "Sessions", "icon": "devices", "link": "/sessions/"},
-            {"title": "Tokens", "icon": "key", "link": reverse_lazy("admin:agents_token_changelist")},
+            {"title": "Tokens", "icon": "key", "view": ["admin:agents_token_changelist"]},
             {
                 "title": "Background jobs",
                 "icon": "schedule",
-                "link": reverse_lazy("admin:app_list", args=["django_q"]),
+                "view": ["admin:app_list", "django_q"],
                 "permission": SUPERUSER,
             },
         ],

@@ -1,9 +1,10 @@
 """What the sidebar asks on every page: who sees which entry, and the number on the queue."""
 
-import copy
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.module_loading import import_string
 
@@ -20,10 +21,17 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """
     if getattr(request, "has_no_sidebar", False):
         return []
-    groups = copy.deepcopy(GROUPS)
-    for item in (item for group in groups for item in group["items"] if "badge" in item):
-        item["badge"] = lazy(import_string(item["badge"]), str)(request)
-    return groups
+    return [group | {"items": [_shown(item, request) for item in group["items"]]} for group in GROUPS]
+
+
+def _shown(item: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
+    shown = item | ({"link": _address(*item["view"])} if "view" in item else {})
+    return shown | ({"badge": lazy(import_string(item["badge"]), str)(request)} if "badge" in item else {})
+
+
+@cache
+def _address(view: str, *args: str) -> str:
+    return reverse(view, args=args)
 
 
 def queue_badge(request: HttpRequest) -> str:
