@@ -47,6 +47,7 @@ def load(file: Path) -> None:
 
 def _run(program: str, *arguments: str) -> None:
     from psycopg.conninfo import make_conninfo
+    from psycopg.pq import Conninfo
 
     if shutil.which(program) is None:
         raise NoCopy(f"{program} is not in the PATH. On Debian: apt-get install postgresql-client")
@@ -54,7 +55,8 @@ def _run(program: str, *arguments: str) -> None:
     server = {
         "host": known["HOST"], "port": known["PORT"], "user": known["USER"], "dbname": known["NAME"],
     }  # fmt: skip
-    options = {name: value for name, value in known["OPTIONS"].items() if isinstance(value, str | int)}
+    of_server = {option.keyword.decode() for option in Conninfo.get_defaults()}  # the others are Django's own
+    options = {name: value for name, value in known["OPTIONS"].items() if name in of_server}
     where = make_conninfo(**options | {name: value for name, value in server.items() if value})
     password = {"PGPASSWORD": known["PASSWORD"]} if known["PASSWORD"] else {}
     done = subprocess.run(
