@@ -98,10 +98,10 @@ def steps_of(project: Project | None, user: Any) -> list[SetupStep]:
 
 
 def agents_of(project: Project | None) -> list[Any]:
-    """The active agents that may work in the project, or all; `has_worked`: one handed work in somewhere."""
-    rows = Agent.objects.filter(is_active=True)
-    if project is not None:
-        rows = rows.filter(Q(projects=project) | Q(projects__isnull=True)).distinct()
+    """The active agents that may work in the project, or in a new one; `has_worked`: one handed work in."""
+    anywhere = Q(projects__isnull=True)
+    allowed = anywhere | Q(projects=project) if project else anywhere
+    rows = Agent.objects.filter(allowed, is_active=True).distinct()
     handed_in = Run.objects.filter(agent=OuterRef("pk"), outcome=Run.Outcome.HANDED_IN)
     return list(rows.annotate(has_worked=Exists(handed_in)))
 

@@ -175,6 +175,17 @@ def test_the_list_goes_through_its_steps_until_something_has_landed(client: Clie
     assert steps(client) == {}
 
 
+def test_agents_of_another_project_are_none_for_a_new_one(client: Client, admin_user: User) -> None:
+    demo = create_project("demo")
+    for role in ("coder", "reviewer"):
+        agent = create_agent(role, is_fine=True, check_says="READY")
+        agent.projects.add(demo)
+    client.force_login(admin_user)
+    assert [steps(client)[title][0] for title in ("Coder", "Reviewer")] == ["open", "open"]
+    create_agent("coder", is_fine=True, check_says="READY")
+    assert steps(client)["Coder"][0] == "done", "it works everywhere"
+
+
 def test_the_list_leads_to_the_project_that_waits_for_a_person(
     client: Client, ledger: Project, lea: User
 ) -> None:
