@@ -118,6 +118,16 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
     expect(page.locator("[data-row][aria-current] .held")).to_contain_text("You")
 
 
+def test_a_long_question_takes_three_lines_of_the_queue(open_page: Open, scene: Scene) -> None:
+    Conflict.objects.update(question="The branch cannot be built and tested here. " * 8)
+    Dispute.objects.update(question="The branch cannot be built and tested here. " * 8)
+    page = open_page("/queue/")
+    for link in page.locator(".cell-question a").all():
+        assert link.evaluate("link => link.clientHeight") <= 60
+    page.locator(".queue-row").last.click(position={"x": 500, "y": 8})
+    expect(page).to_have_url(re.compile("/queue/D-"))
+
+
 def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     tom = create_user("tom", first_name="Tom", last_name="Tran")
     Membership.objects.create(project=scene.ledger, user=tom, role="triager")
