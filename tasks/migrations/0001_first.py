@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=120)),
                 ('kind', models.CharField(choices=[('code', 'Code'), ('documents', 'Documents')], default='code', help_text='Code: each task is coded, tested and reviewed. Documents: the tasks are gaps, which an engineer and a reviewer close in rounds.', max_length=9)),
                 ('brief', models.TextField(blank=True, help_text='What the documents are for, and for whom. Every prompt of a round holds it.')),
-                ('repo_url', models.CharField(help_text='A URL or a path that `git fetch` and `git push` accept.', max_length=500, verbose_name='repository')),
+                ('repo_url', models.CharField(help_text='A URL or a path that git can fetch from and push to.', max_length=500, verbose_name='repository')),
                 ('target_branch', models.CharField(blank=True, default='main', help_text='Work begins and lands on it. Empty: the one that the repository calls its default.', max_length=200)),
                 ('status', models.CharField(choices=[('active', 'Active'), ('paused', 'Paused'), ('finished', 'Finished')], default='active', max_length=10)),
                 ('max_parallel', models.PositiveSmallIntegerField(default=2, help_text='Agent runs and verifications of this project at a time.')),

@@ -88,7 +88,7 @@ class Project(models.Model):
         blank=True, help_text="What the documents are for, and for whom. Every prompt of a round holds it."
     )
     repo_url = models.CharField(
-        "repository", max_length=500, help_text="A URL or a path that `git fetch` and `git push` accept."
+        "repository", max_length=500, help_text="A URL or a path that git can fetch from and push to."
     )
     target_branch = models.CharField(
         max_length=200, blank=True, default="main",
