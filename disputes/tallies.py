@@ -29,6 +29,7 @@ from disputes.protocol.rulings.recommendations import JudgeVerdict
 from tasks.locking import locked
 from tasks.models import Answer, Project, Task
 from tasks.states import Status
+from tasks.text.counting import counted
 
 PERIODS = (7, 30, 90)  # days, today among them
 STEPS = {7: 1, 30: 1, 90: 7}  # days between two points of a chart over time
@@ -191,7 +192,7 @@ def count_days() -> str:
         done += 1
         if time.monotonic() > deadline:
             break
-    return f"counted {done} projects"
+    return f"counted {counted(done, 'project')}"
 
 
 def due(today: date) -> list[Project]:

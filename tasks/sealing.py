@@ -17,6 +17,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from tasks.models import Event, Project, Seal
+from tasks.text.counting import counted
 
 SETTLED = timedelta(hours=1)  # no transaction that may still add an event before these takes so long
 COLUMNS = (
@@ -28,7 +29,7 @@ COLUMNS = (
 def seal_all() -> str:
     """The job: seal what is complete of every project."""
     made = [seal for project in Project.objects.order_by("pk") if (seal := _seal(project))]
-    return f"sealed {sum(seal.count for seal in made)} events of {len(made)} projects"
+    return f"sealed {counted(sum(seal.count for seal in made), 'event')} of {counted(len(made), 'project')}"
 
 
 def _seal(project: Project) -> Seal | None:

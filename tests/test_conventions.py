@@ -32,6 +32,7 @@ PURE = [
     "tasks.states",
     "tasks.configuration.policy",
     "tasks.configuration.ladder",
+    "tasks.text.counting",
     "tasks.text.regex",
     "tasks.text.repository_urls",
     "tasks.configuration.schema",

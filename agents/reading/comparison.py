@@ -23,6 +23,7 @@ worse. `compare()` asks in this order; the first that applies decides:
 from dataclasses import dataclass
 
 from agents.reading.results import Tests
+from tasks.text.counting import counted
 
 FRACTION = 2  # a run with fewer than the base's tests divided by this is not the same suite
 NOT_RUN = {126, 127}
@@ -73,9 +74,9 @@ def _worse(now: Tests, code: int | None, known: Tests, known_code: int | None, n
 
 def _fewer(now: Tests, known: Tests) -> str:
     if known.total and now.total is None:
-        return f"The base ran {known.total} tests; how many ran now is not told."
+        return f"The base ran {counted(known.total, 'test')}; how many ran now is not told."
     if known.total and now.total is not None and now.total * FRACTION < known.total:
-        return f"Only {now.total} tests ran; the base ran {known.total}."
+        return f"Only {counted(now.total, 'test')} ran; the base ran {known.total}."
     return ""
 
 
@@ -99,7 +100,7 @@ def _uncounted(now: Tests, code: int, known: Tests, known_code: int | None) -> s
     if code != known_code:
         return f"The exit code is {code}, that of the base {known_code}, and names alone do not say why."
     if now.failed_count > known.failed_count:
-        return f"{now.failed_count} tests failed, on the base {known.failed_count}."
+        return f"{counted(now.failed_count, 'test')} failed, on the base {known.failed_count}."
     return ""
 
 

@@ -17,6 +17,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Event, Landing, Project, Seal
+from tasks.text.counting import counted
 from tasks.triggers import no_deletion
 
 AT_ONCE = 500  # keys of one query
@@ -26,8 +27,8 @@ def history_of(project: Project) -> str:
     """Why it is kept: what landed and was ruled must stay readable. Empty where it may be deleted."""
     landed = Landing.objects.filter(project=project, status=Landing.Status.LANDED).count()
     rulings = Decision.objects.filter(conflict__dispute__project=project).count()
-    told = [f"{landed} landings"] if landed else []
-    return " and ".join([*told, *([f"{rulings} rulings"] if rulings else [])])
+    told = [counted(landed, "landing")] if landed else []
+    return " and ".join([*told, *([counted(rulings, "ruling")] if rulings else [])])
 
 
 def remove(project: Project, *, actor: Actor) -> str:
@@ -40,7 +41,9 @@ def remove(project: Project, *, actor: Actor) -> str:
         live = list(Run.objects.live().filter(project=row).values_list("pk", flat=True))
         if live:
             raise Refused(
-                "runs_live", f"{len(live)} runs of {row.slug} are under way.", "Stop them first: add --force."
+                "runs_live",
+                f"{counted(len(live), 'run')} of {row.slug} under way.",
+                "Stop them first: add --force.",
             )
         history = history_of(row)
         if not history:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from disputes.importing.folder import Document, SessionFolder, Trouble
 from disputes.importing.plan import Plan, ReviewDocument, Work
 from disputes.protocol.text.quotes import one_line
+from tasks.text.counting import counted
 
 WORDS_MAX = 160
 
@@ -70,7 +71,7 @@ def reading_of(session: SessionFolder, plan: Plan) -> Reading:
         else:
             troubles.append(f"{note.path}: {note.reason}.")
     if plan.decisions:
-        troubles.append(f"decisions.md: {len(plan.decisions.decisions)} rulings.")
+        troubles.append(f"decisions.md: {counted(len(plan.decisions.decisions), 'ruling')}.")
     reading = Reading(session.name, list(papers.values()), troubles, bool(session.unreadable))
     documents = [*session.documents, *([session.decisions] if session.decisions else [])]
     reading.digest = _digest(session, documents, reading)
@@ -98,7 +99,7 @@ def _paper(step: Work | ReviewDocument) -> Paper:
         for number, (_, found) in enumerate(step.findings, start=1)
     ]  # fmt: skip
     verdict = step.read.verdict.value if step.read.verdict else "no verdict"
-    return Paper(step.document.path, f"{verdict}; {len(items)} findings.", items)
+    return Paper(step.document.path, f"{verdict}; {counted(len(items), 'finding')}.", items)
 
 
 def _digest(session: SessionFolder, documents: list[Document], reading: Reading) -> str:

@@ -25,6 +25,7 @@ from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.models.task import locked_task
 from tasks.states import Severity, Status, severity_rank
+from tasks.text.counting import counted
 
 ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # on the card about too many rejections
 
@@ -282,7 +283,7 @@ def _move(
 ) -> None:  # fmt: skip
     summary = taken.review.get_verdict_display()
     if taken.findings:
-        summary += f", {len(taken.findings)} findings"
+        summary += f", {counted(len(taken.findings), 'finding')}"
     if len(reviews) > 1:
         summary = "; ".join(f"{each.by_agent}: {each.get_verdict_display()}" for each in reviews)[:500]
     match taken.outcome:

@@ -201,8 +201,8 @@ def test_the_job_leaves_for_later_what_it_has_no_time_for(
     create_project("other")
     monkeypatch.setattr(tallies, "BUDGET", -1)
 
-    assert tallies.count_days() == "counted 1 projects"
-    assert tallies.count_days() == "counted 1 projects"
+    assert tallies.count_days() == "counted 1 project"
+    assert tallies.count_days() == "counted 1 project"
     assert tallies.due(TODAY) == []
 
 

@@ -10,6 +10,7 @@ from agents.backups import making
 from agents.backups.databases import NoCopy
 from agents.hosts.git.commands import GitError
 from tasks.management.program_command import ProgramCommand
+from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
@@ -27,8 +28,9 @@ class Command(ProgramCommand):
         except (NoCopy, GitError, OSError) as error:
             raise CommandError(f"No backup was made. {error}") from error
         self.stdout.write(
-            f"{options['file']}: {about['projects']} projects, {about['tasks']} tasks, "
-            f"{len(about['mirrors'])} mirrors, {about['bytes']:,} bytes. It holds secrets: keep it as such."
+            f"{options['file']}: {counted(about['projects'], 'project')}, {counted(about['tasks'], 'task')}, "
+            f"{counted(len(about['mirrors']), 'mirror')}, {about['bytes']:,} bytes. "
+            "It holds secrets: keep it as such."
         )
         if not about["key_is_in_it"]:
             self.stdout.write("SECRET_KEY comes from the environment and is not in it: keep that, too.")

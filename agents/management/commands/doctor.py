@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from agents.doctor.table import CHECKS, Found, examine, repair
 from tasks.management.program_command import ProgramCommand
+from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
@@ -50,7 +51,7 @@ class Command(ProgramCommand):
             self.stdout.write(f"Mended: {line}")
         for each in found:
             self.stdout.write(f"{each.check.id}: {each.finding.says}\n    {each.finding.do}")
-        self.stdout.write(f"{len(found)} findings." if found else "All is well.")
+        self.stdout.write(f"{counted(len(found), 'finding')}." if found else "All is well.")
 
 
 def _as_json(found: Collection[Found], mended: list[str]) -> dict[str, Any]:

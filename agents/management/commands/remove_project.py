@@ -14,6 +14,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.management.program_command import ProgramCommand
 from tasks.models import Project
+from tasks.text.counting import counted
 
 ACTOR = Actor("system", "remove_project")
 
@@ -38,7 +39,7 @@ class Command(ProgramCommand):
         live = Run.objects.live().filter(project=project)
         if live.exists() and not options["force"]:
             raise CommandError(
-                f"{live.count()} runs of {slug} are under way. "
+                f"{counted(live.count(), 'run')} of {slug} under way. "
                 "Wait until they end, or add --force, which stops them."
             )
         self._confirm(project, asked=not options["yes"])
@@ -52,7 +53,7 @@ class Command(ProgramCommand):
     def _confirm(self, project: Project, *, asked: bool) -> None:
         history = removing.history_of(project)
         will = f"It is kept as abandoned, for it has {history}." if history else "All its rows are deleted."
-        self.stdout.write(f"{project.slug}: {project.tasks.count()} tasks. {will}")
+        self.stdout.write(f"{project.slug}: {counted(project.tasks.count(), 'task')}. {will}")
         if not asked:
             return
         try:

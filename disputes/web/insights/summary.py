@@ -14,6 +14,7 @@ from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.figures import Measure, Share, Side
 from disputes.protocol.silence.suspicion import SEEN_AS
 from tasks.models import SEVERITY_CHOICES, Answer, Project
+from tasks.text.counting import counted
 
 NAMES_MAX = 12  # agents or models in a table of the page; the download has all
 REJECTIONS_MAX = 6  # rejected so often or more often is one row
@@ -315,10 +316,7 @@ class Report:
         for key, n in self._counts(Measure.REJECTIONS).items():
             number = min(int(key), REJECTIONS_MAX)
             by_number[number] = by_number.get(number, 0) + n
-        return [
-            BarPart(f"{number} or more" if number == REJECTIONS_MAX else str(number), n, self.completed)
-            for number, n in sorted(by_number.items())
-        ]
+        return [BarPart(_often(number), n, self.completed) for number, n in sorted(by_number.items())]
 
     @property
     def runs(self) -> list[tuple[str, list[BarPart]]]:
@@ -414,6 +412,10 @@ def _of(section: str, name: str, figure: str, share: Share) -> Figure:
     return Figure(section, name, figure, value, "share", share.n, low, high)
 
 
+def _often(number: int) -> str:
+    return f"{number} or more times" if number == REJECTIONS_MAX else counted(number, "time")
+
+
 def _times(section: str, name: str, waited: Waited) -> Iterator[Figure]:
     for figure, value in (("median", waited.median), ("90 %", waited.ninety)):
         yield Figure(section, name, figure, None if value is None else round(value, 1), "seconds", waited.n)
@@ -459,7 +461,7 @@ def _rest(page: Report) -> Iterator[Figure]:
     value = None if mean is None else round(mean, 2)
     yield Figure("Tasks", "completed", "rejections for each", value, "mean", page.completed)
     for part in page.rejections:
-        yield _of("Tasks", f"rejected {part.label} times", "share", part.share)
+        yield _of("Tasks", f"rejected {part.label}", "share", part.share)
     for rung in page.rungs:
         yield _of("Ladders", rung.label, "passed", rung.passed)
         yield _count("Ladders", rung.label, "not decided yet", rung.open)

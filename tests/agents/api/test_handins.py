@@ -791,6 +791,7 @@ def test_a_rejection_in_plain_words_is_one_finding(reviewed: Task) -> None:
     assert (reviewed.status, reviewed.round, reviewed.rejections) == ("in_progress", 2, 1)
     moved = event(reviewed, "reject")
     assert (moved.from_status, moved.to_status, moved.data["round"]) == ("review", "in_progress", 2)
+    assert moved.note == "Needs Revision, 1 finding"
     assert accepted(reply)["findings"] == [
         {"code": "ISSUE-R1-001", "severity": "high", "mandatory": True, "title": "The tries have no pause."}
     ]

@@ -209,7 +209,7 @@ def test_a_project_with_a_history_is_kept_as_abandoned(tried: Project, lea: User
     )
     events = Event.objects.count()
     said = manage("remove_project", "ledger", "--yes")
-    assert "ledger is kept as abandoned, for it has 1 landings and 1 rulings." in said
+    assert "ledger is kept as abandoned, for it has 1 landing and 1 ruling." in said
     tried.refresh_from_db()
     assert (tried.status, tried.exit_type) == ("finished", "abandoned")
     assert Event.objects.count() > events
@@ -231,7 +231,7 @@ def test_a_project_is_removed_only_by_its_name_typed_again(
 def test_a_project_with_runs_under_way_is_removed_only_with_force(tried: Project, settings: Any) -> None:
     settings.DURATIONS = settings.DURATIONS | {"grace": 0.1, "lease": 0.1}
     queued = create_run(create_task(tried, number=9, status="in_progress"), status="queued")
-    assert "1 runs of ledger are under way." in refused("remove_project", "ledger", "--yes")
+    assert "1 run of ledger under way." in refused("remove_project", "ledger", "--yes")
     held = create_run(
         create_task(tried, number=10, status="in_progress"), status="running", host=create_host()
     )

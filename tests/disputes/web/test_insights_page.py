@@ -17,7 +17,7 @@ from disputes.web.insights.views import harmless
 from tasks.models import Project
 from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling
-from tests.factories import create_project
+from tests.factories import create_project, create_task
 
 HOSTILE = '=HYPERLINK("https://example.org")<script>alert(1)</script>'
 # A page in the admin's frame; the rest of the fifteen is for what the frame asks.
@@ -101,6 +101,18 @@ def test_of_few_there_is_a_number_but_no_share(ruled: Project, vera: User) -> No
 
     assert (few["value"], few["low"], few["high"], few["n"]) == (None, None, None, 0)
     assert "too few" in signed_in(vera).get("/insights/").content.decode()
+
+
+def test_one_rejection_is_not_said_as_many(ledger: Project, vera: User) -> None:
+    for rejections in (0, 1, 2, 9):
+        create_task(
+            ledger, status="completed", finished_by="hand", rejections=rejections, status_at=timezone.now()
+        )
+    names = [name for section, name, _ in figures(signed_in(vera)) if section == "Tasks"]
+    assert names == [
+        "completed", "rejected 0 times", "rejected 1 time", "rejected 2 times", "rejected 6 or more times",
+    ]  # fmt: skip
+    assert "1 times" not in signed_in(vera).get("/insights/").content.decode()
 
 
 def test_a_shorter_period_holds_less(ruled: Project, vera: User) -> None:
