@@ -23,6 +23,7 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.models import Event, Project, StaleTask, Task
 from tasks.models.event import record
 from tasks.states import IllegalMove
+from tasks.text.counting import counted
 
 NAMED = 8  # of those who spent
 EVENT = "cap_reached"
@@ -197,10 +198,8 @@ def _evidence(task: Task, reached: Reached) -> list[str]:
         who = f"{label or 'an agent'} ({model})" if model else label or "an agent"
         count = spent.known + spent.unknown
         cost = budget.money(spent.cost) if spent.known else "cost unknown"
-        lines.append(f"{who}: {cost}, {spent.tokens:,} tokens, {count} run{'' if count == 1 else 's'}")
+        lines.append(f"{who}: {cost}, {spent.tokens:,} tokens, {counted(count, 'run')}")
     unknown = sum(spent.unknown for spent in sums.values())
     if unknown and reached.cap.is_money:
-        lines.append(
-            f"Of {unknown} run{'' if unknown == 1 else 's'} nobody knows the cost; it is not counted."
-        )
+        lines.append(f"Of {counted(unknown, 'run')} nobody knows the cost; it is not counted.")
     return lines

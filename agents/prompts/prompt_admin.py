@@ -16,6 +16,7 @@ from agents.prompts import compose, templates, texts
 from agents.prompts.texts import BadText
 from tasks.access import MAINTAIN, role_in
 from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, preformatted
+from tasks.text.counting import counted
 
 NAMES = [(name, name) for name in templates.SHAPES]
 
@@ -150,7 +151,7 @@ class PromptTextAdmin(ProjectScopedAdmin):
 
     def _tell(self, request: HttpRequest, count: int, words: str) -> None:
         if count:
-            self.message_user(request, f"{count} text{'' if count == 1 else 's'}: {words}.", messages.SUCCESS)
+            self.message_user(request, f"{counted(count, 'text')}: {words}.", messages.SUCCESS)
         else:
             self.message_user(request, "Only maintainers of the project choose its texts.", messages.WARNING)
 

@@ -14,6 +14,7 @@ from agents.models import Agent, Host, Run
 from agents.setup.demo import SLUG as DEMO
 from tasks import base
 from tasks.models import Project, Task
+from tasks.text.counting import counted
 
 Base = Project.Base
 START = ".venv/bin/python manage.py run_orchestrator"
@@ -166,7 +167,7 @@ def _tasks(project: Project | None) -> SetupStep:
     if not count:
         return SetupStep(title, OPEN, "What is to be done, pasted as a TODO.md.", here, "Paste tasks")
     board = reverse("board", args=[project.slug])
-    return SetupStep(title, DONE, "1 task" if count == 1 else f"{count} tasks", board, "Board")
+    return SetupStep(title, DONE, counted(count, "task"), board, "Board")
 
 
 def _people(project: Project | None) -> SetupStep:

@@ -13,6 +13,7 @@ from disputes.web.view_helpers import page, project_of, refuses, staff_only
 from tasks.access import MAINTAIN, require_role, role_in
 from tasks.events import Actor
 from tasks.models import Project
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 from tasks.todo import following
 from tasks.todo.format import TodoError
@@ -73,7 +74,7 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     for note in report.notes[:5]:
         messages.info(request, note)
     count = len(report.created)
-    created = "1 task" if count == 1 else f"{count} tasks"
+    created = counted(count, "task")
     messages.success(request, f"{created} created, {len(report.updated)} updated.")
     return redirect("board", slug)
 

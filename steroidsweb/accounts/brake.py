@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from steroidsweb.models import SignInTries
 from tasks.locking import locked
+from tasks.text.counting import counted
 
 FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row: one name from one address; one address under any names
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
@@ -99,4 +100,4 @@ def in_words(wait: timedelta) -> str:
     """Rounded up, so that whoever waits so long has waited enough."""
     seconds = ceil(wait.total_seconds())
     number, unit = (seconds, "second") if seconds < 60 else (ceil(seconds / 60), "minute")
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+    return counted(number, unit)
