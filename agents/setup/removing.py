@@ -42,7 +42,7 @@ def remove(project: Project, *, actor: Actor) -> str:
         if live:
             raise Refused(
                 "runs_live",
-                f"{counted(len(live), 'run')} of {row.slug} under way.",
+                f"{row.slug} has {counted(len(live), 'run')} under way.",
                 "Stop them first: add --force.",
             )
         history = history_of(row)

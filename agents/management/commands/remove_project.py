@@ -39,7 +39,7 @@ class Command(ProgramCommand):
         live = Run.objects.live().filter(project=project)
         if live.exists() and not options["force"]:
             raise CommandError(
-                f"{counted(live.count(), 'run')} of {slug} under way. "
+                f"{slug} has {counted(live.count(), 'run')} under way. "
                 "Wait until they end, or add --force, which stops them."
             )
         self._confirm(project, asked=not options["yes"])

@@ -231,7 +231,7 @@ def test_a_project_is_removed_only_by_its_name_typed_again(
 def test_a_project_with_runs_under_way_is_removed_only_with_force(tried: Project, settings: Any) -> None:
     settings.DURATIONS = settings.DURATIONS | {"grace": 0.1, "lease": 0.1}
     queued = create_run(create_task(tried, number=9, status="in_progress"), status="queued")
-    assert "1 run of ledger under way." in refused("remove_project", "ledger", "--yes")
+    assert "ledger has 1 run under way." in refused("remove_project", "ledger", "--yes")
     held = create_run(
         create_task(tried, number=10, status="in_progress"), status="running", host=create_host()
     )
