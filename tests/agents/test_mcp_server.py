@@ -105,9 +105,10 @@ class Http:
         return apart(self.with_client, lambda client: _all(client, list(calls)))
 
 
-@pytest.fixture
-def http(live_server: Any, tmp_path: Path) -> Iterator[Callable[[str], Http]]:
-    """`manage.py mcp_server --http`, without a token of its own."""
+@pytest.fixture(scope="module")
+def http(live_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Http]]:
+    """`manage.py mcp_server --http`, without a token of its own: nothing of one test stays in it."""
+    tmp_path = tmp_path_factory.mktemp("mcp")
     port = api_server.free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEROIDS_")}
     environment |= {
@@ -226,35 +227,38 @@ def test_disputes_and_other_verbs_go_the_same_way(world: World, live_server: Any
     assert Conflict.objects.filter(origin="cli").get().coder_position == "It opens the door."
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("my_task", {"task": "../../admin"}), ("my_task", {"task": "x" * 200}), ("my_task", {"task": 7}),
-        ("comment", {}), ("comment", {"body": "x" * 30_000}), ("comment", {"body": ""}),
-        ("comment", {"body": "Hello.", "parent": -1}), ("comment", {"body": "Hello.", "parent": "1; DROP"}),
-        ("submit", {"sha": "--upload-pack=touch"}), ("submit", {"sha": "HEAD"}),
-        ("submit", {"clone": "--git-dir=/"}), ("submit", {"clone": "/nowhere"}),
-        ("dispute", {"reason": "other", "severity": "fatal"}), ("opinion", {"verdict": "approve"}),
-        ("read_prompt", {"begin": -5}), ("no_such_tool", {}),
-    ],
-)  # fmt: skip
+HOSTILE: Calls = [
+    ("my_task", {"task": "../../admin"}), ("my_task", {"task": "x" * 200}), ("my_task", {"task": 7}),
+    ("comment", {}), ("comment", {"body": "x" * 30_000}), ("comment", {"body": ""}),
+    ("comment", {"body": "Hello.", "parent": -1}), ("comment", {"body": "Hello.", "parent": "1; DROP"}),
+    ("submit", {"sha": "--upload-pack=touch"}), ("submit", {"sha": "HEAD"}),
+    ("submit", {"clone": "--git-dir=/"}), ("submit", {"clone": "/nowhere"}),
+    ("dispute", {"reason": "other", "severity": "fatal"}), ("opinion", {"verdict": "approve"}),
+    ("read_prompt", {"begin": -5}), ("no_such_tool", {}),
+]  # fmt: skip
+
+
 def test_hostile_arguments_are_tool_errors_and_change_nothing(
-    world: World, live_server: Any, tmp_path: Path, tool: str, arguments: dict[str, Any]
+    world: World, live_server: Any, tmp_path: Path
 ) -> None:
     run = create_run(world.task(status="in_progress", round=1), "coder")
-    stdio = Stdio(tmp_path, **context_of(run, live_server.url, tmp_path))
 
-    async def both(client: Client) -> Any:
-        try:
-            said = Answer(await client.call_tool(tool, arguments))
-        except MCPError:  # there is no such tool
-            return True, Answer(await client.call_tool("my_task", {}))
-        refused = said.is_error and "Traceback" not in said.text
-        return refused, Answer(await client.call_tool("my_task", {}))
+    async def taken(client: Client) -> list[tuple[str, dict[str, Any], str]]:
+        """The calls that were not refused, or after which the server did not go on."""
+        faults = []
+        for tool, arguments in HOSTILE:
+            try:
+                said = Answer(await client.call_tool(tool, arguments))
+            except MCPError:  # there is no such tool
+                said = None
+            after = Answer(await client.call_tool("my_task", {}))
+            if (said and not said.is_error) or after.json["you"]["kind"] != "run":
+                faults.append((tool, arguments, said.text if said else after.text))
+            elif said and "Traceback" in said.text:
+                faults.append((tool, arguments, said.text))
+        return faults
 
-    refused, after = stdio.do(both)
-    assert refused
-    assert after.json["you"]["kind"] == "run"  # the server goes on
+    assert Stdio(tmp_path, **context_of(run, live_server.url, tmp_path)).do(taken) == []
     run.refresh_from_db()
     assert run.status == "running"
     assert not Comment.objects.exists()
