@@ -139,17 +139,19 @@ def _drive(package: Package, made: Untouched, remote: Path, outcome: Outcome) ->
 def _type_commands(made: Untouched, remote: Path, outcome: Outcome) -> bool:
     """What a person types before the loop is started. Whether all of it was taken."""
     paths = {"coder": CODER, "reviewer": REVIEWER, "TODO.md": TODO}
+    typed = HOMES.with_name("typed") / made.home.name  # no run sees what lies in the data folder
+    typed.mkdir(parents=True, exist_ok=True)
     for name, text in paths.items():
-        path = made.home / name
+        path = typed / name
         path.write_text(text)
         path.chmod(0o700)
     begun = time.monotonic()
     slug = "tried"
     for words in (
         ("add_project", slug, str(remote)),
-        ("add_agent", "my-coder", "--role", "coder", "--", str(made.home / "coder"), "{prompt}"),
-        ("add_agent", "my-reviewer", "--role", "reviewer", "--", str(made.home / "reviewer"), "{prompt}"),
-        ("import_todo", str(made.home / "TODO.md"), "--project", slug),
+        ("add_agent", "my-coder", "--role", "coder", "--", str(typed / "coder"), "{prompt}"),
+        ("add_agent", "my-reviewer", "--role", "reviewer", "--", str(typed / "reviewer"), "{prompt}"),
+        ("import_todo", str(typed / "TODO.md"), "--project", slug),
     ):
         try:
             done = made.manage(*words, timeout=LIMIT)
