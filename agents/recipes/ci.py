@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from agents.recipes.node import manager_of
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
-from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of
+from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of, tells
 from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex
@@ -23,12 +23,13 @@ BEST = 2  # recipes that are proposed
 STRANGE = 9  # where a job is too far from plain tests to say anything
 ODD = regex(
     r"lint|docs?\b|release|publish|deploy|nightly|cron|schedule|coverage|windows|macos|bench|fuzz|wasm|\barm|cross"
-    r"|sanit|valgrind|integration|e2e|browser|style|format|types|mypy|minimal|msrv|oldest|pypy|downstream|stale"
+    r"|sanit|valgrind|qemu|riscv|s390x|ppc64|integration|e2e|browser|style|format|types|mypy|minimal|msrv|oldest|pypy|downstream|stale"
     r"|label|codeql|visualstudio|msvc|\bvs\d|cygwin|mingw|freebsd|emscripten|android|ios\b",
     re.IGNORECASE,
 )
 PLAIN = regex(r"test|\bci\b|build|check|main", re.IGNORECASE)
-NEEDED = ("tox", "nox", "uv", "poetry", "pdm", "hatch", "pipenv")  # what a service has ready
+FOLDER = regex(r"\.?[\w/-][\w./-]{0,100}")  # of a step; any other is a place that nobody here knows
+NEEDED = ("tox", "nox", "uv", "poetry", "pdm", "hatch", "pipenv", "maturin")  # what a service has ready
 
 
 def candidates(tree: Tree) -> list[Candidate]:
@@ -66,7 +67,7 @@ class _Phases:
     def take(self, step: Script, lines: list[str]) -> None:
         """Add one step. Those after the tests only report, and those that only change folders do nothing."""
         is_testing = any(is_test(line) for line in lines)
-        if (self.tests and not is_testing) or all(PLACE.match(line) for line in lines):
+        if (self.tests and not is_testing) or not any(tells(line) for line in lines):
             return
         if is_testing and not _apart(step, lines):
             lines = self._from_tests_on(lines)
@@ -92,7 +93,9 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     """The recipe that a job amounts to, and how much of it had to be left out."""
     phases, lost = _Phases(tree), 0
     for step in job.steps[:STEPS]:
-        lines, left_out = lines_of(step.text, LINES)
+        lines, left_out = lines_of(step.text, LINES, dict(step.variables))
+        if step.folder and (".." in step.folder or not FOLDER.fullmatch(step.folder)):
+            lines, left_out = [], 3 * bool(lines)
         lost += left_out
         phases.take(step, lines)
     if not 0 < len(phases.tests) <= TESTS:
@@ -107,9 +110,8 @@ def _placed(tree: Tree, step: Script, lines: list[str]) -> str:
     """The lines as one command, in the step's folder and with its variables."""
     command = then(*(_here(tree, line) for line in lines))
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in step.variables)
-    plain = re.fullmatch(r"\.?[\w/-][\w./-]{0,100}", step.folder)
     parts = [
-        f"cd {words(step.folder)}" if plain and ".." not in step.folder else "",
+        f"cd {words(step.folder)}" if step.folder else "",
         f"export {exports}" if exports else "",
     ]
     return f"({then(*parts, command)})" if any(parts) or _apart(step, lines) else command
@@ -128,7 +130,7 @@ def _here(tree: Tree, line: str) -> str:
     line = re.sub(r"\bpipx\s+install\b", "pip install", line)
     line = re.sub(r"(?<![\w-])(--user|--break-system-packages)(?![\w-])\s*", "", line).strip()
     # For everybody on a machine made for one run; here, into the environment, whose programs come first.
-    line = re.sub(r"\bnpm(?=\s+(?:i|install|add)\b[^&|;]*\s(?:-g|--global)\b)", GLOBALLY, line)
+    line = re.sub(r"\bnpm(?=\s+(?:i|install|add)\b[^&|;]*\s(?:-\w*g\w*|--global)\b)", GLOBALLY, line)
     if re.match(r"(pnpm|yarn|bun)\b", line) and "package.json" in tree:
         call = manager_of(tree).run.removesuffix(" run")
         name = line.split(" ", 1)[0]

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from tasks.text.regex import regex
 
@@ -37,7 +39,16 @@ CONSTRUCT = _rule(
 IDLE = _rule(
     r"^(?:set|echo|printf|which|type|true|:|date|pwd|ls|env|cat|head|test|\[+)(?:\s|$)", r"--version$"
 )
+# Corepack brings managers of packages, which are called otherwise here, into the folder of node itself.
+COREPACK = regex(r"(?:^|&&\s*)(?:npm\s+(?:i|install)\s[^&|;]*\bcorepack\b|corepack\s)[^&|;]*(?=&&|$)")
+# What a service puts before a command to try it again or to wait longer for it.
+PATIENT = regex(r"^travis_(?:retry|wait(?:\s+\d+)?)\s+")
+# A failure that a service forgives is one here; else the tests would be green whatever they say.
+FORGIVEN = regex(r"\s*\|\|\s*(?:true|:|exit\s+0|echo\b[^&|;]*)$")
 PLACE = regex(r"(?:cd|mkdir|pushd|export)\b")
+# Programs of an environment that the script makes: here there is one already, first in PATH.
+VENV = regex(r"(?<![\w/.-])\.?v?env/bin/(?=\w)")
+MOVES = regex(r"(?:cd|pushd)\b")
 EXPORT = regex(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
 
 INSTALL = _rule(
@@ -46,7 +57,7 @@ INSTALL = _rule(
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:ci|i|install|bootstrap)\b|^(?:pnpm|yarn)(?:\s+--\S+)*$",
     r"\bbundle\s+(?:install|config|update)\b|\bgem\s+install\b|\bcomposer\s+(?:install|update)\b|\bcpanm?\b",
     r"\bgo\s+(?:mod|get)\b|\bcargo\s+fetch\b|\bmix\s+(?:deps|local)\b|\bdotnet\s+restore\b|\bgit\s+submodule\b",
-    r"\b(?:cabal|opam)\s+(?:update|install)\b",
+    r"\b(?:cabal|opam)\s+(?:update|install)\b|\bmaturin\s+develop\b",
 )
 BUILD = _rule(
     r"^\s*(?:cmake|meson|make|gmake|ninja|qmake|scons|ant|mvnw?|gradlew?|just|task)\b",
@@ -59,8 +70,14 @@ BUILD = _rule(
     r"\b(?:dotnet|swift|zig|dune|stack|cabal)\s+(?:build|package|setup)\b",
     r"\bperl\s+(?:Makefile|Build)\.PL|^\./Build$",
 )
+NO_BUILD = _rule(r"\s(?:run\s+)?(?:lint|format|fmt|style|typecheck|docs?)(?:[\s:]|$)")
 TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify)"
 OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"
+# What may stand before a program: variables, and programs that call another one.
+BEFORE = (
+    r"^(?:(?:[A-Za-z_]\w*=\S*|time|env|xvfb-run|(?:uv|poetry|pdm|pipenv)\s+run|bundle\s+exec|-\S+)\s+)*"
+    r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node)\s+(?:-\S+\s+)*)?(?:\./)?"
+)
 TEST = _rule(
     r"(?<![\w/.-])(?:pytest|py\.test|tox|nox|unittest|nosetests|stestr|trial|ctest|phpunit|prove|rspec|busted|bats)\b"
     r"(?!\s*[=<>\[])",
@@ -71,23 +88,29 @@ TEST = _rule(
     r"\b(?:make|gmake|just|task|ninja|rake|composer|ant|bazel|deno|swift|dotnet|mix|lein|sbt|stack|cabal|dune|rebar3"
     rf"|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}\s+['\"]?{TARGETS}(?:\W|$)",
     rf"\b(?:mvnw?|gradlew?)\b[^|;&]*\s{TARGETS}\b",
-    r"(?:^|\s)(?:\./|sh |bash |python3? )?(?:[\w-]+/)*(?:tests?|check|run[-_]tests?|unit[-_]?tests?)"
-    r"\.(?:sh|py|rb|pl)\b",
-    r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b|^\./[\w/.-]*tests?(?:\s|$)",
+    rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl)\b",
+    rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
+    rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
+    r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",
 )
-# What installs a runner of tests, or has one look at something else.
+# What installs a runner of tests, has one look at something else, or has it run none.
 NO_TEST = _rule(
     r"^(?:python3?\s+-m\s+)?(?:pip3?|pipx|npm|pnpm|yarn|gem|go|poetry|pdm|uv(?:\s+(?:pip|tool))?|composer|cpanm?)"
     r"\s+(?:install|i|ci|add|sync|get|require)\b",
     r"\b(?:tox|nox)\b[^|;&]*\s(?:-e|-s|--session|-m|-f)\s*\S*(?:lint|doc|typ|mypy|pyright|qa|flake|style|format"
     r"|pre-?commit|cov|build|pack|check|release|bench|readme|manifest|black|ruff|isort)",
-    r"--(?:collect-only|help|version)\b",
+    rf"\b(?:cargo|cabal|deno){OPTIONS}\s+check\b",
+    r"--(?:collect-only|help|version|no-run|dry-run|listTests)\b|-DskipTests|-Dmaven\.test\.skip",
 )
+# Is red where what ran before it wrote other files than the repository has.
+LOOK_BACK = regex(r"git diff(?:\s+[\w./-]+)*\s--(?:exit-code|quiet)(?:\s+[\w./-]+)*")
+PARTS = regex(r"&&|\|\||;")
 
 
 def is_test(line: str) -> bool:
-    """Whether a line runs tests, and not only something that is called like them."""
-    return TEST.search(line) is not None and not NO_TEST.search(line)
+    """Whether a part of a line runs tests, and not only something that is called like them."""
+    parts = [part.strip() for part in PARTS.split(line)]
+    return any(TEST.search(part) and not NO_TEST.search(part) for part in parts)
 
 
 def is_install(line: str) -> bool:
@@ -96,33 +119,61 @@ def is_install(line: str) -> bool:
 
 
 def is_build(line: str) -> bool:
-    """Whether a line configures or compiles."""
-    return BUILD.search(line) is not None
+    """Whether a line configures or compiles, and not only looks at style."""
+    return BUILD.search(line) is not None and not NO_BUILD.search(line)
 
 
-def lines_of(script: str, most: int) -> tuple[list[str], int]:
+def lines_of(
+    script: str, most: int, known: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[str], int]:
     """The plain commands of a script that tell something, and how much of it had to be left out.
 
-    A script with constructs of the shell is left out whole: its parts mean something else alone.
+    A script with constructs of the shell is left out whole: its parts mean something else alone. So is what
+    comes after a change to a folder that nobody here knows. `known` has the values of the script's variables.
     """
     text = script[:8000].replace("\\\n", " ")
-    all_lines = [" ".join(re.sub(r"(?:^|\s)#.*$", "", line).split()) for line in text.splitlines()[:most]]
+    all_lines = [_plain(line) for line in text.splitlines()[:most]]
     if any(CONSTRUCT.search(line[:LENGTH]) for line in all_lines):
-        return [], 3 if any(_tells(line[:LENGTH]) for line in all_lines) else 0
-    found, lost = [], 0
+        return [], 3 if any(tells(line[:LENGTH]) for line in all_lines) else 0
+    found: list[str] = []
+    lost = 0
     for line in all_lines:
-        if not line or IDLE.search(line[:LENGTH]):
+        if IDLE.search(line[:LENGTH]):
             continue
-        tells = _tells(line[:LENGTH])
-        if not _whole(line) or BANNED.search(line) or UNKNOWN.search(line):
-            lost += 2 if is_test(line[:LENGTH]) else int(tells)
-        elif tells and (not line.startswith("export") or EXPORT.fullmatch(line)):
-            found.append(line)
+        said = VARIABLE.sub(lambda match: known.get(match[1], match[0]), line[:LENGTH])
+        if _is_ours(line, said):
+            found += [line] if _does(said) or (found and LOOK_BACK.fullmatch(said)) else []
+        elif MOVES.match(line):
+            return found, lost + 3
+        else:
+            lost += 2 if is_test(said) else int(_does(said))
     return found, lost
 
 
-def _tells(line: str) -> bool:
-    return is_test(line) or is_install(line) or is_build(line) or PLACE.match(line) is not None
+def _is_ours(line: str, said: str) -> bool:
+    """Whether a line can be run here; `said` is the same with the values of what is known."""
+    return _whole(line) and not BANNED.search(said) and not UNKNOWN.search(said)
+
+
+def _does(line: str) -> bool:
+    return tells(line) or (PLACE.match(line) if line[:6] != "export" else EXPORT.fullmatch(line)) is not None
+
+
+VARIABLE = regex(r"\$\{?([A-Za-z_]\w*)\b\}?")
+
+
+def _plain(line: str) -> str:
+    """The line without remarks, and without what a service wants around its commands."""
+    line = " ".join(re.sub(r"(?:^|\s)#.*$", "", line).split())
+    line = COREPACK.sub("", PATIENT.sub("", line)).removeprefix("&&").strip()
+    line = VENV.sub("", line)
+    strict = FORGIVEN.sub("", line)
+    return strict if is_test(strict[:LENGTH]) else line
+
+
+def tells(line: str) -> bool:
+    """Whether a line tests, installs or builds."""
+    return is_test(line) or is_install(line) or is_build(line)
 
 
 def _whole(line: str) -> bool:

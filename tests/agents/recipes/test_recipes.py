@@ -1,6 +1,7 @@
 """Which commands are proposed for a repository, and what a hostile one cannot do with them."""
 # ruff: noqa: E501 (a row of a table stays in one line)
 
+import json
 import time
 from collections.abc import Sequence
 
@@ -332,6 +333,71 @@ def test_steps_that_do_more_than_test_are_left_out() -> None:
     ):  # fmt: skip
         text = f"jobs:\n  test:\n    steps:\n      - run: |\n          {line}\n"
         assert ci(".github/workflows/t.yml", text) == [], line
+
+
+def steps(*scripts: str, more: str = "") -> list[tuple[str, str, str]]:
+    """What comes of a job with these steps, each in a shell of its own."""
+    runs = "".join(f"      - run: {json.dumps(script)}\n" for script in scripts)
+    return [
+        one.commands
+        for one in ci(".github/workflows/t.yml", f"jobs:\n  test:\n    {more}\n    steps:\n{runs}")
+    ]
+
+
+def test_a_line_tests_only_where_it_runs_tests() -> None:
+    for line in (
+        "cargo check", "cargo test --workspace --no-run", "mvn test -DskipTests", "ctest --dry-run",
+        ".venv/bin/pip install wheel pytest", "pycodestyle slugify test.py", "travis_retry pip install tox",
+        "cabal check",
+    ):  # fmt: skip
+        assert steps(line) == [], line
+    for line in (
+        "uv run test.py", "python test.py", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
+        "travis_wait 30 make test",
+    ):  # fmt: skip
+        assert [test for *_, test in steps(line)] == [line.removeprefix("travis_wait 30 ")], line
+
+
+def test_a_failure_that_a_service_forgives_is_one_here() -> None:
+    for forgiven in ("pytest -x || true", "pytest -x || :", "pytest -x || exit 0", "pytest -x || echo oh"):
+        assert steps("pip install pytest", forgiven) == [("pip install pytest", "", "pytest -x")], forgiven
+    assert steps("pytest a || pytest b") == [("", "", "(pytest a || pytest b)")]
+
+
+def test_a_look_at_what_the_tests_wrote_belongs_to_them() -> None:
+    look = "git diff --exit-code"
+    assert steps(f"cd tests\n./cpptest.sh\n{look}") == [("", "", f"(cd tests && ./cpptest.sh && {look})")]
+    assert steps(f"black .\n{look}") == []
+    assert steps("./latest.sh") == []
+
+
+def test_a_step_runs_in_the_folder_that_its_script_names_or_not_at_all() -> None:
+    table = [
+        (("cd tests/ && pytest",), "", [("", "", "(cd tests/ && pytest)")]),
+        (("cd web && npm ci", "cd web && npm test"), "", [("(cd web && npm ci)", "", "(cd web && npm test)")]),
+        # A variable of the job has a value that is known; any other could be any folder.
+        (("cd ${OLC} && dart test",), "env: {OLC: dart}",
+         [("", "", "(export OLC=dart && cd ${OLC} && dart test)")]),
+        (("cd $WHERE\npytest",), "", []),
+        (("pytest",), "defaults: {run: {working-directory: '${{ matrix.folder }}'}}", []),
+        (("pytest",), "defaults: {run: {working-directory: ../other}}", []),
+    ]  # fmt: skip
+    for scripts, more, commands in table:
+        assert steps(*scripts, more=more) == commands, scripts
+
+
+def test_what_a_service_installs_for_the_whole_machine_stays_in_the_environment() -> None:
+    beside = 'npm --prefix "$VIRTUAL_ENV" '
+    for line, prepare in (
+        ("npm i -fg nyc", f"{beside}i -fg nyc"),
+        ("npm install nyc --global", f"{beside}install nyc --global"),
+        ("corepack enable", ""),
+        ("npm i -g corepack && corepack enable", ""),
+    ):
+        assert steps(line, "npm test") == [(prepare, "", "npm test")], line
+    made = ("python -m venv .venv", ". .venv/bin/activate", ".venv/bin/pip install x", ".venv/bin/pytest -q")
+    assert steps(*made) == [("python -m venv .venv && pip install x", "", "pytest -q")]
+    assert steps("make lint", "make", "make test") == [("", "make", "make test")]  # a linter builds nothing
 
 
 def test_hostile_files_never_raise_and_stay_bounded() -> None:
