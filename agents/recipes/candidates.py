@@ -33,9 +33,12 @@ SUFFIXES = {
 }  # fmt: skip
 KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
+# What shows that a folder below the top is a project of its own.
 MANIFEST = (
-    r"([^/]+/){1,2}(pyproject\.toml|setup\.py|package\.json|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|pom\.xml"
-    r"|build\.gradle(\.kts)?|Gemfile|composer\.json|mix\.exs|Makefile|configure)"
+    r"([^/]+/){1,2}(pyproject\.toml|setup\.(py|cfg)|requirements\.txt|Pipfile|manage\.py|package\.json|deno\.jsonc?"
+    r"|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|Makefile|configure|pom\.xml|build\.gradle(\.kts)?|build\.sbt"
+    r"|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|rebar\.config|dune-project|stack\.yaml|[^/]+\.cabal"
+    r"|Package\.swift|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
 )
 
 

@@ -166,7 +166,8 @@ def _ruby_ways(tree: Tree) -> list[tuple[str, str]]:
     ways: list[tuple[str, str]] = []
     if tests and "test" in tasks:
         ways.append(("rake test", "Rakefile, test"))
-    if tree.matching(r"spec/.*_spec\.rb"):
+    # A file of settings says by itself where else the tests are, such as in each of several gems.
+    if tree.matching(r"(.*/)?spec/.*_spec\.rb" if ".rspec" in tree else r"spec/.*_spec\.rb", own=True):
         ways.append(("rspec", "spec/"))
     if tests:
         folder = tests[0].split("/")[0]

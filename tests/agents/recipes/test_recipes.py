@@ -220,6 +220,9 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
         ({"Makefile.PL": "", "t/a.t": ""},
          ("", "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1 perl Makefile.PL && make",
           "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1 make test")),
+        # Its settings of rspec say where the tests of its gems are.
+        ({"Gemfile": "", ".rspec": "--pattern '*/spec/**_spec.rb'", "a/a.gemspec": "", "a/spec/a_spec.rb": ""},
+         ("BUNDLE_PATH=.bundle/gems bundle install", "", "BUNDLE_PATH=.bundle/gems bundle exec rspec")),
         ({"mix.exs": "", "test/a_test.exs": ""},
          ("mix local.hex --force && mix deps.get", "mix compile", "mix test")),
     ]  # fmt: skip
@@ -249,6 +252,14 @@ def test_a_project_below_the_top_is_found() -> None:
 
     assert found[0].prepare == "cd backend && pip install -e ."
     assert found[0].test == "cd backend && python -m pytest"
+    table = [
+        ({"server/requirements.txt": "Django", "server/manage.py": "", "server/a/tests.py": ""},
+         "cd server && python manage.py test"),
+        ({"gem/a.gemspec": "", "gem/spec/a_spec.rb": ""}, "cd gem && rspec"),
+        ({"app/pubspec.yaml": "", "app/test/a_test.dart": ""}, "cd app && dart test"),
+    ]  # fmt: skip
+    for texts, test in table:
+        assert of(texts | {"README.md": ""})[0].test == test
 
 
 def test_a_project_of_documents_has_no_recipe() -> None:
