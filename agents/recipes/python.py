@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from posixpath import basename, dirname
 
 from agents.recipes.dependencies import Set, Use, label, normal, runtime, sets, spelled
@@ -87,6 +88,7 @@ BY_MARK = {
     "forked": "pytest-forked", "timeout": "pytest-timeout",
 }  # fmt: skip
 READ_TESTS = 40
+MANAGED = "python manage.py test"
 
 
 def candidates(tree: Tree) -> Iterator[Candidate]:
@@ -110,6 +112,11 @@ def _tested(
     observed = _observed(tree, tests or others)
     for index, (rank, test, source) in enumerate(_runners(tree, tests, others)):
         recipe = _recipe(tree, narrow, observed, test, source)
+        if test == MANAGED and (collect := _collects(tree)):
+            yield Candidate(
+                rank, KIND, replace(recipe, build=collect, source=f"{recipe.source}, static files")
+            )
+            rank = Rank.WIDER
         yield Candidate(rank if described else Rank.GUESS, KIND, recipe)
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
@@ -222,7 +229,7 @@ def _settings(tree: Tree) -> str:
 
 def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[Rank, str, str]]:
     if "manage.py" in tree and "pytest" not in _settings(tree) and not _settings(tree):
-        yield Rank.DIRECT, "python manage.py test", "manage.py"
+        yield Rank.DIRECT, MANAGED, "manage.py"
         yield Rank.WIDER, "python -m pytest", "pytest"
         return
     script = tree.first("runtests.py", "run_tests.py", "tests/runtests.py", "tests/run_tests.py", "test.py")
@@ -239,6 +246,13 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
     # Where some tests are functions, unittest would pass them over and be green for the others, or for none.
     if texts and all("TestCase)" in text and "pytest" not in text for text in texts):
         yield Rank.GUESS, _unittest(tree, tests), "unittest"
+
+
+def _collects(tree: Tree) -> str:
+    """What makes the list of static files without which Django shows no page, where its settings want one."""
+    settings = tree.matching(r"(.*/)?settings(/[^/]+)?\.py|(.*/)?settings_[^/]+\.py", own=True)[:8]
+    listed = any("ManifestStaticFilesStorage" in tree.text(path) for path in settings)
+    return "python manage.py collectstatic --noinput" if listed else ""
 
 
 def _unittest(tree: Tree, tests: list[str]) -> str:

@@ -78,6 +78,17 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
         assert first(texts | A_TEST) == (prepare, "", PYTEST), texts
 
 
+def test_a_django_project_whose_pages_name_collected_files_collects_them() -> None:
+    settings = {
+        "shop/settings.py": "STORAGES = {'staticfiles': 'whitenoise.CompressedManifestStaticFilesStorage'}"
+    }
+    project = {"requirements.txt": "Django", "manage.py": "", "shop/tests.py": ""}
+    collect, test = "python manage.py collectstatic --noinput", "python manage.py test"
+
+    assert first(project) == ("pip install -r requirements.txt", "", test)
+    assert first(project | settings) == ("pip install -r requirements.txt", collect, test)
+
+
 def test_python_has_other_ways_behind_the_first() -> None:
     found = of(
         A_TEST
