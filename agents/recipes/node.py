@@ -156,8 +156,9 @@ def _tells(script: str) -> bool:
 
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
-    """The parts of a script that run tests, where it also looks at style or types."""
-    parts = [below for part in scripts[name].split("&&") for below in _opened(part.strip(), scripts)]
+    """The parts that run tests of a script, and of what npm runs around it, where others look at style."""
+    texts = [scripts[each] for each in (f"pre{name}", name, f"post{name}") if each in scripts]
+    parts = [below for text in texts for part in text.split("&&") for below in _opened(part.strip(), scripts)]
     runners = [part for part in parts if RUNNERS.fullmatch(part)]
     if 0 < len(runners) < len(parts):
         # npx has the package's own programs on its path, as a script has.

@@ -146,10 +146,9 @@ def test_node_takes_the_manager_of_the_lock_file_and_the_scripts_that_there_are(
     for texts, commands in table:
         assert first(texts | NODE_TEST) == commands, texts
 
-    found = [
-        one.test for one in of({"package.json": '{"scripts": {"test": "xo && ava && tsd"}}'} | NODE_TEST)
-    ]
-    assert found[:2] == ["npm test", "npx ava"]
+    for scripts in ('"test": "xo && ava && tsd"', '"test": "ava", "posttest": "npm run lint", "lint": "xo"'):
+        found = [one.test for one in of({"package.json": f'{{"scripts": {{{scripts}}}}}'} | NODE_TEST)]
+        assert found[:2] == ["npm test", "npx ava"], scripts
 
 
 def test_the_same_commands_are_tried_once_though_one_of_them_says_less() -> None:
