@@ -83,6 +83,14 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
+        "Rust's toolchain {it} lacks what the repository asks of it, and a run may not add that; where the"
+        " repository lies, `rustup toolchain install` does, as the user who runs the work.",
+        _any(
+            r"^info: syncing channel updates for (?P<it>[\w.-]{1,80})\n(?:info: [^\n]{0,200}\n){0,20}"
+            r"error: could not create temp file"
+        ),
+    ),
+    (
         "This host's Python does not fit what is required ({it}).",
         _any(
             r"requires a different Python: (?P<it>[^\n]{1,80})",

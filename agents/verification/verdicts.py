@@ -4,6 +4,7 @@ Everything in the run's folder may have been written by the code under test. It 
 worse by it, or say what an exit code of 0 says as well.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +19,15 @@ from agents.reading.results import Tests, together
 from agents.recipes import toolchains
 from agents.verification import commands
 from tasks.models import Project, Verification
+from tasks.text.counting import counted
 
 INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that fail by what cannot be fetched
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
-MISSING_MAX = 300
+MISSING_MAX = 64 * 1024  # bytes that say which submodules are missing
+MISSING_SHOWN = 300  # characters of the first of them
 # Where build tools leave JUnit XML by themselves, below the checkout.
 LEFT_BEHIND = (
     "target/surefire-reports", "build/test-results/test", "target/nextest/default", "target/nextest/ci",
@@ -212,9 +215,15 @@ def _span(step: dict[str, Any]) -> tuple[Any, Any]:
     return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
 
 
-def _missing(folder: Path, steps: list[dict[str, Any]]) -> list[str]:
+def _missing(folder: Path, steps: list[dict[str, Any]]) -> Iterator[str]:
     """What could not be checked out, submodules: it stands in the log before the first step."""
     end = _span(steps[0])[0] if steps else 0
     if not isinstance(end, int) or end <= 0:
-        return []
-    return masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX)).split()
+        return
+    said = masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX))
+    each = [" ".join(part.split()) for part in re.split(r"(?m)^(?=submodule )", said) if part.strip()]
+    if each:
+        first = each[0] if len(each[0]) <= MISSING_SHOWN else f"{each[0][:MISSING_SHOWN].rstrip()}…"
+        yield f"{first[:1].upper()}{first[1:].removesuffix('.')}."
+    if more := len(each) - 1:
+        yield f"{counted(more, 'other submodule')} {'is' if more == 1 else 'are'} not there either."

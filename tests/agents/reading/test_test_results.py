@@ -226,6 +226,39 @@ def test_a_name_does_not_say_in_which_run_it_failed(tmp_path: Path) -> None:
     assert compare(first.tests, 1, second.tests, 1).is_no_worse
 
 
+def test_a_file_of_which_prove_has_only_good_news_did_not_fail() -> None:
+    end = "Files=3, Tests=24, 1 wallclock secs\nResult: FAIL\n"
+    hoped = "t/hoped.t  (Wstat: 0 Tests: 20 Failed: 0)\n  TODO passed:   16\n"
+    torn = "t/torn.t   (Wstat: 0 Tests: 3 Failed: 0)\n  Parse errors: Bad plan.\n"
+    red = "t/red.t    (Wstat: 512 (exited 2) Tests: 1 Failed: 0)\n  Non-zero exit status: 2\n"
+
+    found = read_output(f"Test Summary Report\n-------------------\n{hoped}{torn}{red}{end}")
+    assert (found.failed, found.failed_count) == (("t/red.t", "t/torn.t"), 2)
+
+
+def test_a_submodule_that_is_missing_is_told_from_its_beginning_and_the_others_by_their_number(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        f"submodule vendor/{name} at ../{name}.git: is not there: git fetch: {'x' * 400}\nfatal: no\n"
+        for name in "abc"
+    ]
+    for count, more in (
+        (1, ""),
+        (2, " 1 other submodule is not there either."),
+        (3, " 2 other submodules are not there either."),
+    ):
+        said = "".join(lines[:count])
+        (tmp_path / "output.log").write_text(f"{said}CMake Error\n")
+        steps = [{"name": "build", "code": 1, "log": [len(said.encode()), None]}]
+        problem = verdicts.read(tmp_path, {"steps": steps}).problem
+
+        assert problem.startswith(
+            "build ended with 1. Submodule vendor/a at ../a.git: is not there: git fetch: xxx"
+        )
+        assert problem.endswith(f"x….{more}"), problem
+
+
 def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
     known = verdict_on(tmp_path, text("bats")).tests
     longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests
@@ -602,6 +635,12 @@ FAULTS = {
     "pkgconfig": (1, LIBRARY.format("zzlib")),
     "python_program": (1, MISSING),
     "rustup_none": (1, "Rust has no default toolchain on this host."),
+    "rustup_part": (
+        1,
+        "Rust's toolchain stable-x86_64-unknown-linux-gnu lacks what the repository asks of it, and a run"
+        " may not add that; where the repository lies, `rustup toolchain install` does, as the user who runs"
+        " the work.",
+    ),
     "script": (127, MISSING),
     "sh_bash": (127, MISSING),
     "sh_busybox": (127, MISSING),
