@@ -129,6 +129,8 @@ def _here(tree: Tree, line: str) -> str:
     line = re.sub(r"\buv\s+pip\s+install(\s+--system)?\b", "pip install", line)
     line = re.sub(r"\bpipx\s+install\b", "pip install", line)
     line = re.sub(r"(?<![\w-])(--user|--break-system-packages)(?![\w-])\s*", "", line).strip()
+    # All environments at once are for a machine with every Python; services choose one of them by a plugin.
+    line = re.sub(r"^((?:python3? -m )?tox)(?=(?: -[rv]+)*$)", r"\1 -e py", line)
     # For everybody on a machine made for one run; here, into the environment, whose programs come first.
     line = re.sub(r"\bnpm(?=\s+(?:i|install|add)\b[^&|;]*\s(?:-\w*g\w*|--global)\b)", GLOBALLY, line)
     if re.match(r"(pnpm|yarn|bun)\b", line) and "package.json" in tree:

@@ -20,7 +20,7 @@ MANIFESTS = (
     "tox.ini",
     "noxfile.py",
 )
-TEST_FILES = r"(.*/)?(test_[^/]*|[^/]*_tests?)\.py"
+TEST_FILES = r"(.*/)?(test_[^/]*|[^/]*_test)\.py"  # those that pytest finds by itself
 OTHER_TEST_FILES = r"(.*/)?(tests?|[^/]*[Tt]ests?)\.py"
 FAMILIES = ("group", "extra", "file", "listed")
 NEWER_PIP = words("pip", "install", "--upgrade", "pip>=25.1")  # the first that reads dependency groups
@@ -95,6 +95,8 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     """What could install and test the Python project at the top of this tree."""
     tests = tree.matching(TEST_FILES, own=True)
     others = [] if tests else tree.matching(OTHER_TEST_FILES, own=True)
+    if "python_files" in _settings(tree):
+        tests, others = tests or others, []
     described = any(name in tree for name in MANIFESTS)
     if tests or others:
         found = sets(tree)

@@ -78,6 +78,13 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
         assert first(texts | A_TEST) == (prepare, "", PYTEST), texts
 
 
+def test_files_that_pytest_does_not_find_by_itself_are_named_to_it() -> None:
+    others = {"setup.py": "", "a/__init__.py": "", "check/spec_tests.py": ""}
+
+    assert first(others)[2] == "python -m pytest check/spec_tests.py"
+    assert first(others | {"pytest.ini": "[pytest]\npython_files = *_tests.py"})[2] == PYTEST
+
+
 def test_a_django_project_whose_pages_name_collected_files_collects_them() -> None:
     settings = {
         "shop/settings.py": "STORAGES = {'staticfiles': 'whitenoise.CompressedManifestStaticFilesStorage'}"
@@ -327,7 +334,7 @@ def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
         (".gitlab-ci.yml", "t: {extends: .b, script: [make check]}\n.b: {before_script: [./configure, make]}",
          ("", "./configure && make", "make check")),
         (".gitlab-ci.yml", "a: !reference [x]\nt: {script: !reference [a, b]}\nu: {script: tox}",
-         ("pip install tox", "", "tox")),
+         ("pip install tox", "", "tox -e py")),
         (".travis.yml", "install: pip install -r r.txt\nscript:\n  - flake8\n  - pytest\n",
         ("pip install -r r.txt", "", "pytest")),
         (".circleci/config.yml", "jobs: {b: {steps: [checkout, {run: npm ci}, {run: {command: npm test}}]}}",
