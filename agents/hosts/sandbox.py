@@ -39,7 +39,7 @@ ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
 COPIED_MAX = 4 * 1024**2  # bytes of a file that is named and closed to others
 TMP_MAX = 1024**3  # bytes of /tmp and /dev/shm, which are memory
 WRITABLE = ("clone", "home", "tmp", "env", "reports")
-READABLE = ("bin", "prompt.md", "context.json", "pytest.ini")
+READABLE = ("bin", "prompt.md", "context.json")
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # Of /etc what programs ask for, and nothing that is this machine's own.
 ETC = (

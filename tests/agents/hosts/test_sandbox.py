@@ -248,6 +248,12 @@ def assert_gone(folder: Path) -> None:
         time.sleep(0.02)
 
 
+def test_no_settings_of_pytest_lie_above_a_clone(held: Held) -> None:
+    (held.folder / "pytest.ini").touch()
+
+    assert "pytest.ini" not in held.play("ls ..")["said"].split()
+
+
 def test_nothing_of_the_host_is_seen_changed_or_reached(
     held: Held, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
