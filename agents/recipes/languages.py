@@ -98,18 +98,24 @@ def _import_path(tree: Tree, files: list[str]) -> str:
 # --- Java and its relatives -------------------------------------------------------------------------------
 
 
+JVM_FILE = r".*\.(java|kt|scala|groovy)"
+
+
 def jvm(tree: Tree) -> Iterator[Candidate]:
     """Maven, Gradle and Ant; their wrappers if they are complete."""
-    is_tested = bool(tree.matching(r"(.*/)?(src/test|tests?)/.*\.(java|kt|scala|groovy)"))
+    is_tested = bool(tree.matching(rf"(.*/)?(src/test|tests?)/{JVM_FILE}"))
+    # Code of Kotlin for several platforms has a folder of tests for each, and a task.
+    several = not is_tested and bool(tree.matching(rf"(.*/)?src/(common|jvm)Test/{JVM_FILE}"))
     if "pom.xml" in tree:
         calls = {"sh ./mvnw --batch-mode": "pom.xml, mvnw"} if "mvnw" in tree else {}
         calls["mvn --batch-mode"] = "pom.xml"
-        yield from _wrapped(calls, "-DskipTests test-compile", is_tested=is_tested)
+        yield from _wrapped(calls, "-DskipTests test-compile", "test", is_tested=is_tested)
     if gradle := tree.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         is_whole = "gradlew" in tree and "gradle/wrapper/gradle-wrapper.jar" in tree
         calls = {"sh ./gradlew --no-daemon": f"{gradle}, gradlew"} if is_whole else {}
         calls["gradle --no-daemon"] = gradle
-        yield from _wrapped(calls, "assemble", is_tested=is_tested)
+        task = "jvmTest" if several else "test"
+        yield from _wrapped(calls, "assemble", task, is_tested=is_tested or several)
     if "build.xml" in tree:
         targets = re.findall(r"<target\b[^>]{0,200}\bname=\"([\w.-]+)\"", tree.text("build.xml"))
         target = next((name for name in ("test", "tests", "check", "junit") if name in targets), "")
@@ -120,11 +126,12 @@ def jvm(tree: Tree) -> Iterator[Candidate]:
         )
 
 
-def _wrapped(calls: dict[str, str], build: str, *, is_tested: bool) -> Iterator[Candidate]:
+def _wrapped(calls: dict[str, str], build: str, test: str, *, is_tested: bool) -> Iterator[Candidate]:
     """The wrapper's call before the host's own program, each with what it is named after."""
     for index, (call, said) in enumerate(calls.items()):
         rank = Rank.BUILD if not is_tested else Rank.WIDER if index else Rank.DIRECT
-        yield Candidate(rank, "jvm", Recipe("", f"{call} {build}", f"{call} test" if is_tested else "", said))
+        recipe = Recipe("", f"{call} {build}", f"{call} {test}" if is_tested else "", said)
+        yield Candidate(rank, "jvm", recipe)
 
 
 # --- Ruby, PHP, Perl --------------------------------------------------------------------------------------

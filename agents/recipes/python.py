@@ -273,6 +273,8 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
     extras = [one.name for one in found if one.kind == "extra" and one.use != Use.OTHER]
     lists = [part for name in groups for part in ("--group", name)]
     lists += [part for name in extras for part in ("--extra", name)]
+    if at(project, "tool", "uv", "workspace") is not None:
+        lists.insert(0, "--all-packages")
     rows = [
         (
             "tox.ini" in tree or "tox:tox" in tree.ini("setup.cfg") or at(project, "tool", "tox") is not None,

@@ -76,7 +76,7 @@ OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"
 # What may stand before a program: variables, and programs that call another one.
 BEFORE = (
     r"^(?:(?:[A-Za-z_]\w*=\S*|time|env|xvfb-run|(?:uv|poetry|pdm|pipenv)\s+run|bundle\s+exec|-\S+)\s+)*"
-    r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node)\s+(?:-\S+\s+)*)?(?:\./)?"
+    r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node|lua[\d.]*|luajit|php|Rscript)\s+(?:-\S+\s+)*)?(?:\./)?"
 )
 TEST = _rule(
     r"(?<![\w/.-])(?:pytest|py\.test|tox|nox|unittest|nosetests|stestr|trial|ctest|phpunit|prove|rspec|busted|bats)\b"
@@ -88,7 +88,7 @@ TEST = _rule(
     r"\b(?:make|gmake|just|task|ninja|rake|composer|ant|bazel|deno|swift|dotnet|mix|lein|sbt|stack|cabal|dune|rebar3"
     rf"|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}\s+['\"]?{TARGETS}(?:\W|$)",
     rf"\b(?:mvnw?|gradlew?)\b[^|;&]*\s{TARGETS}\b",
-    rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl)\b",
+    rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
     rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
     r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",

@@ -109,6 +109,8 @@ def test_python_has_other_ways_behind_the_first() -> None:
     )
 
     tests = [recipe.test for recipe in found]
+    members = of({**A_TEST, "uv.lock": "", "pyproject.toml": "[tool.uv.workspace]\nmembers = ['a']"})
+    assert "pip install uv && uv sync --all-packages" in [recipe.prepare for recipe in members]
     assert tests[:3] == [PYTEST, PYTEST, PYTEST]
     assert "--group dev" in found[1].prepare
     assert found[2].prepare == "pip install -e ."
@@ -230,6 +232,8 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("", "go build ./...", "go test ./...")),
         ({"pom.xml": "", "mvnw": "", "src/test/java/A.java": ""},
          ("", "sh ./mvnw --batch-mode -DskipTests test-compile", "sh ./mvnw --batch-mode test")),
+        ({"build.gradle.kts": "", "a/src/commonTest/kotlin/A.kt": "", "a/src/jvmMain/kotlin/B.kt": ""},
+         ("", "gradle --no-daemon assemble", "gradle --no-daemon jvmTest")),
         ({"Gemfile": "", "Rakefile": "Rake::TestTask.new", "test/test_a.rb": ""},
          ("BUNDLE_PATH=.bundle/gems bundle install", "", "BUNDLE_PATH=.bundle/gems bundle exec rake test")),
         ({"composer.json": '{"require-dev": {"phpunit/phpunit": "9"}}', "tests/ATest.php": "function testA"},
@@ -380,7 +384,7 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
     ):  # fmt: skip
         assert steps(line) == [], line
     for line in (
-        "uv run test.py", "python test.py", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
+        "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
         "travis_wait 30 make test",
     ):  # fmt: skip
         assert [test for *_, test in steps(line)] == [line.removeprefix("travis_wait 30 ")], line
