@@ -55,8 +55,10 @@ def main() -> int:
     try:
         child = subprocess.Popen(argv, cwd=folder, env={**os.environ, "PWD": folder}, close_fds=False)
     except OSError as error:
-        sys.stderr.write(f"cannot start {argv[0]}: {error.strerror}\n")
-        return 127 if isinstance(error, FileNotFoundError) else 126
+        is_gone = isinstance(error, FileNotFoundError)
+        where = " in the sandbox, which shows neither the data folder nor a whole home" if is_gone else ""
+        sys.stderr.write(f"cannot start {argv[0]}: {error.strerror}{where}\n")
+        return 127 if is_gone else 126
     code = child.wait()
     return code if code >= 0 else 128 - code
 

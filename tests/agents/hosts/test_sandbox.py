@@ -172,14 +172,20 @@ class Held:
         (self.folder / "context.json").write_text(json.dumps({"token": OWN}))
 
     def play(
-        self, *scripts: str, reach: Reach = CLOSED, role: str = "coder", **limits: float
+        self,
+        *scripts: str,
+        reach: Reach = CLOSED,
+        role: str = "coder",
+        command: list[str] | None = None,
+        **limits: float,
     ) -> dict[str, Any]:
-        """Run the scripts by the shell as a shim would; what it left, with the log as `said`."""
+        """Run the scripts, or the command, as a shim would; what it left, with the log as `said`."""
         environment = commands.own_environment(self.world.project, self.folder, role) | self.more
         clone = self.folder / "clone"
+        calls = [command] if command else [["/bin/sh", "-c", script] for script in scripts]
         steps = [
-            commands.step(f"step {number}", ["/bin/sh", "-c", script], clone, environment, timeout=PATIENCE)
-            for number, script in enumerate(scripts)
+            commands.step(f"step {number}", argv, clone, environment, timeout=PATIENCE)
+            for number, argv in enumerate(calls)
         ]
         room = sandbox.Room(self.folder, self.world.project.pk, role, self.borrowed, reach)
         for name in ("exit.json", "output.log"):
@@ -252,6 +258,16 @@ def test_no_settings_of_pytest_lie_above_a_clone(held: Held) -> None:
     (held.folder / "pytest.ini").touch()
 
     assert "pytest.ini" not in held.play("ls ..")["said"].split()
+
+
+def test_a_command_that_the_sandbox_does_not_show_is_not_only_said_to_be_gone(held: Held) -> None:
+    script = Path(held.settings.HOME) / "coder"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    left = held.play(command=[str(script)])
+
+    assert left["steps"][0]["code"] == 127
+    assert "No such file or directory in the sandbox, which shows neither the data folder" in left["said"]
 
 
 def test_nothing_of_the_host_is_seen_changed_or_reached(
