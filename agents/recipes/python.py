@@ -9,6 +9,7 @@ from agents.recipes.dependencies import Set, Use, label, normal, runtime, sets, 
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
 from agents.recipes.tree import Tree, at, name_of, once, strings, table, then, words
+from tasks.text.regex import regex
 
 KIND = "python"
 MANIFESTS = (
@@ -88,6 +89,8 @@ BY_MARK = {
     "forked": "pytest-forked", "timeout": "pytest-timeout",
 }  # fmt: skip
 READ_TESTS = 40
+# Folders whose tests measure or search without end; nobody runs them for each change.
+ASIDE = regex(r"(^|/)(extras?|bench\w*|perf\w*|fuzz\w*|contrib)/")
 MANAGED = "python manage.py test"
 
 
@@ -238,7 +241,11 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
     files = others if len(others) <= 8 else []
     if tests or files:
         rank = Rank.DIRECT if tests else Rank.GUESS
-        yield rank, words("python", "-m", "pytest", *([] if tests else files)), "pytest"
+        yield (
+            rank,
+            words("python", "-m", "pytest", *(_beside_others(tree, tests) if tests else files)),
+            "pytest",
+        )
     if script:
         folder = dirname(script)
         command = words("python", basename(script))
@@ -248,6 +255,13 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
     # Where some tests are functions, unittest would pass them over and be green for the others, or for none.
     if texts and all("TestCase)" in text and "pytest" not in text for text in texts):
         yield Rank.GUESS, _unittest(tree, tests), "unittest"
+
+
+def _beside_others(tree: Tree, tests: list[str]) -> list[str]:
+    """The one folder of the tests where there are others that pytest would find and that are set aside."""
+    folders = {path.split("/")[0] for path in tests if not ASIDE.search(path) and "/" in path}
+    is_mixed = any(ASIDE.search(path) for path in tests) and "testpaths" not in _settings(tree)
+    return sorted(folders) if is_mixed and folders <= {"tests", "test"} else []
 
 
 def _collects(tree: Tree) -> str:

@@ -78,9 +78,12 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
         assert first(texts | A_TEST) == (prepare, "", PYTEST), texts
 
 
-def test_files_that_pytest_does_not_find_by_itself_are_named_to_it() -> None:
+def test_files_that_pytest_does_not_find_or_should_not_are_told_to_it() -> None:
     others = {"setup.py": "", "a/__init__.py": "", "check/spec_tests.py": ""}
 
+    aside = A_TEST | {"setup.py": "", "extra/test_hypothesis.py": ""}
+    assert first(aside)[2] == f"{PYTEST} tests"
+    assert first(aside | {"thing/test_b.py": ""})[2] == PYTEST
     assert first(others)[2] == "python -m pytest check/spec_tests.py"
     assert first(others | {"pytest.ini": "[pytest]\npython_files = *_tests.py"})[2] == PYTEST
 
