@@ -175,7 +175,8 @@ def _recipe(tree: Tree, chosen: list[Set], observed: list[str], test: str, sourc
     arguments += _arguments(tree, chosen, observed)
     newer = NEWER_PIP if any(one.kind == "group" for one in chosen) else ""
     where = _manifest(tree)
-    said = ", ".join(once([where, *(label(one) for one in chosen), source] if where else [source]))
+    labels = [label(one).removeprefix(f"{where}, ") for one in chosen]
+    said = ", ".join(once([where, *labels, source] if where else [source]))
     prepare = then(newer, words("pip", "install", *arguments)) if arguments else ""
     return Recipe(prepare, "", test, said)
 

@@ -78,6 +78,12 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
         assert first(texts | A_TEST) == (prepare, "", PYTEST), texts
 
 
+def test_a_recipe_names_each_file_that_it_was_read_from_once() -> None:
+    poetry = '[tool.poetry]\nname = "thing"\n[tool.poetry.group.dev.dependencies]\npytest = "^8"'
+
+    assert of({"pyproject.toml": poetry} | A_TEST)[0].source == "pyproject.toml, poetry: dev, pytest"
+
+
 def test_files_that_pytest_does_not_find_or_should_not_are_told_to_it() -> None:
     others = {"setup.py": "", "a/__init__.py": "", "check/spec_tests.py": ""}
 
