@@ -272,6 +272,21 @@ def environment_fault(output_tail: str, exit_code: int | None, reason: str = "")
     return _missing(end) or _said(end)
 
 
+HERE = r"(?:localhost|127\.0\.0\.1|\[?::1\]?)"
+# What programs print that asked a server of their own machine, such as a database, where none is.
+SILENT = _any(
+    rf"\b(?:ECONNREFUSED|dial tcp) {HERE}:(?P<it>\d{{2,5}})\b",
+    rf"{HERE}[\"')]?(?: \({HERE}\))?(?::|, port )(?P<it>\d{{2,5}})\b[^\n]{{0,80}}(?i:refused)",
+    rf"{HERE}[\"')]?(?: \({HERE}\))?, port (?P<it>\d{{2,5}}) failed",
+)
+
+
+def silent_port(output: str) -> str:
+    """The port of this machine at which what was run found nobody; empty where it says of none."""
+    found = _last(SILENT, output)
+    return found["it"] if found else ""
+
+
 def missing_program(fault: str) -> str:
     """The program that the fault says is missing; empty where it is another one."""
     found = LACKS.fullmatch(fault)

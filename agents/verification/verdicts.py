@@ -85,7 +85,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
         fault = red
     problem = fault or red
-    if more := " ".join([*_what_brings(fault), *_missing(folder, steps), *_unreached(folder, fault)]):
+    told_more = (*_what_brings(fault), *_missing(folder, steps), *_silent(tail), *_unreached(folder, fault))
+    if more := " ".join(told_more):
         problem = f"{problem.removesuffix('.')}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
@@ -103,6 +104,15 @@ def _what_brings(fault: str) -> Iterator[str]:
     """How to get the program that is missing, where we know it."""
     if hint := toolchains.HINTS.get(faults.missing_program(fault)):
         yield f"What brings it: {hint}."
+
+
+def _silent(output: str) -> Iterator[str]:
+    """Which server of their own machine the commands asked in vain, and what brings it."""
+    if port := faults.silent_port(output):
+        yield (
+            f"Nothing answers at port {port}: the command that asks has to start what does. In the sandbox"
+            f" this machine's own answer only where STEROIDS_SANDBOX_HOSTS names them, as 127.0.0.1:{port}."
+        )
 
 
 def _unreached(folder: Path, fault: str) -> Iterator[str]:

@@ -663,6 +663,21 @@ def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> Non
         assert verdict_on(tmp_path / str(number), printed).problem.endswith(problem)
 
 
+def test_a_server_of_their_own_that_tests_ask_in_vain_is_named_by_its_port(tmp_path: Path) -> None:
+    for number, (printed, port) in enumerate((
+        ("Error: connect ECONNREFUSED 127.0.0.1:5432\n", "5432"),
+        ("dial tcp [::1]:6379: connect: connection refused\n", "6379"),
+        ('connection to server at "localhost" (127.0.0.1), port 5433 failed: Connection refused\n', "5433"),
+        ("redis: Error 111 connecting to localhost:6380. Connection refused.\n", "6380"),
+        ("Connection to localhost:3306 refused. Check that it runs.\n", "3306"),
+        ("Connected to 127.0.0.1:99.\nAccess refused.\n", ""),
+        ("dial tcp 10.0.0.7:5432: connect: connection refused\n", ""),
+    )):  # fmt: skip
+        problem = verdict_on(tmp_path / str(number), f"{printed}FAILED tests/test_a.py::test_b\n").problem
+        said = re.findall(r"Nothing answers at port (\d+):", problem)
+        assert said == ([port] if port else []), (printed, problem)
+
+
 def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
     said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
     assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
