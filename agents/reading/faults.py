@@ -177,6 +177,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             rf"failed to download from `https?://{HOST}",
             rf"UnknownHostException: {HOST}",
             rf'^go: .{{1,300}}: Get "https?://{HOST}[^"\n]{{0,400}}": (?:Bad Gateway|Service Unavailable)$',
+            rf"^gyp ERR! stack Error: 50[234] response downloading https?://{HOST}",
             r"Temporary failure in name resolution",
             r"Could not resolve host",
             r"Name or service not known",

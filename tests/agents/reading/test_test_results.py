@@ -630,6 +630,7 @@ FAULTS = {
     "pip_none": (1, REGISTRY.format("no-such-package-of-ours-qq")),
     "pip_python": (1, "This host's Python does not fit what is required (3.11.7 not in '>=3.99')."),
     "pip_refused": (1, REGISTRY.format("nothing")),
+    "gyp_headers": (1, UNREACHED_AT.format("downloads.example")),
     "pip_tunnel": (1, UNREACHED),
     "pip_version": (1, REGISTRY.format("pytest==999")),
     "pkgconfig": (1, LIBRARY.format("zzlib")),
