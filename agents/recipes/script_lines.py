@@ -87,7 +87,7 @@ TEST = _rule(
     r"\b(?:npx|pnpm|yarn|bunx)\s+(?:jest|vitest|mocha|ava|tap)\b|\bnode\s+--test\b",
     r"\b(?:make|gmake|just|task|ninja|rake|composer|ant|bazel|deno|swift|dotnet|mix|lein|sbt|stack|cabal|dune|rebar3"
     rf"|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}\s+['\"]?{TARGETS}(?:\W|$)",
-    rf"\b(?:mvnw?|gradlew?)\b[^|;&]*\s{TARGETS}\b",
+    rf"\b(?:mvnw?\b[^|;&]*\s(?:package|install|{TARGETS})|gradlew?\b[^|;&]*\s(?:build|{TARGETS}))(?![\w:-])",
     rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
     rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
@@ -98,9 +98,10 @@ NO_TEST = _rule(
     r"^(?:python3?\s+-m\s+)?(?:pip3?|pipx|npm|pnpm|yarn|gem|go|poetry|pdm|uv(?:\s+(?:pip|tool))?|composer|cpanm?)"
     r"\s+(?:install|i|ci|add|sync|get|require)\b",
     r"\b(?:tox|nox)\b[^|;&]*\s(?:-e|-s|--session|-m|-f)\s*\S*(?:lint|doc|typ|mypy|pyright|qa|flake|style|format"
-    r"|pre-?commit|cov|build|pack|check|release|bench|readme|manifest|black|ruff|isort)",
+    r"|pre-?commit|cov|build|pack|check|release|bench|readme|badge|manifest|black|ruff|isort)",
     rf"\b(?:cargo|cabal|deno){OPTIONS}\s+check\b",
     r"--(?:collect-only|help|version|no-run|dry-run|listTests)\b|-DskipTests|-Dmaven\.test\.skip",
+    r"\bgradlew?\b[^|;&]*\s(?:-x|--exclude-task)\s+(?:test|check)\b",
 )
 # Is red where what ran before it wrote other files than the repository has.
 LOOK_BACK = regex(r"git diff(?:\s+[\w./-]+)*\s--(?:exit-code|quiet)(?:\s+[\w./-]+)*")

@@ -389,12 +389,12 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
     for line in (
         "cargo check", "cargo test --workspace --no-run", "mvn test -DskipTests", "ctest --dry-run",
         ".venv/bin/pip install wheel pytest", "pycodestyle slugify test.py", "travis_retry pip install tox",
-        "cabal check",
+        "cabal check", "nox -s badges", "./gradlew build -x test", "mvn -B package -DskipTests",
     ):  # fmt: skip
         assert steps(line) == [], line
     for line in (
         "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
-        "travis_wait 30 make test",
+        "travis_wait 30 make test", "./gradlew build", "./gradlew -q build --stacktrace", "mvn -B package", "./mvnw install",
     ):  # fmt: skip
         assert [test for *_, test in steps(line)] == [line.removeprefix("travis_wait 30 ")], line
 
