@@ -1,1 +1,1 @@
-"""What holds processes and git on an agent host."""
+"""The processes and the git work of an agent host."""

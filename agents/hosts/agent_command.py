@@ -1,4 +1,4 @@
-"""The one process of an agent: its words, its variables and the files in its home, from settings alone."""
+"""The one process of an agent: its command, its variables and the files in its home, from settings alone."""
 
 import os
 import shlex
@@ -20,10 +20,10 @@ CLI = Path(__file__).resolve().parent.parent / "cli.py"
 def agent_step(
     agent: Agent, model: str, folder: Path, environment: dict[str, str], **more: str
 ) -> dict[str, Any]:
-    """What the shim starts in `folder`/clone, with prompt.md there on standard input. Raises ProviderError.
+    """Return the step that starts the agent in `folder`/clone, with `folder`/prompt.md as standard input.
 
-    The environment is what the run has of its own; of the operator's variables only those pass that the
-    agent's settings name.
+    `environment` holds the run's own variables; of the operator's variables only those pass that the agent's
+    settings name. Raises ProviderError.
     """
     binaries = folder / "bin"
     binaries.mkdir(mode=0o700)
@@ -59,7 +59,7 @@ def agent_step(
 
 
 def write_files(home: Path, files: dict[str, str]) -> None:
-    """What the agent's command needs in the run's own home; nobody else may read it."""
+    """Write the files that the agent's command needs into the run's home; only their owner may read them."""
     for name, text in files.items():
         path = home / name
         for folder in reversed(path.relative_to(home).parents[:-1]):
@@ -70,5 +70,5 @@ def write_files(home: Path, files: dict[str, str]) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """A file for its owner alone."""
+    """Write a file that only its owner may read."""
     processes.write_whole(path, text.encode())

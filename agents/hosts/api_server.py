@@ -1,7 +1,7 @@
-"""Where agents of this host reach the API.
+"""The URL at which agents of this host reach the API.
 
-With a web server at hand that is its address. Else the host starts an API server of its own on loopback: the
-same application, one worker, which ends by itself when this host has held no run for a while.
+If there is a web server, that is its URL. Otherwise the host starts an API server of its own on loopback: the
+same application with one worker, which ends by itself when this host has held no run for a while.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from agents.hosts import paths, processes
 
 START_SECONDS = 40.0
 STOP_SECONDS = 2.0
-INSTANCE = "STEROIDS_INSTANCE"  # in the environment of such a server: whose it is
+INSTANCE = "STEROIDS_INSTANCE"  # the variable that says to which data folder such a server belongs
 NAME = "api-server"
 CONFIG = Path(__file__).with_name("api_server_config.py")
 FIRST_PORT, PORTS = 8000, 50
-BACKLOG = 2048  # connections that wait until somebody takes them
+BACKLOG = 2048  # connections that may wait to be accepted
 WORKERS = 2
-_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each is not asked again
+_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each need not be asked again
 
 
 class NoApiServer(Exception):
@@ -45,7 +45,7 @@ def lease_file() -> Path:
 
 
 def answers(url: str) -> bool:
-    """Whether the server there is up and reaches its database."""
+    """Whether the server at this URL is up and reaches its database."""
     host = url.split("://", 1)[1]
     try:
         connection = http.client.HTTPConnection(host, timeout=5)
@@ -76,7 +76,10 @@ def _bound(port: int) -> socket.socket | None:
 
 
 def free_port(first: int = 0) -> int:
-    """A free port on loopback: `first` or the next one above it; any where `first` is 0."""
+    """Return a free port on loopback: `first` or the next free one above it, or any if `first` is 0.
+
+    Raises NoApiServer if none of them is free.
+    """
     for port in range(first, first + PORTS) if first else [0]:
         if one := _bound(port):
             with one:
@@ -85,9 +88,10 @@ def free_port(first: int = 0) -> int:
 
 
 def listen(port: int) -> socket.socket:
-    """The web server's socket on loopback: on this port, or for 0 on the first free one from 8000 on.
+    """Return the web server's listening socket on loopback.
 
-    Raises NoApiServer where another program listens there.
+    It is at `port`, or if that is 0 at the first free port from 8000 on. Raises NoApiServer if the ports are
+    taken.
     """
     for one in [port] if port else range(FIRST_PORT, FIRST_PORT + PORTS):
         if listener := _bound(one):
@@ -98,7 +102,7 @@ def listen(port: int) -> socket.socket:
 
 
 class WebServer(Application):
-    """gunicorn in this process, which has loaded the program already, on a socket that listens already."""
+    """gunicorn in this process, which has already loaded the program, on a socket that already listens."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -114,13 +118,13 @@ class WebServer(Application):
 
 
 def serve(descriptor: int) -> int:
-    """Serve pages and API on this listening socket, until told to stop."""
+    """Serve the pages and the API on this listening socket until told to stop."""
     WebServer(descriptor).run()
     return 0
 
 
 def gunicorn_argv(port: int, *, workers: int) -> list[str]:
-    """The command line of a web server of its own."""
+    """Return the command line of a separate web server process."""
     return [
         sys.executable, "-m", "gunicorn", "steroidsweb.wsgi:application", "--config", str(CONFIG),
         "--bind", f"127.0.0.1:{port}", "--workers", str(workers),
@@ -128,7 +132,7 @@ def gunicorn_argv(port: int, *, workers: int) -> list[str]:
 
 
 def address() -> str:
-    """The URL that agents of this host use now; starts the server where needed. Raises NoApiServer."""
+    """Return the URL that agents of this host use, and start the server if needed. Raises NoApiServer."""
     if settings.API_URL:
         return str(settings.API_URL)
     touch()
@@ -145,12 +149,12 @@ def address() -> str:
 
 
 def mark() -> str:
-    """How the server of this data folder is known."""
+    """Return the mark in the environment by which the server of this data folder is recognised."""
     return f"{settings.HOME}:{NAME}"
 
 
 def touch() -> None:
-    """Runs are under way here: the server stays."""
+    """Renew the server's lease, because runs are under way here."""
     lease_file().write_text(f"{processes.boottime():.3f}")
 
 
@@ -183,13 +187,13 @@ def _open() -> str:
             processes.write_json(_file(), {"url": url, "process": who._asdict()})
             return url
         time.sleep(0.05)
-        touch()  # it must not close for want of a run while we wait for it
+        touch()  # it must not end for lack of a run while we wait for it
     child.kill()
     raise NoApiServer(f"The API did not answer on {url} within {START_SECONDS:g} s; {log} says more.")
 
 
 def close() -> None:
-    """End the server that this host started, if it is there."""
+    """End the server that this host started, if there is one."""
     if known := _known():
         processes.end_all([known[1]], STOP_SECONDS)
     processes.end_all(processes.marked(INSTANCE, mark()), 0.5)

@@ -1,6 +1,6 @@
 """gunicorn's configuration: threads for pages and hand-ins, no control socket in a home folder.
 
-An API server of a host ends when nobody has renewed its lease for a while.
+A host's API server ends when nobody has renewed its lease for a while.
 """
 
 import os

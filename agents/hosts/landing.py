@@ -1,7 +1,7 @@
-"""Bringing an approved commit onto the target branch of the remote: exactly that commit, never forced.
+"""Bring an approved commit onto the target branch of the remote: exactly that commit, never forced.
 
-A Landing is a claim with a fence, and each step can be repeated: whoever takes it over after a crash asks
-the remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothing else.
+A Landing is a claim with a fence, and each step can be repeated: whoever takes it over after a crash asks the
+remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothing else.
 """
 
 import logging
@@ -36,12 +36,12 @@ log = logging.getLogger(__name__)
 
 
 def due(host: str = "") -> list[Landing]:
-    """Landings that nobody holds now, and whose turn it is: the first of each branch's queue.
+    """Return the landings that nobody holds and whose turn it is: the first in each branch's queue.
 
-    Each landing moves the target on, so whoever is rebased and tested before its turn is so in vain. Commits
-    that only one host has are landed by that one: `host` leaves out those of others. What `host` itself holds
-    is due to it: each of its steps has ended before the next begins, or has broken off. Claims and rests are
-    by the database's clock, for each host has another one.
+    Each landing moves the target branch, so rebasing and testing one before its turn would be wasted work. If
+    only one host has the commits, that host lands them: `host` leaves out the landings of other hosts. A
+    landing that `host` itself holds is due to it, because each step has ended or broken off before the next
+    begins. Claims and rests go by the database's clock, since the clocks of hosts differ.
     """
     queue = _live.found(host)
     there = {"", host}
@@ -86,14 +86,14 @@ _live, _whole = Prepared(_in_turn), Prepared(_with_its_task)
 
 
 def _gives_way(landing: Any) -> bool:
-    """Whether the next one goes first: it rests after a trouble, or its build and tests could not be run."""
+    """Whether the next landing may go first: this one rests after trouble, or could not be verified."""
     if landing.status == Landing.Status.CHECKING and landing.is_in_trouble:
         return True
     return bool(landing.problem and landing.is_resting)
 
 
 def claim(landing: Landing, host: str) -> bool:
-    """Take the landing for a while, by compare-and-set."""
+    """Claim the landing for a while by compare-and-set; return False if somebody else was faster."""
     until = Now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
     won = Landing.objects.filter(pk=landing.pk, fence=landing.fence, status__in=Landing.LIVE).update(
         fence=F("fence") + 1, claimed_by=host, claimed_until=until
@@ -103,7 +103,7 @@ def claim(landing: Landing, host: str) -> bool:
 
 
 def _write(landing: Landing, **values: Any) -> bool:
-    """Write to the landing while it is still ours."""
+    """Update the landing's row if we still hold it; return whether we do."""
     changed = Landing.objects.filter(pk=landing.pk, fence=landing.fence).update(**values)
     for name, value in values.items():
         setattr(landing, name, value)
@@ -116,7 +116,7 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
 
 
 def advance(landing: Landing, host: str) -> None:
-    """Take one step of one landing. Problems become columns, backoffs or cards; nothing is raised."""
+    """Take one step of one landing. Trouble ends up in columns, pauses or cards; no GitError is raised."""
     known, landing = landing, _whole.first(landing.pk)
     if landing is None or landing.fence != known.fence or not claim(landing, host):
         return
@@ -161,20 +161,21 @@ def _advance(landing: Landing) -> None:
 
 
 def _base_of(submission: Submission) -> str:
-    """The commit of the target branch on which the approved commits stood; empty where nobody knows."""
+    """Return the commit of the target branch that the approved commits were based on; empty if unknown."""
     return str(submission.diff_stat.get("fork") or "")
 
 
 def _carries(landing: Landing, mirror: Mirror, head: str) -> bool:
-    """Whether a push would bring back what was taken off the branch meanwhile: it stands on that."""
+    """Whether a push would bring back commits removed from the branch, because the landing contains them."""
     base = landing.seen_head if landing.rebased_from else _base_of(landing.submission)
     return bool(base) and not mirror.contains(head, base)
 
 
 def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
-    """The target moved on. The approval is for a patch, and carries over if the patch is the same.
+    """Rebase the approved commits onto the target branch, which has moved on; return whether that worked.
 
-    Whether it stands on the target now. Where it is to be built and tested, that comes first.
+    The approval is for a patch, and carries over if the patch is the same after the rebase; otherwise the
+    landing clashes. If the rebased commit has to be built and tested first, the claim is released.
     """
     sha, before = landing.submission.sha, landing.sha
     try:
@@ -198,26 +199,26 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
 
 
 def _approved_patch(submission: Submission, mirror: Mirror, fork: str) -> str:
-    """The hash of the change that was approved, as it was when it was handed in."""
+    """Return the hash of the change that was approved, as it was when it was handed in."""
     was_read = fork == _base_of(submission)
     return (submission.patch_id if was_read else "") or mirror.patch_id(fork, submission.sha)
 
 
 def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
-    """Where the approved commits begin, if the branch was rewritten and lacks that; empty elsewhere."""
+    """Return the base of the approved commits if a rewrite removed it from the branch, otherwise ""."""
     base = _base_of(submission)
     is_gone = base and not mirror.contains(head, base) and mirror.has(base)
     return base if is_gone else ""
 
 
 def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
-    """Rebase the approved commits in the mirror; the result is the same on every host, at any time."""
+    """Rebase the approved commits in the mirror and return the new head, which is the same on every host."""
     sha, ref = landing.submission.sha, f"refs/steroids/landings/{landing.pk}"
     return mirror.rebase(folder, sha, onto, ref, since=_dropped_base(landing.submission, mirror, onto))
 
 
 def bring_rebased(run: Run, mirror: Mirror) -> None:
-    """Make the commit that a run is to build and test, where another host has rebased it. Raises GitError."""
+    """Rebase the commit that a run is to build and test if another host made it. Raises GitError."""
     checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
     for landing in checked.select_related("submission"):
         submissions.bring_here(landing.submission, mirror)
@@ -225,7 +226,7 @@ def bring_rebased(run: Run, mirror: Mirror) -> None:
 
 
 def _is_green(landing: Landing, mirror: Mirror) -> bool:
-    """Whether the rebased commit may go on. Red sends the task back; unknown waits for its run."""
+    """Whether the rebased commit may go on. Red sends the task back; without a result, ask for one."""
     known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
     if not nothing.is_to_be_run(landing.task):
         nothing.note(landing.project, landing.sha)
@@ -251,7 +252,7 @@ def _is_to_be_reviewed(landing: Landing) -> bool:
 
 @repeated
 def _review_again(landing: Landing, mirror: Mirror) -> None:
-    """The rebased commit, which is green, stands for the submission from here on and goes back to review."""
+    """Let the rebased commit, which is green, stand for the submission, and send the task back to review."""
     content = submissions.content_of_rebased(landing, mirror)
     with transaction.atomic():
         task = _task_of(landing)
@@ -264,7 +265,7 @@ def _review_again(landing: Landing, mirror: Mirror) -> None:
 
 
 def _ask_for_verification(landing: Landing) -> None:
-    """Wait for the verifier; one with other commands, from before these were changed, does not count."""
+    """Release the landing until its verifier has run; a result of outdated commands does not count."""
     stale = Verification.objects.filter(
         project=landing.project, sha=landing.sha, at__gte=landing.checked_at
     ).exists()
@@ -308,7 +309,7 @@ _task_to_push, _unused = PreparedUpdate(_to_push, "not_before"), Prepared(_rulin
 
 
 def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
-    """The push failed or gave no answer; the remote's branch decides what happened."""
+    """Ask the remote's branch what became of a push that failed or gave no answer, and act on it."""
     head = mirror.fetch_target()
     if mirror.is_ancestor(landing.sha, head):
         _landed(landing)
@@ -325,13 +326,13 @@ def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
 
 
 def _task_of(landing: Landing) -> Task:
-    """The landing's task, locked: it comes before its landing."""
+    """Return the landing's task, locked; the order of locks wants it locked before its landing."""
     return locked_task(landing.task_id)
 
 
 @repeated
 def _landed(landing: Landing) -> None:
-    """Proven to be on the target branch."""
+    """Record that the landing's commit is on the target branch, which has been proven."""
     with transaction.atomic():
         task = _task_of(landing)
         done = {"status": Landing.Status.LANDED, "landed_at": _moment(landing)}
@@ -347,7 +348,10 @@ def _landed(landing: Landing) -> None:
 
 
 def _moment(landing: Landing) -> Any:
-    """Now, yet after all that landed on the branch before: their order counts, and a clock may step back."""
+    """Return the present time, or just after the branch's last landing if the clock has stepped back.
+
+    The order of landings on a branch counts.
+    """
     of_branch = Landing.objects.filter(project=landing.project_id, target=landing.target)
     last = of_branch.aggregate(last=Max("landed_at"))["last"]
     return Greatest(Now(), Value(last + timedelta(microseconds=1))) if last else Now()
@@ -382,7 +386,7 @@ def _clash(landing: Landing, note: str) -> None:
 
 @repeated
 def _stick(landing: Landing, problem: str) -> None:
-    """Trying again would change nothing, so ask a human."""
+    """Give up the landing and ask a person, because trying again would change nothing."""
     with transaction.atomic():
         task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):

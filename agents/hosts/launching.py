@@ -1,4 +1,4 @@
-"""Starting a run that this host took, or giving it back with a sentence that says what to change."""
+"""Start a run that this host claimed, or give it back with a sentence that says what to change."""
 
 import subprocess
 
@@ -14,7 +14,7 @@ from tasks.models import Project, StaleTask
 
 
 def launch(run: Run) -> None:
-    """Start it, or end it with a sentence that says what to change."""
+    """Start the run, or end it with a sentence that says what to change."""
     try:
         if run.is_pulled:
             preparing.prepare(run)
@@ -52,7 +52,7 @@ def launch(run: Run) -> None:
 def _give_back(
     run: Run, reason: str, *, outcome: str = Run.Outcome.STOPPED, is_of_host: bool = False
 ) -> None:
-    """End a run that never began. Where its host is to blame the task rests: another host may well do it."""
+    """End a run that never began. If the host is to blame, the task rests: another host may manage it."""
     run_ends.end(run, outcome, reason=reason)
     if is_of_host:
         run_ends.rest_in_trouble(run)

@@ -1,4 +1,4 @@
-"""Text out of a run's log, fit for rows and pages."""
+"""Text from a run's log, made fit for rows and pages."""
 
 import os
 from pathlib import Path
@@ -11,14 +11,14 @@ TOKEN = regex(rb"stx_[A-Za-z0-9_-]{20,}")
 
 
 def clean(raw: bytes) -> str:
-    """Text for a row: tokens masked, NULs gone, broken bytes replaced."""
+    """Return the text for a row, with tokens masked, NULs removed and broken bytes replaced."""
     return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def read(path: Path, begin: Any, end: Any, most: int) -> bytes:
-    """The last `most` bytes between two offsets of a regular file; empty where there is none.
+    """Return the last `most` bytes between two offsets of a regular file; empty if it cannot be read.
 
-    The offsets are believed no further than the file reaches: a run may have forged them.
+    The offsets are not trusted beyond the file's size, because a run may have forged them.
     """
     try:
         with processes.open_regular(path) as file:

@@ -1,7 +1,7 @@
-"""Core: a mirror that a crash or a bad disk has damaged is made whole, and the remote not blamed for it.
+"""Core: mending a mirror that a crash or a bad disk has damaged, so that the remote is not blamed for it.
 
-Whatever the remote has is fetched anew. What only this host has is taken over as far as it can be read; the
-rest is in bundles in the database, from which the callers bring it.
+Whatever the remote has is fetched again. What only this host has is taken over as far as it can be read; the
+rest is in bundles in the database, and the callers restore it from there.
 """
 
 import contextlib
@@ -18,17 +18,17 @@ from agents.hosts.git.remotes import HostTrouble, Interrupted
 
 log = logging.getLogger(__name__)
 
-LOCK_OLD = 150.0  # seconds: no command of ours may take so long
-LOCK_YOUNG = 1.0  # and one of this age, while no git is at work there, was left by one that was killed
+LOCK_OLD = 150.0  # seconds: no command of ours may take longer
+LOCK_YOUNG = 1.0  # seconds: if no git is at work there, a lock older than this was left by a killed one
 CHECK_SECONDS = 300.0
-TAKEN_OVER_IN = 240.0  # seconds for what only this host has
+TAKEN_OVER_IN = 240.0  # seconds for copying what only this host has
 
 
 class MendingMirror(Mirror):
-    """A mirror that looks at itself where git fails."""
+    """A mirror that checks and mends itself when git fails."""
 
     def fetch_target(self) -> str:
-        """The present head of the target branch on the remote. Raises Unreachable, HostTrouble."""
+        """Fetch the target branch and return its head. Raises Unreachable and HostTrouble."""
         try:
             return super().fetch_target()
         except Interrupted:
@@ -39,9 +39,9 @@ class MendingMirror(Mirror):
         return super().fetch_target()
 
     def mend(self, error: GitError) -> bool:
-        """After git failed: whether something was wrong with this mirror, and is right now.
+        """Whether something was wrong with this mirror when git failed, and has been mended.
 
-        Raises HostTrouble where it stays wrong.
+        Raises HostTrouble if the mirror cannot be mended.
         """
         self.forget()
         if isinstance(error, Interrupted) or not self.path.exists():
@@ -64,7 +64,7 @@ class MendingMirror(Mirror):
 
 
 def _clear_locks(path: Path, said: str) -> bool:
-    """Remove locks whose holder was killed; whether there were any."""
+    """Remove locks whose holder was killed; return whether there were any."""
     if ".lock" not in said and "lock ref" not in said:
         return False
     found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
@@ -86,7 +86,7 @@ def _age(path: Path) -> float:
 
 
 def _is_damaged(path: Path, error: GitError) -> bool:
-    """Whether it is no repository, lacks what its refs name, or, where git hints at it, anything else."""
+    """Whether the mirror is no repository, lacks what its refs name or, on a hint by git, fails a check."""
     try:
         text(path, "rev-parse", "--is-bare-repository")
         named = "".join(f"{sha}\n" for sha, _ in _refs(path)).encode()
@@ -110,7 +110,7 @@ def _refs(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _begin_again(path: Path) -> None:
-    """What `git init` makes is made once more; it leaves alone what is there. Raises GitError."""
+    """Run `git init` again if git sees no repository; what is there stays. Raises GitError."""
     try:
         text(path, "rev-parse", "--is-bare-repository")
     except GitError:
@@ -120,13 +120,13 @@ def _begin_again(path: Path) -> None:
 
 
 def _rebuild(mirror: Mirror) -> None:
-    """A new repository in its place. Raises GitError and OSError where it cannot be written."""
+    """Put a new repository in the mirror's place. Raises GitError and OSError if it cannot be written."""
     new, old = (mirror.path.with_name(f"{mirror.path.name}.{word}") for word in ("new", "damaged"))
     shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
     fresh = Mirror(new, mirror.url, mirror.branch, mirror.network)
     fresh.ensure()
-    with contextlib.suppress(GitError):  # the remote may be away just now; then what is here has to do
+    with contextlib.suppress(GitError):  # if the remote is away, what is here has to do
         fresh.fetch_target()
     _take_over(mirror.path, fresh)
     mirror.path.rename(old)
@@ -134,7 +134,7 @@ def _rebuild(mirror: Mirror) -> None:
 
 
 def _take_over(damaged: Path, fresh: Mirror) -> None:
-    """Bring over what can be read whole of what only the damaged one has."""
+    """Copy what is intact among the refs that only the damaged repository has."""
     try:
         refs = [(sha, ref) for sha, ref in _refs(damaged) if ref != fresh.target_ref]
     except GitError:

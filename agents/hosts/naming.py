@@ -1,4 +1,4 @@
-"""The name of this host, which it alone may have: under another's name it would destroy that one's work."""
+"""The name of this host, which must be unique: under another's name it would destroy that host's work."""
 
 import contextlib
 import platform
@@ -24,16 +24,16 @@ ID = regex(r"[0-9a-f]{32}")
 
 
 class NameTaken(HostUnfit):
-    """Another installation works under this host's name. The text names it, and says what to set."""
+    """Another installation works under this host's name. The text names it and says what to set."""
 
 
 def host_name() -> str:
-    """The name under which this machine takes runs."""
+    """Return the name under which this machine takes runs."""
     return settings.HOST_NAME or socket.gethostname()
 
 
 def installation() -> str:
-    """The name of this data folder, made when it is asked for first; only a copied folder has the same."""
+    """Return this data folder's id, made on first use; only a copy of the folder has the same id."""
     path = paths.folder("host") / "id"
     with contextlib.suppress(OSError):
         if ID.fullmatch(known := path.read_text().strip()):
@@ -43,14 +43,15 @@ def installation() -> str:
 
 
 def place() -> str:
-    """Where this installation is, for people."""
+    """Say where this installation is, as "machine:folder", for people to read."""
     return f"{socket.gethostname()}:{settings.HOME}"[:300]
 
 
 def register() -> Host:
-    """Take the name. Raises NameTaken where another installation reported under it a moment ago.
+    """Take the host's name and return its row.
 
-    Raises SandboxMissing where the host has to enclose its runs and cannot.
+    Raises NameTaken if another installation reported under the name less than a lease ago, and SandboxMissing
+    if the host must sandbox its runs and cannot.
     """
     now = {
         "boot_id": processes.boot_id(), "version": VERSION, "installation": installation(), "place": place(),
@@ -67,14 +68,15 @@ def register() -> Host:
 
 
 def _is_anothers(row: Host, age: timedelta | None) -> bool:
-    """Whether somebody else works under this name now.
+    """Whether another installation is working under this name.
 
-    Another data folder is somebody else; so is a copy of this one that reported from another machine since
-    this machine was started. The age is by the database's clock alone.
+    Another data folder is another installation. So is a copy of this one that has reported from another
+    machine since this machine was started. `age` is the time since the row's last report, by the database's
+    clock alone.
     """
     if age is None or age.total_seconds() > settings.DURATIONS["lease"]:
         return False
-    if not row.installation:  # its last one stopped with nothing left to do
+    if not row.installation:  # the last host of this name stopped with nothing left to do
         return False
     if row.installation != installation():
         return True
@@ -82,7 +84,7 @@ def _is_anothers(row: Host, age: timedelta | None) -> bool:
 
 
 def taken(row: Host) -> NameTaken:
-    """What to say to whoever finds another installation under its name."""
+    """Return the error that tells people another installation holds this host's name."""
     wait, row = settings.DURATIONS["lease"], Host.objects.filter(pk=row.pk).first() or row
     return NameTaken(
         f"The host name {row.name} belongs to {row.place or 'another installation'}, which reported less "
@@ -93,7 +95,7 @@ def taken(row: Host) -> NameTaken:
 
 
 def still_ours(row: Host) -> bool:
-    """Report that this host lives; False where another installation has taken the name meanwhile."""
+    """Report that this host is alive; return False if another installation has taken its name."""
     mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
     with contextlib.suppress(OSError):
         return bool(mine.update(seen_at=Now(), disk_free=shutil.disk_usage(settings.HOME).free))
@@ -101,13 +103,13 @@ def still_ours(row: Host) -> bool:
 
 
 def let_go(row: Host) -> None:
-    """This host has stopped, and nothing is left on it: whoever comes next may have the name."""
+    """Give up this host's name, as it has stopped with nothing left on it, so that another may take it."""
     mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
     mine.update(installation="", boot_id="")
 
 
 def note_tick() -> None:
-    """A background job of this host turns the loop."""
+    """Record that a background job of this host has just run the loop."""
     if not Host.objects.filter(name=host_name()).update(ticked_at=Now()):
         Host.objects.get_or_create(
             name=host_name(), defaults={"slots": settings.HOST_SLOTS, "ticked_at": Now()}
@@ -115,6 +117,6 @@ def note_tick() -> None:
 
 
 def _tools() -> str:
-    """Versions of what runs and builds here, for people who look for a difference between hosts."""
+    """Return the versions of what runs and builds here, for people who compare hosts."""
     python, system = platform.python_version(), f"{platform.system()} {platform.release()}"
     return f"git {git.version()}, Python {python}, {system}"[:200]

@@ -1,4 +1,4 @@
-"""Reading what a run left: its log into rows, a verification's result, its outcome."""
+"""Reading what a run left: copying its log into rows, and recording a verification's result or an outcome."""
 
 import contextlib
 import os
@@ -25,9 +25,9 @@ from tasks.models.prepared import PreparedUpdate
 from tasks.text.regex import regex
 
 CHUNK = 64 * 1024
-LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning on; of more only the tail
+LOG_MAX = 1024 * 1024  # bytes of a run's log that are kept from its beginning; of the rest, only the tail
 TAIL = 64 * 1024
-# What the end of a piece may be the beginning of: a token, a character of several bytes; always found.
+# A token or a multibyte character that the end of a piece may have cut off; matches always, perhaps nothing.
 UNFINISHED = regex(rb"(?:stx_[A-Za-z0-9_-]{0,200}|stx|st|s|[\xc0-\xff][\x80-\xbf]{0,2})?\Z")
 REASONS = {
     "silent": Run.Outcome.SILENT,
@@ -50,14 +50,15 @@ TOO_MUCH = {
     "disk": "Ended by the host: it filled too much of the disk.",
     "files": "Ended by the host: it made too many files.",
 }
-# Outcomes that say less than the refusals of the run do.
+# Outcomes that say less than the refusals that the run met.
 UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
 
 
 def copy_output(run: Run) -> bool:
-    """Append what is new in the run's log to its rows; whether anything was.
+    """Append what is new in the run's log to its rows; return whether there was anything.
 
-    Up to LOG_MAX bytes. What it prints beyond them shows that it is alive, and is not read before its end.
+    Only the first LOG_MAX bytes are copied. Further output shows that the run is alive, and is not read
+    before its end.
     """
     folder = paths.run_folder(run.pk)
     copied = _copied(folder)
@@ -77,7 +78,7 @@ def copy_output(run: Run) -> bool:
 
 
 def _note_life(run: Run, seconds: float) -> None:
-    """Note when the log was last written to; a clock that was set back makes no run silent."""
+    """Note when the log was last written to, but never a time in the future, should the clock be set back."""
     at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
     if run.last_output_at is None or run.last_output_at < at:
         _living.write(run.pk, at, last_output_at=at)
@@ -92,13 +93,13 @@ _living = PreparedUpdate(_silent_since, "last_output_at")
 
 
 def _whole(raw: bytes) -> bytes:
-    """Its whole lines; of a line without end what may be shown already, without a torn character or token."""
+    """Return the whole lines; of a line without end, what may be shown without a torn character or token."""
     end = raw.rfind(b"\n") + 1
     return raw[:end] if end else raw[: UNFINISHED.search(raw).start()]  # type: ignore[union-attr]
 
 
 def _copied(folder: Path) -> int:
-    """How many bytes of the log are in the rows."""
+    """Return how many bytes of the log are in the rows."""
     try:
         return max(int(processes.read_small(folder / "copied")), 0)
     except (OSError, ValueError):
@@ -110,7 +111,7 @@ def _set_copied(folder: Path, copied: int) -> None:
 
 
 def copy_rest(run: Run) -> None:
-    """The end of the log: everything that fits, else its tail after a line that says how much is missing."""
+    """Copy the rest of the log: all that fits, or its tail after a line that says how much is missing."""
     while copy_output(run):
         pass
     folder = paths.run_folder(run.pk)
@@ -126,12 +127,12 @@ def copy_rest(run: Run) -> None:
 
 
 def tail_of(run: Run) -> bytes:
-    """The last bytes of the log."""
+    """Return the last TAIL bytes of the log."""
     return read(paths.run_folder(run.pk) / "output.log", 0, None, TAIL)
 
 
 def last_words(run: Run, report: Report) -> str:
-    """The agent's last message as its command reports it, or else the end of its log."""
+    """Return the agent's last message as its command reports it, or else the end of its log."""
     if report.text:
         return report.text
     tail = tail_of(run)
@@ -139,7 +140,7 @@ def last_words(run: Run, report: Report) -> str:
 
 
 def finish(run: Run, left: dict[str, Any]) -> None:
-    """The run's process has ended; its rows say what it achieved."""
+    """Record what a run achieved whose process has ended; `left` is what its shim wrote at the end."""
     agent, task, project = run.agent, run.task, run.project
     run.refresh_from_db()
     run.task, run.project = task, project
@@ -156,7 +157,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
         saved = (
             "" if run.submission_id else submissions.salvage(run)
-        )  # of a coder that escalated or is blocked
+        )  # from a coder that escalated or is blocked
         run_ends.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
         pauses.after(run)
     else:
@@ -197,7 +198,7 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
 
 
 def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> str:
-    """What its shim says of the end, in a sentence."""
+    """Return a sentence that says how the run ended, from its shim's word; empty if it just did nothing."""
     lines = clean(tail_of(run)).strip().splitlines()
     said = lines[-1][:300] if lines else "no output"
     name = last.get("name", "agent")
@@ -214,12 +215,12 @@ def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> 
 
 
 def _missed_the_api(run: Run, code: int | None) -> bool:
-    """Whether `steroids` gave up in it: that is no failure of its agent."""
+    """Whether `steroids` could not reach the API in this run, which is no failure of its agent."""
     return code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail_of(run)
 
 
 def remove_folder(run: Run) -> None:
-    """Remove the clone; the log and the exit file stay for anyone who looks on the host."""
+    """Remove the run's clone and private files; the log and the exit file stay for anyone on the host."""
     folder = paths.run_folder(run.pk)
     for name in ("clone", "home", "tmp", "env", "bin", "seen", "context.json", "job.json", "lease"):
         remove(folder / name)
@@ -235,12 +236,12 @@ def remove(path: Path) -> None:
             if path.exists():
                 _open_up(path)
                 shutil.rmtree(path, ignore_errors=True)
-        except RecursionError:  # folders in folders without end
+        except RecursionError:  # folders are nested too deeply
             subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)
 
 
 def _open_up(path: Path) -> None:
-    """Let its owner write to every folder in it, so that what lies there can be removed. Follows no link."""
+    """Let the owner write to every folder in it, so that what lies there can be removed. Follows no links."""
     with contextlib.suppress(OSError):
         os.chmod(path, 0o700)
     for folder, below, _ in os.walk(path):

@@ -1,4 +1,4 @@
-"""Where things lie on an agent host. Everything is below the data folder and for its owner only."""
+"""Where things lie on an agent host: below the data folder, readable by its owner only."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ SOCKET_PATH_MAX = 100
 
 
 def folder(*parts: str) -> Path:
-    """A folder below the data folder, made with mode 0700."""
+    """Return a folder below the data folder, and create it with mode 0700 if it does not exist."""
     path = settings.HOME.joinpath(*parts)
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Path(path)
@@ -31,17 +31,17 @@ def clone_of(run: Run) -> Path:
 
 
 def host_lock() -> Path:
-    """Held by the one process that reconciles this host's runs."""
+    """Return the lock file that is held by the one process that reconciles this host's runs."""
     return folder("host") / "reconcile.lock"
 
 
 def resident_lock() -> Path:
-    """Held by run_orchestrator for as long as it lives."""
+    """Return the lock file that run_orchestrator holds for as long as it lives."""
     return folder("host") / "resident.lock"
 
 
 def bell_socket() -> Path:
-    """The loop's datagram socket. In a short place where the data folder's path is too long for one."""
+    """Return the path of the loop's datagram socket, a short one if the data folder's path is too long."""
     path = Path(settings.HOME) / "host" / "bell"
     if len(str(path)) <= SOCKET_PATH_MAX:
         return path
@@ -51,7 +51,7 @@ def bell_socket() -> Path:
 
 
 def network() -> Network:
-    """How git may reach remotes: with the operator's ssh agent and credential file, and nothing else."""
+    """Say how git may reach remotes: with the operator's ssh agent and credential file, and nothing else."""
     seen = {name: os.environ[name] for name in ("HOME", "SSH_AUTH_SOCK") if name in os.environ}
     credentials = Path(settings.HOME) / "git-credentials"
     return Network(
@@ -63,6 +63,6 @@ def network() -> Network:
 
 
 def mirror(project: Project) -> MendingMirror:
-    """The project's trusted repository on this host. Raises GitError for a branch name that is none."""
+    """Return the project's trusted repository on this host. Raises GitError if the branch name is invalid."""
     path = folder("mirrors") / f"{project.pk}.git"
     return MendingMirror(path, project.repo_url, project.target_branch, network())

@@ -1,6 +1,7 @@
-"""Core: telling processes apart, and the small files by which they tell each other how they go.
+"""Core: telling processes apart, and the small files through which they tell each other how they are doing.
 
-A pid alone may belong to a stranger tomorrow. A run's folder may hold anything: its agent writes there too.
+A pid alone may belong to a stranger tomorrow. A run's folder may hold anything, because its agent writes
+there too.
 
 Standard library only: the shim, which holds an agent, imports this with `python -I -S`. There is one for each
 run, hence no `dataclasses` and no `typing`, which cost more than all the rest.
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 
 PID_MAX = 2**31
 PR_SET_PDEATHSIG = 1  # which signal this process gets when its parent dies
-SMALL_MAX = 256 * 1024  # bytes of a file that is read whole
+SMALL_MAX = 256 * 1024  # bytes; a larger file is not read
 
 
 class Identity(namedtuple("Identity", ["boot_id", "pid", "start"])):
-    """One process of one boot of one machine; it started so many clock ticks after that boot."""
+    """One process of one boot of one machine; `start` counts the clock ticks from the boot to its start."""
 
     __slots__ = ()
     boot_id: str
@@ -41,20 +42,23 @@ class Identity(namedtuple("Identity", ["boot_id", "pid", "start"])):
 
 
 def prctl(option: int, value: int | bytes) -> None:
-    """Linux only; elsewhere a process is merely less well held."""
+    """Set an attribute of this process on Linux; elsewhere do nothing, so it is merely less well held."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def words_of(python: str, file: Path) -> list[str]:
-    """How a bare Python runs a file of ours: as a module, for a script would be compiled anew each time."""
+    """Return the command by which a bare Python runs a file of ours as a module.
+
+    A script would be compiled anew each time.
+    """
     name = file.stem
     start = f"import sys; sys.path.append({str(file.parent)!r}); import {name}; sys.exit({name}.main())"
     return [python, "-I", "-S", "-c", start]
 
 
 def boot_id() -> str:
-    """The name of this boot; empty where the system has none."""
+    """Return the id of this boot; empty if the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -62,7 +66,7 @@ def boot_id() -> str:
 
 
 def boottime() -> float:
-    """Seconds since boot, counting while the machine sleeps."""
+    """Return the seconds since boot, including those during which the machine slept."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -75,19 +79,19 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def start_of(pid: int) -> int:
-    """When the process started, in clock ticks since boot; 0 where there is none."""
+    """Return when the process started, in clock ticks since boot; 0 if there is no such process."""
     fields = _stat(pid)
     return int(fields[19]) if fields else 0
 
 
 def identity(pid: int | None = None) -> Identity:
-    """This process, or another one that lives now."""
+    """Return the identity of this process, or of another one that is alive."""
     pid = pid or os.getpid()
     return Identity(boot_id(), pid, start_of(pid))
 
 
 def is_alive(who: Identity) -> bool:
-    """Whether that very process lives. A zombie does not."""
+    """Whether this very process is alive. A zombie is not."""
     fields = _stat(who.pid)
     return bool(
         fields and fields[0] not in "ZX" and int(fields[19]) == who.start and who.boot_id == boot_id()
@@ -107,7 +111,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_small(path: Path, most: int = SMALL_MAX) -> bytes:
-    """What is in such a file. Raises OSError, also where it is larger than `most` bytes."""
+    """Read a file that somebody else may have put there.
+
+    Raises OSError if it is no regular file or larger than `most` bytes.
+    """
     with open_regular(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -116,12 +123,12 @@ def read_small(path: Path, most: int = SMALL_MAX) -> bytes:
 
 
 def read_number(path: Path) -> float:
-    """The number in such a file. Raises OSError and ValueError."""
+    """Read a number from a file that somebody else may have put there. Raises OSError and ValueError."""
     return float(read_small(path, 64))
 
 
 def read_json(path: Path) -> Any:
-    """The JSON in such a file. Raises OSError and ValueError."""
+    """Read JSON from a file that somebody else may have put there. Raises OSError and ValueError."""
     try:
         return json.loads(read_small(path))
     except RecursionError as error:
@@ -129,7 +136,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool = False) -> None:
-    """Write a file whole or not at all, in place of whatever lies there. Raises OSError."""
+    """Write a file whole or not at all, replacing whatever lies there. Raises OSError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(8).hex()}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
@@ -149,7 +156,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool =
 
 
 def write_json(path: Path, data: object, mode: int = 0o600, *, onto_disk: bool = False) -> None:
-    """Write a file whole or not at all. Raises OSError."""
+    """Write JSON to a file, whole or not at all. Raises OSError."""
     write_whole(path, json.dumps(data).encode(), mode, onto_disk=onto_disk)
 
 
@@ -158,7 +165,7 @@ def write_identity(path: Path, who: Identity) -> None:
 
 
 def read_identity(path: Path) -> Identity | None:
-    """The process that the file names; None where there is no such file or it is damaged."""
+    """Return the process that the file names; None if there is no such file or it is damaged."""
     try:
         data = read_json(path)
         who = Identity(str(data["boot_id"]), int(data["pid"]), int(data["start"]))
@@ -183,7 +190,10 @@ def is_locked(path: Path) -> bool:
 
 
 def _others(*files: str) -> Iterator[tuple[int, bytes]]:
-    """Each other process that may be read, and what these of its files in /proc hold, NUL-ended."""
+    """Yield each other process that may be read, with the contents of these files of its in /proc.
+
+    Each of the contents ends with NUL.
+    """
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
@@ -192,21 +202,21 @@ def _others(*files: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _whole(path: str) -> bytes:
-    """What a file in /proc holds, without a Path and a buffer: one question reads hundreds of them."""
+    """Read a file in /proc without a Path or a buffer, because hundreds of them are read at a time."""
     with open(path, "rb", buffering=0) as file:
         return file.readall()
 
 
 def marked(variable: str, value: str) -> list[Identity]:
-    """Processes of this user whose environment holds `variable=value`."""
+    """Return this user's processes whose environment contains `variable=value`."""
     needle = f"{variable}={value}".encode()
     return [identity(pid) for pid, words in _others("environ") if needle in words.split(b"\0")]
 
 
 def of_session(first: Identity) -> list[Identity]:
-    """The processes of the session that this process began, itself included.
+    """Return the processes of the session that this process began, including itself.
 
-    While one of them lives, no other process gets the first one's number.
+    As long as one of them lives, no other process gets the first one's number.
     """
     if first.boot_id != boot_id() or start_of(first.pid) not in {0, first.start}:
         return []
@@ -218,7 +228,7 @@ def of_session(first: Identity) -> list[Identity]:
 
 
 def _of_some_run() -> Iterator[tuple[int, bytes]]:
-    """Processes of runs, of whichever installation, with words, environment and current folder."""
+    """Yield the processes of any installation's runs, with arguments, environment and working folder."""
     for pid, words in _others("cmdline", "environ"):
         if b"STEROIDS_RUN=" in words:
             with contextlib.suppress(OSError):
@@ -226,41 +236,42 @@ def _of_some_run() -> Iterator[tuple[int, bytes]]:
 
 
 def working_in(folder: Path) -> list[Identity]:
-    """Processes of this user that a run in this folder started: environment, words or current folder name it.
+    """Return this user's processes that belong to the run in this folder.
 
-    The number of a run would not do: another installation on this machine counts its runs as well.
+    Their environment, arguments or working folder name the folder. The run's number would not do, because
+    another installation on this machine counts its runs from 1 too.
     """
     names = (f"{folder}/".encode(), f"{folder}\0".encode())
     return [identity(pid) for pid, words in _of_some_run() if any(name in words for name in names)]
 
 
 def of_runs(root: Path) -> list[tuple[int, Identity]]:
-    """Processes of this user that runs in folders below `root` started, each with its run's number."""
+    """Return this user's processes that belong to runs in folders below `root`, with their runs' numbers."""
     place = re.compile(re.escape(os.fsencode(root)) + rb"/([1-9][0-9]{0,17})[/\0]")
     found = ((pid, place.search(words)) for pid, words in _of_some_run())
     return [(int(named[1]), identity(pid)) for pid, named in found if named]
 
 
 def of_git_at(repository: Path) -> list[Identity]:
-    """Processes of git that were started to work in this repository."""
+    """Return the git processes that were started to work in this repository."""
     place = os.fsencode(repository)
     found = ((pid, words.split(b"\0")) for pid, words in _others("cmdline"))
     return [identity(pid) for pid, (first, *rest) in found if first.endswith(b"git") and place in rest]
 
 
 def age_of(who: Identity) -> float:
-    """Seconds since the process started."""
+    """Return how many seconds ago the process started."""
     return boottime() - who.start / os.sysconf("SC_CLK_TCK")
 
 
 def is_stopped(who: Identity) -> bool:
-    """Whether somebody sent that process STOP."""
+    """Whether the process is stopped, because somebody sent it SIGSTOP."""
     fields = _stat(who.pid)
     return bool(fields and fields[0] in "Tt" and int(fields[19]) == who.start)
 
 
 def is_gone_within(who: Identity, seconds: float) -> bool:
-    """Whether that process ends within so many seconds."""
+    """Whether the process ends within `seconds`; wait for that."""
     deadline = time.monotonic() + seconds
     while is_alive(who):
         if time.monotonic() > deadline:
@@ -270,7 +281,7 @@ def is_gone_within(who: Identity, seconds: float) -> bool:
 
 
 def signal_all(processes: Iterable[Identity], number: int) -> None:
-    """Signal those of the processes that still live."""
+    """Send the signal to those of the processes that are still alive."""
     for process in processes:
         if is_alive(process):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -278,7 +289,7 @@ def signal_all(processes: Iterable[Identity], number: int) -> None:
 
 
 def end_all(processes: list[Identity], grace: float) -> bool:
-    """TERM, wait up to `grace` seconds, KILL. Whether all of them are gone."""
+    """Send TERM, wait up to `grace` seconds, and send KILL; return whether all of them are gone."""
     signal_all(processes, signal.SIGTERM)
     deadline = time.monotonic() + grace
     while time.monotonic() < deadline and any(is_alive(process) for process in processes):

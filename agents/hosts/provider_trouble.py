@@ -1,4 +1,4 @@
-"""Why a run without a hand-in ended: the shim's word, the exit code and what its command reported, as one."""
+"""Why a run ended without a hand-in, told from the shim's word, the exit code and the command's report."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from agents.providers.base import ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 
-# Ends that the provider may be to blame for; who was stopped or wrote too much has another reason.
+# Reasons for which the provider may be to blame; a run that was stopped or wrote too much is not one.
 BLAMED = frozenset({"", "silent", "wall", "timeout", metering.GIVEN_UP})
 
 
@@ -32,14 +32,14 @@ class Trouble:
 
     @property
     def is_of_provider(self) -> bool:
-        """No failure of the task (LAD-4)."""
+        """Whether the provider is to blame, so that it does not count as a failure of the task (LAD-4)."""
         return self.error in PROVIDER_TROUBLE
 
 
 def trouble_of(
     agent: Agent | None, report: Report, last: dict[str, Any], reason: str, tail: str = ""
 ) -> Trouble | None:
-    """What went wrong by the command's own account; None where it says nothing or had another reason."""
+    """Return what went wrong by the command's own account; None if it says nothing or is not to blame."""
     if agent is None or last.get("name") != "agent" or reason not in BLAMED:
         return None
     try:
@@ -53,13 +53,13 @@ def trouble_of(
 
 
 def pause_for(run: Run, trouble: Trouble, report: Report) -> None:
-    """Let the run's account rest, if this is trouble of an account."""
+    """Pause the run's account if the trouble is the provider's."""
     if run.agent is not None and trouble.is_of_provider:
         until, began = report.retry_at, run.started_at
         pauses.pause(run.agent.account, trouble.error, trouble.message, until=until, began=began)
 
 
 def not_signed_in(run: Run, error: ProviderError) -> None:
-    """It could not even start: its sign-in is not there."""
+    """End a run that could not start because its command is not signed in, and pause its account."""
     pause_for(run, Trouble(ErrorClass.SIGN_IN, str(error)), Report())
     run_ends.end(run, Run.Outcome.PROVIDER, reason=str(error), error_class=ErrorClass.SIGN_IN)

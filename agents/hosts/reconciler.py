@@ -1,8 +1,8 @@
-"""What one agent host does with the rows: claim runs, hold them, read how they ended, keep and land commits.
+"""What one agent host does with the rows: claim and hold runs, read how they ended, keep and land commits.
 
-One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator`, or,
-where none runs, a tick of the cluster. All state is read from rows and run folders, so whoever takes
-over after a crash adopts what is still alive.
+One process per host does it at a time, by a lock on a file: the resident loop of `run_orchestrator` or, if
+none runs, a tick of the cluster. All state is read from rows and run folders, so whoever takes over after a
+crash adopts what is still alive.
 """
 
 import contextlib
@@ -56,18 +56,18 @@ from tasks.text.regex import regex
 log = logging.getLogger(__name__)
 
 RUN_FOLDER = regex(r"[1-9][0-9]{0,17}")
-MISSED_REVIEWS = 50  # of which a new loop looks up the places
-PULLED_AT_ONCE = 4  # runs of agents elsewhere that are made ready in one turn of the loop
+MISSED_REVIEWS = 50  # recent reviews whose places a new loop looks up
+PULLED_AT_ONCE = 4  # runs of agents elsewhere that are prepared in one turn of the loop
 
 
 class HostBusy(Exception):
-    """Another process of this host holds its runs."""
+    """Another process on this host holds its runs."""
 
 
 class Reconciler:
     """Holds this host's runs for as long as it is open.
 
-    Raises HostBusy where another process does, and NameTaken where another installation has its name.
+    Raises HostBusy if another process does, and NameTaken if another installation has this host's name.
     """
 
     def __init__(self, *, threads: bool = False) -> None:
@@ -83,7 +83,7 @@ class Reconciler:
         self._claimed: set[int] = set()  # runs that this process itself starts
         self._over = threading.Event()
         self._is_ours = True
-        self._cleared: set[str] = set()  # folders of ended runs in which only a log is left
+        self._cleared: set[str] = set()  # folders of ended runs that have been cleared
 
     def __enter__(self) -> "Reconciler":
         if not self._taken:
@@ -91,7 +91,7 @@ class Reconciler:
         return self
 
     def take(self) -> None:
-        """Become the one that holds this host's runs. Raises HostBusy and NameTaken."""
+        """Become the process that holds this host's runs. Raises HostBusy and NameTaken."""
         lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         self._stack.callback(os.close, lock)
         try:
@@ -125,7 +125,7 @@ class Reconciler:
         self._stack.close()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until the bell rings, at most one turn of the loop. Whether it rang."""
+        """Wait for the bell, for `seconds` or one turn of the loop at most; return whether it rang."""
         self._bell.settimeout(settings.DURATIONS["loop"] if seconds is None else seconds)
         try:
             self._bell.recv(64)
@@ -138,7 +138,7 @@ class Reconciler:
         return True
 
     def held(self) -> list[Run]:
-        """The runs that this host holds."""
+        """Return the runs that this host holds."""
         return _held.found(self.row.pk)
 
     def has_live_runs(self) -> bool:
@@ -147,20 +147,20 @@ class Reconciler:
         return held or self.is_slow() or bool(self._landings()) or trying.is_under_way(host=self.row)
 
     def is_slow(self) -> bool:
-        """Whether git, or something else that takes its time, is under way."""
+        """Whether git, or other work that takes a while, is under way."""
         return self._slow.is_any()
 
     def is_clearing_up(self) -> bool:
-        """Whether the only thing under way is work of which nobody may hear the end."""
+        """Whether the only work under way is such that its end may not ring."""
         return self.is_slow() and not (self._holds_runs or self._claimed)
 
     def _landings(self) -> list[Landing]:
-        """Those that this host may go on with; without slots only what nobody else has."""
+        """Return the landings that this host may go on with; without slots, only those that are its alone."""
         due = landing.due(self.row.name)
         return due if self.row.slots else [one for one in due if one.only_on]
 
     def step(self) -> bool:
-        """One pass over everything. Whether anything is under way on this host. Raises NameTaken."""
+        """Make one pass over everything; return whether anything is under way here. Raises NameTaken."""
         self._look_around()
         if not self._is_ours:
             raise naming.taken(self.row)
@@ -184,7 +184,7 @@ class Reconciler:
         return bool(held) or self.is_slow() or (there.is_anything and self.has_live_runs())
 
     def _look_after_branches(self, there: outlook.AtHost) -> None:
-        """Try commands on the target branches, keep what is written on others, follow lists of tasks."""
+        """Try commands on target branches, write to the other branches, and follow lists of tasks."""
         if not self._is_time_to_poll():
             if there.tries:
                 trying.advance(self.row, self._slow.do)
@@ -204,7 +204,7 @@ class Reconciler:
             self._slow.do(f"amendment-{amendment.pk}", lambda one=amendment: amending.advance(one))
 
     def _is_time_to_poll(self) -> bool:
-        """Branches that nobody works on are looked at now and then."""
+        """Whether it is time to look at branches that nobody works on, which is done now and then."""
         now = processes.boottime()
         if now - self._polled < settings.DURATIONS["reap"]:
             return False
@@ -214,7 +214,7 @@ class Reconciler:
     # --- Leases -----------------------------------------------------------------------------------------
 
     def _look_around(self) -> None:
-        """Once a beat: prolong leases, where no thread of our own does, and look for what is not ours."""
+        """Once a beat, look for what is not ours and tidy up; renew leases too, if no thread of ours does."""
         now = processes.boottime()
         if now - self._beaten < settings.DURATIONS["beat"]:
             return
@@ -229,14 +229,14 @@ class Reconciler:
             self._slow.do("tidy", lambda: _tell(retention.prune_host()))
 
     def _keep_beating(self) -> None:
-        """Leases are prolonged however long a turn of the loop takes."""
+        """Renew leases in a thread, however long a turn of the loop takes."""
         while not self._over.wait(settings.DURATIONS["beat"]):
             logged("A beat", self._beat)
             close_old_connections()
         connections.close_all()
 
     def _beat(self) -> None:
-        """Prolong the leases of this host's runs, and tell each shim that somebody still looks."""
+        """Renew the leases of this host's runs, and tell each shim that somebody still looks after it."""
         self._is_ours = naming.still_ours(self.row)
         if not self._is_ours:
             return
@@ -245,14 +245,14 @@ class Reconciler:
         mine.update(lease_until=Now() + lease, is_overdue=False)
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
-            with contextlib.suppress(OSError):  # who spoils the lease in its folder is ended by its shim
+            with contextlib.suppress(OSError):  # a run that spoils its lease is ended by its shim
                 starting.renew_lease_file(pk)
         trying.beat(self.row)
         if alive:
             api_server.touch()
 
     def _end_strangers(self, mine: set[int]) -> None:
-        """Stop the shims of runs that are no longer ours, then remove their folders."""
+        """Stop the shims of runs that are not this host's any more, and clear folders that nobody needs."""
         root = Path(settings.HOME) / "runs"
         folders = [
             folder for folder in (root.iterdir() if root.exists() else [])
@@ -274,7 +274,7 @@ class Reconciler:
             self._cleared.add(folder.name)
 
     def _needed(self) -> QuerySet[Run]:
-        """Runs that are live somewhere, or handed in what nobody has fetched yet."""
+        """Return the runs that are live somewhere, or whose hand-in nobody has fetched yet."""
         unfetched = Q(submission__state=Submission.State.RECEIVED)
         return Run.objects.filter(~Q(status=Run.Status.ENDED) | unfetched)
 
@@ -309,24 +309,24 @@ class Reconciler:
                 self._end(run, lambda: self._bury(run, "It never started, or its folder is damaged."))
 
     def _end(self, run: Run, work: Callable[[], None]) -> None:
-        """Read what is left and end the run. That may take a while; its token is over at once."""
+        """Read what the run left and end it, which may take a while; its token is revoked at once."""
         run_ends.end_token(run)
         self._work_on(run, lambda: self._guard.work_on(f"end-{run.pk}", run, work, self._lose))
 
     def _work_on(self, run: Run, work: Callable[[], None]) -> None:
-        """One thing at a time; what comes of it is an event, which rings."""
+        """Do one thing at a time for a run; what comes of it is an event, and that rings."""
         self._slow.do(f"run-{run.pk}", work, is_heard=True)
 
     def _nobody_starts(self, run: Run, folder: Path) -> bool:
-        """Whether a run without a shim will never have one: who was to start it was killed, or failed."""
+        """Whether a run without a shim will never get one, as whoever was starting it died or failed."""
         is_ours = run.status == Run.Status.STARTING and run.pk in self._claimed
         if not is_ours and not processes.working_in(folder):
-            return processes.read_identity(folder / "pid") is None  # it may just have said so, and ended
+            return processes.read_identity(folder / "pid") is None  # it may just have written that, and ended
         since = run.started_at or run.queued_at
         return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
 
     def _keep_going(self, run: Run, shim: processes.Identity) -> None:
-        """An agent of the same user may stop its shim, which then ends nothing: it is woken or killed."""
+        """Wake a shim that its agent, having the same user, has stopped; kill it if the run is too old."""
         if not processes.is_stopped(shim):
             return
         longest = settings.DURATIONS["wall"] + settings.DURATIONS["orphan"]
@@ -334,7 +334,7 @@ class Reconciler:
         processes.signal_all([shim], signal.SIGKILL if age > longest else signal.SIGCONT)
 
     def _look_after(self, run: Run, folder: Path) -> None:
-        """A live run: stop it when its time is up, and copy its log from time to time."""
+        """Look after a live run: stop it when its time is up, and copy its log from time to time."""
         closing = run.status == Run.Status.CLOSING
         overtaken = not closing and judging.is_overtaken(run)
         if run.stop_requested or overtaken or (closing and self._closing_is_over(run, folder)):
@@ -347,7 +347,7 @@ class Reconciler:
             outcomes.copy_output(run)
 
     def _closing_is_over(self, run: Run, folder: Path) -> bool:
-        """The hand-in was some seconds ago, by what this process saw or a file that an earlier one left."""
+        """Whether the hand-in was too long ago, by this process's own memory or a file of an earlier one."""
         now, longest = processes.boottime(), settings.DURATIONS["closing"]
         mark = folder / "closing"
         if now - self._closing.setdefault(run.pk, now) > longest:
@@ -357,11 +357,11 @@ class Reconciler:
         except FileNotFoundError:
             processes.write_whole(mark, f"{now:.3f}".encode())
             return False
-        except (OSError, ValueError):  # only its agent can have spoiled that
+        except (OSError, ValueError):  # only its agent can have spoiled the file
             return True
 
     def _renew_address(self, folder: Path) -> None:
-        """The web server may come back elsewhere after a crash; the agent reads its address at each call."""
+        """Renew the API's URL, which the agent reads at each call and which may differ after a crash."""
         context = folder / "context.json"
         with contextlib.suppress(OSError, ValueError, api_server.NoApiServer):
             url = api_server.address()
@@ -373,7 +373,7 @@ class Reconciler:
                 processes.write_json(context, data | {"url": url})
 
     def _bury(self, run: Run, why: str, outcome: str = Run.Outcome.LOST) -> None:
-        """The shim left no exit file: end all processes of the run, then record how it ended."""
+        """End all processes of a run whose shim left no exit file, then record how the run ended."""
         folder = paths.run_folder(run.pk)
         left = processes.working_in(folder)
         if not processes.end_all(left, settings.DURATIONS["grace"]) or processes.working_in(folder):
@@ -420,11 +420,11 @@ class Reconciler:
         try:
             launching.launch(run)
         except Exception:
-            self._claimed.discard(run.pk)  # nobody begins it any more, and the next pass ends it
+            self._claimed.discard(run.pk)  # nobody is starting it any more, so the next pass ends it
             raise
 
     def _keep_submissions(self) -> None:
-        """Fetch what coders on this host handed in, before their clones go."""
+        """Fetch what coders on this host and people handed in, before any clone is removed."""
         for submission in _received.found():
             run = getattr(submission, "run", None)
             if run is None:
@@ -433,7 +433,7 @@ class Reconciler:
                 self._work_on(run, lambda s=submission: self._keep(s))
 
     def _keep_pushed(self, submission: Submission) -> None:
-        """Fetch what a person handed in, from the remote."""
+        """Fetch what a person handed in from the remote."""
         project = submission.task.project
         try:
             submissions.keep(submission, None)
@@ -448,7 +448,7 @@ class Reconciler:
         self._guard.work_on(f"keep-{run.pk}", run, lambda: submissions.keep(submission, run), give_up)
 
     def _fill_excerpts(self, newest: int) -> None:
-        """The code at each new finding's place, for pages. What came while no loop ran is looked at once."""
+        """Store the code at each new finding's place, for pages, and at first at those that were missed."""
         if newest == self._excerpted:
             return
         since, self._excerpted = (self._excerpted or newest - MISSED_REVIEWS), newest
@@ -463,7 +463,7 @@ class Reconciler:
             stuck.look_again(review)
 
     def _lose(self, run: Run, why: str) -> None:
-        """What the run left cannot be read, however often it is tried."""
+        """Give up a run whose remains cannot be read, however often that is tried."""
         log.error("Run %s is given up: %s", run.pk, why)
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
         if not self._needed().filter(pk=run.pk).exists():
@@ -471,9 +471,9 @@ class Reconciler:
 
 
 def _without_excerpts(*, reads_pulled: bool) -> Prepared:
-    """Reviews that the host reads whose findings name places of which nothing was kept.
+    """Return a query for the reviews that the host reads and whose findings name places without an excerpt.
 
-    They are those of its own runs; a host with slots also reads those of agents elsewhere.
+    These are the reviews of its own runs; a host with slots also reads those of agents elsewhere.
     """
     bare = Finding.objects.filter(review=OuterRef("pk"), excerpt_start__isnull=True).exclude(path="")
 
@@ -494,7 +494,7 @@ def _on_host(host: Expression) -> QuerySet[Run]:
 
 
 def _to_begin() -> QuerySet[Run]:
-    """With the host that alone has the commit on which each begins, in `only_on`."""
+    """Return the queued runs, with the only host that has the commit on which each begins as `only_on`."""
     queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
     handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
     queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
@@ -502,7 +502,7 @@ def _to_begin() -> QuerySet[Run]:
 
 
 def _to_keep() -> QuerySet[Submission]:
-    """What runs handed in, and what people did whose projects are active and in no trouble."""
+    """Return what runs handed in, and what people did for active projects that are not in trouble."""
     received = Submission.objects.filter(state=Submission.State.RECEIVED)
     rested = Q(task__project__trouble_until__isnull=True) | Q(task__project__trouble_until__lte=Now())
     by_people = Q(run__isnull=True, by_user__isnull=False, kind="commits")
@@ -515,7 +515,7 @@ _held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_t
 
 
 def _stop(folder: Path) -> None:
-    """Tell the shim of this folder to end its run; a word that says why stays."""
+    """Tell this folder's shim to end its run; a word that already says why stays."""
     if not os.path.lexists(folder / "stop"):
         processes.write_whole(folder / "stop", b"")
 
@@ -526,7 +526,7 @@ def _tell(lines: list[str]) -> None:
 
 
 def idle(within: float) -> bool:
-    """Nothing is live, startable, queued or to land within so many seconds."""
+    """Whether nothing is live, or will be startable, queued or to land within so many seconds."""
     from agents.loop import orchestrator
     from tasks.models import Task
 

@@ -1,4 +1,4 @@
-"""The loop of one host, until it is told to stop or has nothing left to do."""
+"""The loop of one host, which runs until it is told to stop or has nothing left to do."""
 
 import contextlib
 import logging
@@ -24,13 +24,13 @@ from agents.setup import hosts
 
 log = logging.getLogger(__name__)
 
-# Seconds for which a thread that computes may keep another from the answer that its database has given.
+# Seconds for which a thread that computes may keep another one waiting whose query has been answered.
 SWITCH = 0.001
 HASTE = 0.1  # seconds between turns of a loop that ends once nothing is left to do
 
 
 class Resident:
-    """This host's runs, and the work that is given out meanwhile."""
+    """Holds this host's runs, and gives out work meanwhile."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Resident:
         self._greeting = threading.Thread(target=self._greet, name="greeting", daemon=True)
 
     def run(self) -> None:
-        """Raises HostBusy where another process keeps this host's runs, and NameTaken."""
+        """Run the loop. Raises HostBusy if another process keeps this host's runs, and NameTaken."""
         sys.setswitchinterval(SWITCH)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
@@ -68,7 +68,7 @@ class Resident:
         self._let_go_of_name(host)
 
     def _let_go_of_name(self, host: Reconciler) -> None:
-        """Where nothing is left here, another data folder may go on under this name at once."""
+        """Give up the host's name if nothing is left here, so that another data folder may use it at once."""
         with contextlib.suppress(DatabaseError):
             if not hosts.left_on(host.row):
                 naming.let_go(host.row)
@@ -81,7 +81,10 @@ class Resident:
                 self.say(f"{agents} on for {orphan:.0f} seconds. Start again until then to keep the work.")
 
     def _take_host(self) -> Reconciler:
-        """Before any cluster is started, so that its ticks find the host taken; a lone one lets go soon."""
+        """Take this host, waiting if a lone tick of the cluster still holds it. Raises HostBusy, NameTaken.
+
+        This happens before the cluster is started, so that the cluster's ticks find the host taken.
+        """
         deadline = time.monotonic() + BUDGET + 10
         while True:
             host = Reconciler(threads=True)
@@ -94,7 +97,10 @@ class Resident:
                 time.sleep(0.2)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """The first time in order, within ten seconds; the second time at once. Rows are right either way."""
+        """Stop on a signal: in order, within ten seconds, on the first, and at once on the second.
+
+        The rows are right either way.
+        """
         if self.stopping:
             os._exit(supervisor.EXIT_AT_ONCE)
         self.stopping = True
@@ -103,7 +109,7 @@ class Resident:
         last.start()
 
     def _greet(self) -> None:
-        """Say where the web server answers once it does; the loop goes on with its work meanwhile."""
+        """Say where the web server answers as soon as it does, while the loop goes on with its work."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not self.stopping:
             if api_server.answers(settings.API_URL):
@@ -117,7 +123,7 @@ class Resident:
             self.say(f"The web server does not answer on {settings.API_URL}; {log_file} says why.")
 
     def _leave(self) -> None:
-        """Nobody reads an address any more on which nothing answers."""
+        """Remove the file with the web server's URL, so that nobody reads one at which nothing answers."""
         if self._greeting.is_alive():
             self._greeting.join()
         (paths.folder("host") / "web.url").unlink(missing_ok=True)
@@ -153,7 +159,7 @@ class Resident:
             host.wait(HASTE if self.until_idle and host.is_clearing_up() else None)
 
     def _watch(self) -> None:
-        """A cluster that is wedged is ended whole; the supervisor forks another one."""
+        """End a cluster that is stuck, with all its processes; the supervisor forks another one."""
         went_back = self.watchdog.clock_went_back()
         if not (cluster := supervisor.first_of(Path(settings.HOME), supervisor.JOBS)):
             return
@@ -167,7 +173,7 @@ class Resident:
 
 
 def once() -> None:
-    """One turn: a tick, and one pass over this host's runs."""
+    """Run one tick, and make one pass over this host's runs."""
     bell.answered()
     orchestrator.tick()
     with Reconciler() as host:

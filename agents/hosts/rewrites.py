@@ -1,7 +1,7 @@
-"""A target branch that was rewritten: what had landed may be gone from it, and people are told.
+"""Rewritten target branches: what had landed may be gone from one, and then people are told.
 
-Rows say what landed, and the last of it stands on all before. So only the newest ones are asked for as long
-as they are there; a few, for one that was noticed late stands below others.
+Rows say what landed, and each landing contains the ones before it. So it is enough to look for the newest of
+them on the branch. Several are looked for, because one that was noticed late lies below others.
 """
 
 from typing import Any
@@ -18,11 +18,14 @@ from tasks.models.event import record
 from tasks.models.prepared import Prepared
 
 LOOKED_AT = 500  # landings of one branch
-ENOUGH = 3  # of the newest ones on the branch, and all before are as well
+ENOUGH = 3  # if so many of the newest are on the branch, all earlier ones are
 
 
 def look(project: Project, mirror: Mirror, head: str) -> None:
-    """Whether what landed is on the branch, whose head was just fetched. Raises GitError, Unreachable."""
+    """Check that what landed is still on the branch, whose head was just fetched, and tell people if not.
+
+    Also notice if something that was gone is back. Raises GitError and Unreachable.
+    """
     if not all(_holds(mirror, head, sha) for (sha,) in _newest.rows(project.pk, mirror.branch)):
         _find_gone(project, mirror)
     if any(_holds(mirror, head, sha) for (sha,) in _last_gone.rows(project.pk, mirror.branch)):
@@ -34,7 +37,7 @@ def _landed(project: Project, mirror: Mirror) -> QuerySet[Landing]:
 
 
 def _on(project: Any, branch: Any) -> QuerySet[Landing]:
-    """What landed on a project's branch, the newest first."""
+    """Return what landed on a project's branch, newest first."""
     rows = Landing.objects.filter(project=project, target=branch, status=Landing.Status.LANDED)
     return rows.filter(landed_at__isnull=False).order_by("-landed_at", "-pk")
 
@@ -55,7 +58,11 @@ def _holds(mirror: Mirror, head: str, sha: str) -> bool:
 
 
 def _find_gone(project: Project, mirror: Mirror) -> None:
-    """Fetch once more, now that the rows are read: a head from before the last landing says nothing."""
+    """Find the landings that are gone from the branch, and tell people.
+
+    The head is fetched once more after the rows are read: one from before the last landing would prove
+    nothing.
+    """
     rows = list(_landed(project, mirror).filter(gone_at__isnull=True)[:LOOKED_AT])
     head = mirror.fetch_target()
     gone: list[Landing] = []
@@ -75,7 +82,7 @@ def _find_gone(project: Project, mirror: Mirror) -> None:
 
 @repeated
 def _tell(project: Project, branch: str, head: str, gone: list[Landing]) -> None:
-    """Mark them, once whoever notices, with an event and a card."""
+    """Mark the landings as gone, and write an event and a card; only the first host to notice does so."""
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)
         new = [
@@ -96,7 +103,7 @@ def _tell(project: Project, branch: str, head: str, gone: list[Landing]) -> None
 
 @repeated
 def _find_returned(project: Project, mirror: Mirror, head: str) -> None:
-    """Somebody pushed it once more."""
+    """Unmark the landings that somebody has pushed again, and withdraw the card once none is missing."""
     rows = list(_landed(project, mirror).filter(gone_at__isnull=False)[:LOOKED_AT])
     back = [landing.pk for landing in rows if _holds(mirror, head, landing.sha)]
     with transaction.atomic():

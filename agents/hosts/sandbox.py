@@ -1,9 +1,9 @@
-"""What a run may see, reach and take: the room that bubblewrap makes of the host for each of its steps.
+"""The sandbox of a run: what it may see, reach and take in the room that bubblewrap makes for each step.
 
-Inside, paths are as outside, but there is nothing there beyond the system's programs, the toolchains of this
-host (read-only) and the run's own clone, home, cache and reports. Processes are the run's own, the network
-ends at the run's gate (agents/inside/gate.py). Where the host runs as root, each project and role has its own
-user.
+Inside, paths are the same as outside, but nothing is there except the system's programs, this host's
+toolchains (read-only) and the run's own clone, home, cache and reports. It sees only its own processes, and
+its network ends at its gate (agents/inside/gate.py). If the host runs as root, each project and role has a
+user of its own.
 """
 
 import contextlib
@@ -29,19 +29,19 @@ from agents.models.host import Tier
 from agents.verification import commands
 from tasks.text.regex import regex
 
-OFF, REQUIRED = "off", "required"  # else it is wanted: used where it works
+OFF, REQUIRED = "off", "required"  # with any other value, the sandbox is used if it works
 FIRST_PROCESS = Path(first_process.__file__)
-PORT = 27081  # inside, of the API and of the way out
+PORT = 27081  # inside the sandbox, for the API and the proxy
 GATE = "/run/steroids/gate"
 FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
 RUNS_OF_A_USER = 16  # at a time
 ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
-COPIED_MAX = 4 * 1024**2  # bytes of a file that is named and closed to others
-TMP_MAX = 1024**3  # bytes of /tmp and /dev/shm, which are memory
+COPIED_MAX = 4 * 1024**2  # bytes of a file that is copied because others may not read it
+TMP_MAX = 1024**3  # bytes of /tmp and of /dev/shm, which take memory
 WRITABLE = ("clone", "home", "tmp", "env", "reports")
 READABLE = ("bin", "prompt.md", "context.json")
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# Of /etc what programs ask for, and nothing that is this machine's own.
+# The parts of /etc that programs ask for, and nothing that is this machine's own.
 ETC = (
     "alternatives", "ca-certificates*", "crypto-policies", "debian_version", "dotnet", "fonts", "gnutls",
     "host.conf", "hosts", "inputrc", "java*", "*-openjdk", "ld.so.cache", "ld.so.conf*", "localtime",
@@ -60,12 +60,12 @@ class HostUnfit(Exception):
 
 
 class SandboxMissing(HostUnfit):
-    """The host has to enclose its runs and cannot; the text says what to do."""
+    """The host must sandbox its runs and cannot; the text says what to do."""
 
 
 @functools.cache
 def why_not() -> str:
-    """Why runs cannot be enclosed on this host; empty where they can. Tried once a process."""
+    """Return why runs cannot be sandboxed on this host; empty if they can. This is tried once a process."""
     program = shutil.which("bwrap")
     if program is None:
         return "bubblewrap is not installed (the program bwrap; the package is called bubblewrap)."
@@ -88,7 +88,7 @@ def why_not() -> str:
 
 
 def tier() -> int:
-    """How well this host encloses its runs. Raises SandboxMissing where it has to and cannot."""
+    """Return how well this host sandboxes its runs. Raises SandboxMissing if it must and cannot."""
     if settings.SANDBOX == OFF:
         return Tier.OPEN
     if why := why_not():
@@ -99,12 +99,12 @@ def tier() -> int:
 
 
 def is_on() -> bool:
-    """Whether the runs of this host are enclosed."""
+    """Whether this host sandboxes its runs. Raises SandboxMissing."""
     return tier() == Tier.ENCLOSED
 
 
 def standing() -> dict[str, Any]:
-    """What the host's row says of it. Raises SandboxMissing."""
+    """Return what the host's row says about its sandbox, by column. Raises SandboxMissing."""
     if is_on():
         return {"tier": Tier.ENCLOSED, "why_open": "", "toolchains": [str(path) for path in toolchains()]}
     why = "STEROIDS_SANDBOX=off" if settings.SANDBOX == OFF else why_not()
@@ -116,9 +116,9 @@ def standing() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which hosts a run reaches by its gate; `*` means any public one. `trusted` may be private ones.
+    """The hosts that a run reaches through its gate; `*` is any public one, and `trusted` may be private.
 
-    `api`: with the token in its folder it reaches the API as well.
+    With `api` and the token in its folder, the run reaches the API too.
     """
 
     hosts: tuple[str, ...] = ()
@@ -128,16 +128,16 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where one run is enclosed."""
+    """The room in which one run is enclosed."""
 
     folder: Path
     project: int  # 0 for none
     role: str
-    borrowed: tuple[Path, ...]  # of mirrors: objects that its clone has no copy of
+    borrowed: tuple[Path, ...]  # the mirrors' objects that its clone uses without having a copy
     reach: Reach
 
     def enclose(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
-        """Put each step into the room and hand its folders over. What the shim is told beside the steps."""
+        """Put each step into the room and hand its folders over; return what else the shim must be told."""
         user = _user(self.project, self.role)
         (self.folder / "env").mkdir(mode=0o700, exist_ok=True)
         _write_people(self.folder, user)
@@ -163,12 +163,15 @@ class Room:
         return {"gate": rules}
 
     def _own(self, steps: list[dict[str, Any]]) -> list[Path]:
-        """The folders that the run writes to: its own, and the cache of its project and role."""
+        """Return the folders that the run writes to: its own, and the cache of its project and role."""
         own = [path for name in WRITABLE if (path := self.folder / name).exists()]
         return [*own, *commands.caches_of(steps)]
 
     def _copied(self, path: Path, number: int, user: int) -> Path:
-        """A copy for the run's user of what the operator named and only the host's own user may read."""
+        """Return a copy for the run's user of a file that the operator named and only the host may read.
+
+        If the file cannot be copied, return the file itself.
+        """
         copy = self.folder / "seen" / str(number)
         copy.parent.mkdir(mode=0o755, exist_ok=True)
         with contextlib.suppress(OSError):
@@ -179,7 +182,7 @@ class Room:
         return path
 
     def _fixed(self) -> list[Path]:
-        """What the run may read of its own folder, and not change."""
+        """Return what the run may read in its own folder but not change."""
         return [path for name in READABLE if (path := self.folder / name).exists()]
 
     def _binds(self, steps: list[dict[str, Any]], user: int | None) -> Iterator[str]:
@@ -201,10 +204,10 @@ class Room:
 
 
 def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
-    """The command by which git's trusted side fetches out of a clone that an agent could write to.
+    """Return the command by which git's trusted side fetches from a clone that an agent could write to.
 
-    Git reads the clone's settings, links and borrowed folders in a room where nothing else is. Without a
-    sandbox it is git's own.
+    It reads the clone's settings, links and borrowed folders in a room that contains nothing else. Without a
+    sandbox it is git's own command.
     """
     if not is_on():
         return "git-upload-pack"
@@ -220,9 +223,10 @@ def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
 
 
 def _namespace_filter(folder: Path) -> tuple[list[str], str]:
-    """What a run's first process asks of the kernel itself, for a room without one: no user namespaces.
+    """Return what forbids user namespaces in a room that no first process of ours sets up.
 
-    The words for bubblewrap, and what the shell has to open for them; git gives its command to a shell.
+    These are the arguments for bubblewrap, and the file that the shell must open for them; git runs its
+    command in a shell.
     """
     words = first_process.namespace_filter(os.uname().machine)
     if not words:
@@ -233,7 +237,10 @@ def _namespace_filter(folder: Path) -> tuple[list[str], str]:
 
 
 def _walls(user: int | None) -> list[str]:
-    """The empty room: the system's programs, a process table and a network of its own, nothing to write."""
+    """Return the arguments for an empty room: only the system's programs can be read, and nothing written.
+
+    It has a process table and a network of its own, and /tmp and /dev/shm in memory.
+    """
     own_user = (
         ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
         if user is not None
@@ -267,7 +274,7 @@ def _system() -> tuple[str, ...]:
 
 
 def _folders_above(paths: Iterable[Path]) -> list[str]:
-    """Make the folders in which these lie open to every user: bubblewrap closes what it makes itself."""
+    """Create the folders above these paths so that every user may enter them: bubblewrap's own are closed."""
     above = {parent for path in paths for parent in path.parents}
     made = [parent for parent in above if parent != Path("/") and not parent.is_relative_to("/usr")]
     return [word for path in sorted(made) for word in ("--perms", "0755", "--dir", str(path))]
@@ -277,12 +284,12 @@ def _folders_above(paths: Iterable[Path]) -> list[str]:
 
 
 def _gives_users() -> bool:
-    """Whether this host's runs have users of their own: it is root, of more than one user."""
+    """Whether this host's runs have users of their own: it is root, and other users exist."""
     return os.geteuid() == 0 and _users()[1] > 0
 
 
 def _user(project: int, role: str) -> int | None:
-    """The user of a project's runs in one role, who owns nothing else; None where there are none."""
+    """Return the user of a project's runs in one role, who owns nothing else; None if runs have no users."""
     if not _gives_users():
         return None
     number = project * USERS_OF_A_PROJECT + ROLES.index(role)
@@ -292,9 +299,9 @@ def _user(project: int, role: str) -> int | None:
 
 @functools.cache
 def _users() -> tuple[int, int]:
-    """The first user for runs and how many there are, of those that this machine or container knows.
+    """Return the first user for runs and how many there are, among those that this machine or container has.
 
-    None in a namespace that knows no other user than its root.
+    There are 0 in a namespace that has no other user than its root.
     """
     try:
         ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -307,10 +314,10 @@ def _users() -> tuple[int, int]:
 
 
 def _processes(user: int | None) -> int:
-    """How many processes the kernel lets a run have.
+    """Return how many processes the kernel lets a run have.
 
-    It counts them by user. Where runs share one, a run that forks without end would leave the others none
-    before it is over its own limit, so that there is room for all of them.
+    It counts them by user. If runs share one, there is room for all of them: a run that forks without end
+    would otherwise leave none to the others before it exceeds its own limit.
     """
     return settings.RUN_PROCESSES_MAX * (1 if user is None else RUNS_OF_A_USER)
 
@@ -325,7 +332,7 @@ def _drop(user: int | None) -> list[str]:
 
 
 def _hand_over(paths: Iterable[Path], user: int) -> None:
-    """Everything in these belongs to that user from here on. A link is never followed."""
+    """Make everything in these paths belong to that user. Links are never followed."""
     others = [str(path) for path in paths if path.lstat().st_uid != user]
     if others:
         subprocess.run(
@@ -335,7 +342,7 @@ def _hand_over(paths: Iterable[Path], user: int) -> None:
 
 
 def _write_people(folder: Path, user: int | None) -> None:
-    """The only people inside: nobody of this machine."""
+    """Write the only users that exist inside, none of them from this machine."""
     number, group = (os.getuid(), os.getgid()) if user is None else (user, user)
     home = folder / "home"
     (folder / "passwd").write_text(
@@ -351,12 +358,12 @@ def _write_people(folder: Path, user: int | None) -> None:
 
 
 def toolchains() -> list[Path]:
-    """The folders of this host that runs may read besides the system's: programs, and what these need."""
+    """Return the folders, beyond the system's, that runs may read: programs, and what these need."""
     kept = tuple(commands.toolchain_folders().values())
     return list(_toolchains(commands.system_path(), (*kept, *settings.SANDBOX_PATHS)))
 
 
-@functools.cache  # of what stays as it is while a host runs
+@functools.cache  # toolchains do not change while a host runs
 def _toolchains(path: str, kept: tuple[str, ...]) -> tuple[Path, ...]:
     words = [Path(word) for word in path.split(os.pathsep)]
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(settings.BASE_DIR) / "agents"]
@@ -365,7 +372,7 @@ def _toolchains(path: str, kept: tuple[str, ...]) -> tuple[Path, ...]:
 
 
 def _beside(word: Path) -> Iterator[Path]:
-    """A folder of programs, the libraries beside it, and what its links point to."""
+    """Yield a folder of programs, the libraries beside it, and what its links point to."""
     if not os.path.isdir(word) or not _may_be_seen(word):
         return
     yield word
@@ -378,7 +385,7 @@ def _beside(word: Path) -> Iterator[Path]:
 
 
 def _program(path: Path) -> Iterator[Path]:
-    """A program, where its links lead, and the packages or the environment that it is a part of."""
+    """Yield a program, where its links lead, and the packages or the environment that it is part of."""
     yield path
     real = Path(os.path.realpath(path))
     yield real
@@ -396,13 +403,13 @@ def _program(path: Path) -> Iterator[Path]:
 
 
 def _of_go(programs: Path) -> Iterator[Path]:
-    """All that came with a Go compiler in this folder: it reads its library's source and its own tools."""
+    """Yield the root of a Go compiler in this folder, which reads its library's source and its own tools."""
     if (programs / "go").exists() and (programs.parent / "src" / "runtime").is_dir():
         yield programs.parent
 
 
 def _base_of(configuration: Path) -> Iterator[Path]:
-    """The Python that an environment was made from."""
+    """Yield the folders of the Python from which an environment was made."""
     for line in configuration.read_text(errors="replace").splitlines():
         name, _, value = line.partition("=")
         if name.strip() == "home":
@@ -418,7 +425,7 @@ def _program_of_link(path: Path) -> Iterator[Path]:
 
 
 def _asked_for(steps: list[dict[str, Any]]) -> Iterator[Path]:
-    """What the operator's own words and variables name: programs, scripts, files of certificates."""
+    """Yield what the steps' commands and variables name: programs, scripts, certificate files."""
     for step in steps:
         for word in [*step["argv"], *step["env"].values()]:
             if word.startswith("/") and ":" not in word and "\n" not in word and len(word) < 1024:
@@ -429,7 +436,7 @@ def _asked_for(steps: list[dict[str, Any]]) -> Iterator[Path]:
 
 
 def _interpreter(path: Path) -> Iterator[Path]:
-    """What the first line of a script names."""
+    """Yield the program that the first line of a script names."""
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -439,13 +446,13 @@ def _interpreter(path: Path) -> Iterator[Path]:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether every user may read it; of a folder, list it."""
+    """Whether every user may read it and, if it is a folder or a program, enter or run it."""
     wanted = 0o5 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o4
     return path.stat().st_mode & wanted == wanted
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Without those that lie in another one of them."""
+    """Return the paths that do not lie inside another one of them."""
     kept: list[Path] = []
     for path in sorted(set(paths)):
         if not any(path.is_relative_to(each) for each in kept):
@@ -454,7 +461,10 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 
 def _may_be_seen(path: Path) -> bool:
-    """Never the data folder or anything in it, a whole home, or a folder in which such things lie."""
+    """Whether runs may see this path.
+
+    They never see the data folder or anything in it, a whole home, or a folder that contains one of these.
+    """
     if not os.path.exists(path) or path.parts[1:2] == () or path.parts[1] in {"usr", "proc", "dev", *SYSTEM}:
         return False
     real = Path(os.path.realpath(path))
@@ -468,7 +478,7 @@ def _may_be_seen(path: Path) -> bool:
 
 
 def address() -> str:
-    """Where the API answers inside."""
+    """Return the URL at which the API answers inside the sandbox."""
     return f"http://127.0.0.1:{PORT}"
 
 
@@ -483,12 +493,12 @@ def knows(folder: Path) -> bool:
 
 
 def reached(folder: Path) -> list[str]:
-    """The hosts that the run reached by its gate."""
+    """Return the hosts that the run reached through its gate."""
     return sorted(_lines(folder / gate.REACHED))
 
 
 def unreached(folder: Path) -> dict[str, str]:
-    """The hosts that it asked its gate for in vain, and why: gate.UNNAMED, gate.PRIVATE or gate.AWAY."""
+    """Return the hosts that the run could not reach, each with gate.UNNAMED, gate.PRIVATE or gate.AWAY."""
     lines = [line.partition(" ") for line in sorted(_lines(folder / gate.UNREACHED))]
     return {host: why for host, _, why in lines if why in gate.REASONS}
 
@@ -501,7 +511,7 @@ def _lines(file: Path) -> set[str]:
 
 
 def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which programs find the way out."""
+    """Return the environment with the variables by which programs find the way out."""
     proxy = address()
     java = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={PORT}" for kind in ("http", "https"))
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
@@ -516,10 +526,10 @@ def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _upstream() -> str:
-    """The proxy that this host has to use itself; empty where it has none."""
+    """Return the URL of the proxy that this host itself must use; empty if there is none."""
     return next((os.environ[name] for name in UPSTREAM if os.environ.get(name)), "")
 
 
 def _certificates() -> dict[str, str]:
-    """The variables that name the authorities whom this host trusts; none where they are the system's."""
+    """Return the variables that name this host's certificate authorities; empty if it uses the system's."""
     return {name: os.path.abspath(os.environ[name]) for name in AUTHORITIES if os.environ.get(name)}

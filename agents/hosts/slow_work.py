@@ -1,4 +1,4 @@
-"""What takes a host a while, or may fail each time: done beside its loop and never in the way of it."""
+"""Work that takes a host a while, or may fail each time: done beside its loop, and never in its way."""
 
 import contextlib
 import errno
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 THREADS = 4
 STOP_PATIENCE = 2.0  # seconds that git's calls to remotes have when the host stops
-FAILED_TURNS_MAX = 6  # then a run that cannot be read or ended is lost
-# The host's own trouble, and no run's: it is tried again for as long as it lasts.
+FAILED_TURNS_MAX = 6  # after so many failures, a run that cannot be read or ended is lost
+# Trouble of the host and not of a run: the work is tried again for as long as it lasts.
 NOT_THE_RUNS = (Unreachable, OperationalError, InterfaceError)
 NOT_THE_RUNS_EITHER = {
     errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS,
@@ -31,7 +31,7 @@ NOT_THE_RUNS_EITHER = {
 
 
 class SlowWork:
-    """Named work, each name once at a time: in threads where there are some, else at once."""
+    """Named work, each name once at a time: in threads if there are some, otherwise at once."""
 
     def __init__(self, *, threads: bool) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="slow") if threads else None
@@ -43,9 +43,9 @@ class SlowWork:
         return self._pool is not None
 
     def do(self, key: str, work: Callable[[], None], *, is_heard: bool = False) -> None:
-        """Begin it, unless work of that name is under way. Who waits for the bell hears of its end.
+        """Begin the work, unless work of that name is under way, and ring the bell when it ends.
 
-        Work that is heard of by what it writes, `is_heard`, rings only where somebody waits for its end.
+        With `is_heard`, what the work writes rings already, so its end rings only if somebody waits for it.
         """
         if self.is_under_way(key):
             self.wait_for(key)
@@ -62,7 +62,7 @@ class SlowWork:
         return future is not None and not future.done()
 
     def wait_for(self, key: str) -> None:
-        """Have its end ring. It may have come just now."""
+        """Ring the bell when this work ends, or at once if it is not under way."""
         self._waited_for.add(key)
         if not self.is_under_way(key):
             _ring()
@@ -71,12 +71,12 @@ class SlowWork:
         return any(not future.done() for future in self._under_way.values())
 
     def forget_done(self) -> None:
-        """Work of the same names may begin again."""
+        """Forget the work that has ended."""
         self._waited_for.intersection_update(self._under_way)
         self._under_way = {key: future for key, future in self._under_way.items() if not future.done()}
 
     def end(self) -> None:
-        """Let what is under way come to its end, a moment by itself and then without its calls to remotes."""
+        """Let the work under way finish: for a moment undisturbed, then without its calls to remotes."""
         if self._pool is None:
             return
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -87,9 +87,9 @@ class SlowWork:
 
 
 class Guard:
-    """One poisoned run must not stop the loop: it rests, and the log says why.
+    """Keeps one poisoned run from stopping the loop: it rests, and the log says why.
 
-    It is tried again, later each time, and in the end given up, so that its seat is free.
+    It is tried again, later each time, and given up in the end, so that its seat is free.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,10 @@ def _is_of_host(error: Exception) -> bool:
 
 
 def _is_overdue(run: Run) -> bool:
-    """Longer under way than any run may be: the process that counts its failures may have restarted."""
+    """Whether it has been under way longer than any run may be.
+
+    This counts too, because the process that counts a run's failures may have been restarted.
+    """
     since = run.started_at or run.queued_at
     longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
     return (timezone.now() - since).total_seconds() > longest
@@ -141,7 +144,7 @@ def _in_thread(key: str, work: Callable[[], None]) -> None:
 
 
 def logged(key: str, work: Callable[[], None]) -> None:
-    """Do it; what it raises goes to the log, with the name of the work."""
+    """Do the work, and log what it raises together with the name of the work."""
     try:
         with about(work=key):
             work()

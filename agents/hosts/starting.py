@@ -1,4 +1,4 @@
-"""Starting a run on this host: clone, prompt, token, shim."""
+"""Starting a run on this host: its clone, prompt, token and shim."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -28,12 +28,12 @@ from tasks.models import Event, Project, StaleTask, Submission, Task
 from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import locked_task
 
-LAST_ACT = 0.5  # seconds between a shim's exit.json and its end; where it lives on, somebody else wrote it
-SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; a signal's number is negative
+LAST_ACT = 0.5  # seconds from a shim's exit.json to its end; if it lives on, somebody else wrote that
+SECONDS_MAX, CODE_MAX, WORD_MAX = 1e7, 255, 200  # of a step; the code of a signal is negative
 
 
 class BaseNotFit(Exception):
-    """The target branch moved on to a commit that nobody has tried yet; the text says so."""
+    """The target branch has moved on to a commit that nobody has tried yet; the text says so."""
 
 
 class CannotStart(Exception):
@@ -41,9 +41,10 @@ class CannotStart(Exception):
 
 
 def base_of(run: Run, mirror: Mirror) -> str:
-    """Where a coder's clone starts: the last submission, else saved work, else the head of the target.
+    """Return where a coder's clone starts: at the last submission, at saved work, or at the target's head.
 
-    That also where the commits were let go, for the task was over for long and was taken up again.
+    Saved work goes first if it is newer than the submission. The head is also taken if the commits were let
+    go, because the task had been over for long before it was taken up again.
     """
     head = mirror.target(settings.DURATIONS["fresh"])
     task = run.task
@@ -76,7 +77,7 @@ _last_commits, _any_saved = Prepared(_standing_commits), Prepared(_with_saved_wo
 
 
 def _saved(run: Run) -> Run | None:
-    """The last coder of the run's stage whose work was saved; what a rollback took back is of its rounds."""
+    """Return the last coder run of this stage with saved work, since the last rollback if there is one."""
     coders = Run.objects.filter(task=run.task, role=Run.Role.CODER, stage__in={"", run.stage})
     if back := run.task.rollbacks.order_by("-pk").first():
         coders = coders.filter(queued_at__gt=back.at)
@@ -88,10 +89,13 @@ def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
 
 
 def fetch_base(run: Run, mirror: Mirror) -> str:
-    """The commit that the run begins at, in this host's mirror. Raises Unreachable and GitError."""
+    """Return the commit that the run begins at, once it is in this host's mirror.
+
+    Raises Unreachable and GitError.
+    """
     if run.role == Run.Role.CODER:
         return base_of(run, mirror)
-    if not run.sha:  # an opinion on a task of which nothing was handed in yet
+    if not run.sha:  # an opinion on a task for which nothing has been handed in yet
         return mirror.target(settings.DURATIONS["fresh"])
     if mirror.has(run.sha):
         return run.sha
@@ -105,7 +109,7 @@ def fetch_base(run: Run, mirror: Mirror) -> str:
 
 
 def check_base(run: Run, mirror: Mirror, base: str) -> None:
-    """A coder begins on the head of the target branch only where that is fit. Raises BaseNotFit."""
+    """Raise BaseNotFit if a coder would begin on a head of the target branch that is not fit."""
     if run.role != Run.Role.CODER:
         return
     head = mirror.resolve(mirror.target_ref)
@@ -115,9 +119,10 @@ def check_base(run: Run, mirror: Mirror, base: str) -> None:
 
 
 def check_out(mirror: Mirror, folder: Path, sha: str, branch: str = "") -> tuple[Path, ...]:
-    """A clone with its submodules in the folder; the mirrors' objects that it borrows.
+    """Make a clone with its submodules in the folder, and return the mirrors' objects that it borrows.
 
-    A project may do without a submodule: what is missing begins the log. Raises GitError and Interrupted.
+    A project may do without a submodule: those that are missing are named at the beginning of the log. Raises
+    GitError and Interrupted.
     """
     mirror.checkout(folder / "clone", sha, branch)
     there = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
@@ -128,9 +133,9 @@ def check_out(mirror: Mirror, folder: Path, sha: str, branch: str = "") -> tuple
 
 
 def prepare(run: Run) -> None:
-    """Make the run's folder: clone, commands, and what the agent is told.
+    """Make the run's folder with its clone, its commands, and what the agent is told.
 
-    Raises Unreachable for the remote, GitError, BaseNotFit, ProviderError and CannotStart.
+    Raises Unreachable if the remote cannot be reached, GitError, BaseNotFit, ProviderError and CannotStart.
     """
     folder = paths.run_folder(run.pk)
     if folder.exists():
@@ -163,27 +168,27 @@ def prepare(run: Run) -> None:
 
 
 def reach_of_builds(project: Project, task: Task | None = None) -> sandbox.Reach:
-    """What prepare, build and tests may reach: what the project names.
+    """Return what prepare, build and tests may reach: the hosts that the project names.
 
-    A task that is to find the commands cannot know their hosts yet; it reaches what is public.
+    A setup task, which is to find the commands, cannot know their hosts yet, so it reaches any public host.
     """
     is_setup = task is not None and task.origin == Task.Origin.SETUP
     return sandbox.Reach(("*",) if is_setup else tuple(project.config.allowed_hosts.split()))
 
 
 def reach_of_agent(project: Project | None, agent: Agent | None) -> sandbox.Reach:
-    """What an agent may reach: its model, what its settings name, and what the project's builds need."""
+    """Return what an agent may reach: its model, the hosts in its settings, and those of the project."""
     hosts = tuple(project.config.allowed_hosts.split()) if project else ()
     if agent is None:
         return sandbox.Reach(hosts=hosts, api=True)
     named = provider_for(agent).hosts(agent.settings, agent.model)
-    patterns = tuple(name for name in named if name.startswith("*"))  # they say nothing of private networks
+    patterns = tuple(name for name in named if name.startswith("*"))  # they do not open private networks
     trusted = tuple(name for name in named if not name.startswith("*"))
     return sandbox.Reach((*hosts, *patterns), trusted, api=True)
 
 
 def _identify(clone: Path, run: Run) -> None:
-    """Commits carry the agent's name."""
+    """Make the clone's commits carry the agent's name."""
     config = clone / ".git" / "config"
     name = run.agent.name if run.agent else "agent"
     config.write_text(config.read_text() + f"[user]\n\tname = {name}\n\temail = {name}@steroids.invalid\n")
@@ -207,7 +212,7 @@ def _agent_steps(
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A run's prompt as things stood after the task's event `since`, and the rulings in it."""
+    """A run's prompt, and the rulings in it, as things stood after the task's event `since`."""
 
     material: compose.Material
     decisions: list[Decision]
@@ -216,13 +221,13 @@ class Draft:
 
 
 def draft(run: Run, mirror: Mirror, known: Recipe) -> Draft:
-    """Write the run's prompt, which takes a while: nobody has to wait for it."""
+    """Write the run's prompt, which takes a while, before anything is locked."""
     return _draft(run, compose.gather(run, mirror, known))
 
 
 def _draft(run: Run, material: compose.Material) -> Draft:
     since = _newest_event(run.task)
-    is_asked = run.role in Run.OPINION_ROLES  # who carries no ruling out has not used it
+    is_asked = run.role in Run.OPINION_ROLES  # a run that does not carry out a ruling has not used it
     decisions = [] if is_asked else rulings.rulings_for_prompt(run.task)
     return Draft(material, decisions, compose.compose(run, material, decisions), since)
 
@@ -235,19 +240,20 @@ _last_event = Prepared(_events)
 
 
 def _newest_event(task: Task) -> int | None:
-    """The last thing that happened to the task; None where that is nothing."""
+    """Return the key of the last event of the task; None if there is none."""
     return next((pk for (pk,) in _last_event.rows(task.pk)), None)
 
 
 def tell(run: Run, written: Draft, **changes: Any) -> str:
-    """Keep the prompt, mark the rulings in it as used and change the run, in one transaction.
+    """Keep the prompt, mark its rulings as used and change the run, all in one transaction.
 
-    Where something happened to the task since it was written, it is written once more. From this commit on a
-    ruling can't be undone, because an agent will read it. The prompt's text.
+    Return the prompt's text. If something has happened to the task since the prompt was written, it is
+    written again. From this commit on a ruling cannot be undone, because an agent will read it. Raises
+    StaleTask if the run may not begin any more.
     """
     with transaction.atomic():
         task = locked_task(run.task_id)
-        if run.task.is_session or _newest_event(task) != written.since:  # a session hears of other tasks
+        if run.task.is_session or _newest_event(task) != written.since:  # a session hears of other tasks too
             written = _draft(run, written.material)
         told, text = written.told, written.told.text
         rulings.mark_used(written.decisions, run.pk)
@@ -267,7 +273,7 @@ def tell(run: Run, written: Draft, **changes: Any) -> str:
 
 
 def _beginning(pk: Expression, fence: Expression) -> QuerySet[Run]:
-    """The run while it has not begun, and has no newer holder."""
+    """Return the run if it has not begun and no newer holder has it."""
     return Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING)
 
 
@@ -275,7 +281,7 @@ _begun = PreparedUpdate(_beginning, "started_at", status=Run.Status.RUNNING)
 
 
 def _tell(run: Run, folder: Path, written: Draft) -> None:
-    """What the agent of this host reads: its prompt, and the token with which it hands in."""
+    """Write what the agent on this host reads: its prompt, and the token with which it hands in."""
     token = new_token()
     text = tell(
         run, written,
@@ -299,7 +305,10 @@ def _tell(run: Run, folder: Path, written: Draft) -> None:
 def write_job(
     folder: Path, mark: str, steps: list[dict[str, Any]], room: sandbox.Room, *, steps_decide: bool = False
 ) -> None:
-    """What the shim is to run, and its limits. `steps_decide`: the limit of each step is the only clock."""
+    """Write down what the shim is to run, and its limits.
+
+    With `steps_decide` the limit of each step is the only clock.
+    """
     for one in steps:
         one["env"] = one["env"] | {"STEROIDS_RUN": mark}
     limits = {name: settings.DURATIONS[name] for name in ("silence", "wall", "orphan", "grace")}
@@ -316,7 +325,7 @@ def write_job(
 
 
 def most() -> dict[str, int]:
-    """What any run may take of the host."""
+    """Return how much any run may take of the host."""
     return {
         "bytes": settings.OUTPUT_MAX_BYTES, "processes": settings.RUN_PROCESSES_MAX,
         "memory": settings.RUN_MEMORY_MAX_BYTES, "disk": settings.RUN_DISK_MAX_BYTES,
@@ -325,7 +334,7 @@ def most() -> dict[str, int]:
 
 
 def start(run: Run) -> None:
-    """Prepare the run and hand it to a shim of its own. Raises what `prepare` raises."""
+    """Prepare the run and hand it to a shim of its own. Raises what `prepare` raises, and OSError."""
     prepare(run)
     folder = paths.run_folder(run.pk)
     renew_lease(folder)
@@ -334,37 +343,37 @@ def start(run: Run) -> None:
 
 
 def renew_lease_file(run_pk: int) -> None:
-    """Tell the run's shim that somebody still looks."""
+    """Tell the run's shim that somebody is still looking after it."""
     renew_lease(paths.run_folder(run_pk))
 
 
 def renew_lease(folder: Path) -> None:
-    """The shim reads this before anything else; its own clock decides."""
+    """Write the time into the lease, which the shim reads before anything else; its own clock decides."""
     if folder.exists():
         processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
 
 
 class Hold(NamedTuple):
-    """What stands in the folder of a run, or of a trial."""
+    """Who holds a run or a trial, read from its folder."""
 
-    shim: processes.Identity | None  # where it could write that down
+    shim: processes.Identity | None  # None if it has not written that down
     is_held: bool  # the shim lives
-    left: dict[str, Any] | None  # its last word, once it does not
+    left: dict[str, Any] | None  # its last word, once it has ended
 
 
 def hold_of(folder: Path) -> Hold:
-    """Who holds a run. The shim is looked at first: it writes its last word before it ends."""
+    """Say who holds a run. The shim is looked at first, because it writes its last word before it ends."""
     shim = processes.read_identity(folder / "pid")
     is_held = shim is not None and processes.is_alive(shim)
     left = exit_of(folder)
     if shim and is_held and left is not None:
         is_held = not processes.is_gone_within(shim, LAST_ACT)
-        left = exit_of(folder)  # the shim's own, where another was forged before
+        left = exit_of(folder)  # the shim's own, in case an earlier one was forged
     return Hold(shim, is_held, None if is_held else left)
 
 
 def exit_of(folder: Path) -> dict[str, Any] | None:
-    """What the shim wrote as its last act; None where it has not."""
+    """Return what the shim wrote as its last act; None if it has not, or if it is damaged."""
     try:
         data = processes.read_json(folder / "exit.json")
     except (OSError, ValueError):
@@ -373,7 +382,7 @@ def exit_of(folder: Path) -> dict[str, Any] | None:
 
 
 def _is_exit(data: Any) -> bool:
-    """Whether it is what a shim writes; the run's own agent could write there as well."""
+    """Whether this has the form that a shim writes; the run's own agent can write there too."""
     if not isinstance(data, dict) or not _is_word(data.get("reason")):
         return False
     steps = data.get("steps")

@@ -1,5 +1,6 @@
-"""Keeping a submission: out of the agent's clone, or of the bundle of an agent elsewhere, into the trusted
-mirror, with its diff and its bundle.
+"""Keeping a submission: taking it into the trusted mirror, with its diff and its bundle.
+
+It comes out of the agent's clone or, if the agent is elsewhere, out of the bundle that it sent.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
 EXCERPT_LINES = 7
-REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a commit's name and a line end; 5,000 tags and more
+REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
 REFUSED = frozenset({"dispute.md", "decisions.md", "todo.md", ".steroids"})
 
@@ -46,7 +47,7 @@ def ref_of(submission: Submission) -> str:
 
 
 def bring_here(submission: Submission, mirror: Mirror) -> None:
-    """Make sure this host's mirror has the commit, from its bundle if need be. Raises GitError."""
+    """Make sure this host's mirror has the commit, taking it from its bundle if need be. Raises GitError."""
     if mirror.has(submission.sha):
         return
     bundle = Bundle.objects.filter(submission=submission).first()
@@ -56,7 +57,7 @@ def bring_here(submission: Submission, mirror: Mirror) -> None:
 
 
 def is_let_go(submission: Submission, mirror: Mirror) -> bool:
-    """Whether its commits were kept, and neither a host nor the database has them any more."""
+    """Whether the commits were once kept, and neither this host nor the database has them any more."""
     was_kept = submission.state != Submission.State.RECEIVED and not submission.only_on
     return (
         was_kept
@@ -66,7 +67,7 @@ def is_let_go(submission: Submission, mirror: Mirror) -> bool:
 
 
 def keep(submission: Submission, run: Run | None) -> None:
-    """Take what the coder handed in; send it back with the reason where that can't be done.
+    """Keep what the coder handed in, or send it back with the reason if that cannot be done.
 
     Without a run it is a person's, who pushed it to some branch of the remote. Raises Unreachable.
     """
@@ -74,7 +75,7 @@ def keep(submission: Submission, run: Run | None) -> None:
     mirror = paths.mirror(task.project)
     try:
         mirror.resolve(mirror.target_ref)
-    except GitError:  # this host has never seen the branch; where it is nowhere, the loop tries again
+    except GitError:  # this host has never seen the branch; if the remote lacks it, the loop tries again
         mirror.fetch_target()
     try:
         if task.origin == Task.Origin.AMENDMENT:
@@ -111,13 +112,13 @@ def keep(submission: Submission, run: Run | None) -> None:
         record(task.project, "kept", task=task, data={"sha": submission.sha, "files": files})
         for name, value in {"state": Submission.State.KEPT, **content.columns}.items():
             setattr(submission, name, value)
-        if not task.is_session:  # its documents are looked through once they have passed
+        if not task.is_session:  # its documents are checked once they have passed
             withdrawal.look_for_gone_places(submission)
             detection.look_for_silence(submission)
 
 
 def _fetch_pushed(submission: Submission, mirror: Mirror) -> None:
-    """What a person names lies on the remote; nobody of this host has a clone of it."""
+    """Fetch the commit that a person handed in from the remote, since no clone on this host has it."""
     mirror.fetch_target()
     for earlier in submission.task.submissions.filter(sha=submission.base_sha).exclude(pk=submission.pk)[:1]:
         bring_here(earlier, mirror)
@@ -131,31 +132,31 @@ def _fetch_pushed(submission: Submission, mirror: Mirror) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the rows keep of the commits of a submission."""
+    """What the rows keep about a submission's commits."""
 
     columns: dict[str, Any]
-    bundle: bytes | None  # None where it is too large, or the target branch has all of it
+    bundle: bytes | None  # None if it is too large, or the target branch has all of it
 
 
 def write(submission: Submission, content: Content) -> None:
-    """The row and the bundle are of these commits from here on."""
+    """Make the row and the bundle describe these commits."""
     Submission.objects.filter(pk=submission.pk).update(**content.columns)
     write_bundle(submission, content)
 
 
 def write_bundle(submission: Submission, content: Content) -> None:
-    """The bundle is of these commits from here on."""
+    """Make the bundle hold these commits, or remove it if they need none."""
     if content.bundle:
         Bundle.objects.bulk_create(
             [Bundle(submission=submission, data=content.bundle)],
             update_conflicts=True, unique_fields=["submission"], update_fields=["data"],
         )  # fmt: skip
-    else:  # what is there is of an agent elsewhere, or of other commits
+    else:  # an old bundle came from an agent elsewhere, or has other commits
         Bundle.objects.filter(submission=submission).delete()
 
 
 def content_of_rebased(landing: Landing, mirror: Mirror) -> Content:
-    """The same of an approved submission as its landing has rebased it. Raises GitError."""
+    """Return the content of an approved submission as its landing has rebased it. Raises GitError."""
     rebased = copy.copy(landing.submission)
     rebased.sha, rebased.base_sha = landing.sha, landing.seen_head
     mirror.keep(rebased.sha, ref_of(rebased))
@@ -166,7 +167,10 @@ def content_of_rebased(landing: Landing, mirror: Mirror) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """Path, lines added and removed: since the coder began, and since the work left the target branch."""
+    """Paths with the lines added and removed in each, since the coder began and since the work's fork.
+
+    The fork is the commit at which the work left the target branch.
+    """
 
     since_base: list[tuple[str, int, int]]
     since_fork: list[tuple[str, int, int]]
@@ -205,7 +209,7 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
 
 
 def _since_last_round(submission: Submission, mirror: Mirror) -> str:
-    """What changed since the round before; empty in the first round, or where its commit is not here."""
+    """Return what changed since the last round; empty in the first one, or if that commit is not here."""
     before = round_before(submission)
     if before is None or not mirror.has(before.sha):
         return ""
@@ -213,12 +217,15 @@ def _since_last_round(submission: Submission, mirror: Mirror) -> str:
 
 
 def _is_refused(path: str) -> bool:
-    """By the first part of its path, in any spelling: some disks take Todo.md for TODO.md."""
+    """Whether the path begins with a refused name, in any case: some disks take Todo.md for TODO.md."""
     return path.partition("/")[0].casefold() in REFUSED
 
 
 def send_back(submission: Submission, problem: str) -> None:
-    """Nobody can take what was handed in; its coder hears why, or a human after too many."""
+    """Give up a submission that cannot be taken, and send the task back with the reason.
+
+    After too many of these, a person is asked.
+    """
     with transaction.atomic():
         task = locked_task(submission.task_id)
         received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
@@ -229,7 +236,7 @@ def send_back(submission: Submission, problem: str) -> None:
 
 
 def salvage(run: Run) -> str:
-    """Save what a run left behind without handing in. The commit, or empty where there is nothing."""
+    """Save what a run left behind without handing in; return the commit, or "" if there is nothing."""
     clone = paths.clone_of(run)
     if run.role != Run.Role.CODER or not run.base_sha:
         return ""
@@ -247,23 +254,23 @@ def salvage(run: Run) -> str:
     except (GitError, OSError) as error:
         log.warning("Nothing salvaged of run %s: %s", run.pk, error)
         return ""
-    except Exception:  # whatever an agent left there, its run ends
+    except Exception:  # whatever an agent left there, its run must end
         log.exception("Nothing salvaged of run %s.", run.pk)
         return ""
     return "" if saved == run.base_sha else saved
 
 
 def take(run: Run, mirror: Mirror, sha: str, ref: str) -> None:
-    """Fetch a commit out of the run's clone, whatever its agent made of it. Raises GitError."""
+    """Fetch a commit from the run's clone, whatever its agent has made of the clone. Raises GitError."""
     clone = paths.clone_of(run)
     refuse_pipes(clone)
     mirror.take(clone, sha, ref, sandbox.upload_pack(clone, mirror.path, run.project_id, run.role))
 
 
 def _head_of(clone: Path, run: Run) -> str:
-    """The commit of the run's branch, read from the clone's files without running git in it.
+    """Return the head of the run's branch, read from the clone's files without running git in it.
 
-    Where these are not as git writes them it is the commit that the run began at.
+    If the files are not as git writes them, return the commit that the run began at.
     """
     name = f"refs/heads/steroids/{run.task.ref}"
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -279,13 +286,13 @@ def _head_of(clone: Path, run: Run) -> str:
 
 
 def add_excerpts(findings: list[Finding], mirror: Mirror, sha: str) -> None:
-    """The code around each finding's place, so that a page needs no git."""
+    """Store the code around each finding's place, so that a page needs no git."""
     for finding in findings:
         if not finding.path or finding.excerpt:
             continue
         text = mirror.read(sha, finding.path, DIFF_MAX)
         if text is None:
-            Finding.objects.filter(pk=finding.pk).update(excerpt_start=0)  # there is none to look for again
+            Finding.objects.filter(pk=finding.pk).update(excerpt_start=0)  # there is none; do not look again
             continue
         lines = text.replace("\0", "").splitlines()
         place = min(finding.line or 1, max(len(lines), 1))

@@ -1,8 +1,8 @@
-"""Core: the submodules of a commit, fetched by the trusted side and put into a clone.
+"""Core: the submodules of a commit, which the trusted side fetches and puts into a clone.
 
-What a repository says about its submodules is hostile, and so is what an agent committed: it could have a
-host fetch, with the host's own rights, what the agent may not read. So only addresses are fetched that the
-target branch names for that very path, and never by git's own recursion.
+What a repository says about its submodules is hostile, and so is what an agent committed: it could make a
+host fetch, with the host's own rights, what the agent may not read. So only those URLs are fetched that the
+target branch names for the very same path, and never by git's own recursion.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ from agents.hosts.git.remotes import Interrupted, Network, over_network
 from tasks.text.regex import regex
 from tasks.text.repository_urls import redact
 
-MODULES_MAX = 50  # of one commit, those in submodules counted as well
+MODULES_MAX = 50  # of one commit, including those inside submodules
 DEPTH_MAX = 3
 FILE_MAX = 256 * 1024  # bytes of what a commit says about its submodules
-TRIED_AGAIN = 600.0  # seconds after which one that could not be fetched is tried again
+TRIED_AGAIN = 600.0  # seconds until a submodule that could not be fetched is tried again
 KEY = regex(r"submodule\.(?P<name>.{1,500})\.(?P<what>path|url)", re.DOTALL)
 LINK = regex(r"160000 commit (?P<sha>[0-9a-f]{40}([0-9a-f]{24})?)\t(?P<path>.+)", re.DOTALL)
 ADDRESS = regex(r"(?P<where>[a-z][a-z0-9+]*://[^/]*|[^/:]+:(?!//)|)(?P<path>.*)", re.IGNORECASE | re.DOTALL)
 
 
 class SubmoduleUnavailable(GitError):
-    """A submodule is not in the clone. The text says which and why; a project may well do without it."""
+    """A submodule is missing from the clone. The text says which and why; a project may do without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class CheckedOut:
-    """The objects of mirrors that the submodules in a clone borrow, and those that are missing."""
+    """The mirrors' objects that the submodules of a clone borrow, and the submodules that are missing."""
 
     borrowed: tuple[Path, ...] = ()
     problems: tuple[SubmoduleUnavailable, ...] = ()
 
 
 def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut:
-    """Put the submodules of the commit into its clone. Of those that are missing each with its reason.
+    """Put the submodules of the commit into its clone, and return what they borrow and what is missing.
 
-    Nothing below `closed`, the data folder, is fetched. Raises Interrupted.
+    Nothing below `closed`, the data folder, is fetched. Raises Interrupted; other trouble is in the result.
     """
     if not os.path.lexists(clone / ".gitmodules"):
         return CheckedOut()
@@ -66,7 +66,7 @@ def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut
 
 
 class _Work:
-    """The submodules of one commit, and those in them."""
+    """The checkout of the submodules of one commit, including those inside submodules."""
 
     def __init__(self, closed: Path) -> None:
         self.closed, self.count = closed, 0
@@ -95,12 +95,12 @@ class _Work:
                 what = f"submodule {module.path} at {redact(module.url)[:200]}"
                 self.problems.append(SubmoduleUnavailable(what, f"is not there: {error}"))
                 continue
-            if module.sha == known[module.path].sha:  # what its other commits name, no person has looked at
+            if module.sha == known[module.path].sha:  # nobody has looked at what other commits name
                 below = list(_modules(inner, module.sha))
                 self.check_out(inner, clone / module.path, below, below, depth + 1)
 
     def fetched(self, outer: Mirror, module: Module) -> Mirror:
-        """A mirror of the submodule's own in which its commit is. Raises GitError."""
+        """Return the submodule's own mirror once it contains the commit. Raises GitError."""
         url = address(module.url, outer.url)
         network = network_for(url, outer.url, outer.network, self.closed)
         folder = outer.path.parent if outer.path.parent.name == "modules" else outer.path.parent / "modules"
@@ -126,7 +126,7 @@ class _Work:
 
 
 def _check_out_at(mirror: Mirror, folder: Path, sha: str) -> None:
-    """Its own clone in the place of the empty folder, or that folder as it was."""
+    """Put a clone in the place of the empty folder, or leave it empty on failure. Raises GitError."""
     try:
         mirror.checkout(folder, sha)
     except GitError:
@@ -139,7 +139,7 @@ def _check_out_at(mirror: Mirror, folder: Path, sha: str) -> None:
 
 
 def _modules(mirror: Mirror, sha: str) -> Iterator[Module]:
-    """The submodules of a commit that have an address and a place where one may lie."""
+    """Yield the submodules of a commit that have a URL and lie at an acceptable path."""
     said: dict[str, dict[str, str]] = {}
     listed = run(
         mirror.path, "config", "--null", f"--blob={sha}:.gitmodules", "--get-regexp", r"^submodule\.",
@@ -160,7 +160,7 @@ def _modules(mirror: Mirror, sha: str) -> Iterator[Module]:
 
 
 def _is_place(path: str) -> bool:
-    """Whether a submodule may lie there: inside the clone, and in no folder of git's."""
+    """Whether a submodule may lie at this path: inside the clone, and in no folder of git's own."""
     parts = path.split("/")
     return (
         path.isprintable()
@@ -175,7 +175,7 @@ def _is_place(path: str) -> bool:
 
 
 def address(url: str, base: str) -> str:
-    """The whole address of a submodule that the repository at `base` names. Raises GitError."""
+    """Return the complete URL of a submodule that the repository at `base` names. Raises GitError."""
     if not _is_fetched(url):
         raise GitError("address", "is none that is fetched")
     return _beside(url, base) if url.startswith(("./", "../")) else url
@@ -189,7 +189,7 @@ def _is_fetched(url: str) -> bool:
 
 
 def _beside(url: str, base: str) -> str:
-    """Resolve a relative address against `base`. Raises GitError if it leads out of the host."""
+    """Resolve a relative URL against `base`. Raises GitError if it leads out of the host."""
     found = ADDRESS.fullmatch(base)
     where, path = (found["where"], found["path"]) if found else ("", base)
     root = "/" if path.startswith("/") else ""
@@ -205,10 +205,10 @@ def _beside(url: str, base: str) -> str:
 
 
 def network_for(url: str, base: str, network: Network, closed: Path) -> Network:
-    """How that address may be reached: with the operator's rights only on the host of `base`.
+    """Say how the URL may be reached: with the operator's credentials only on the same host as `base`.
 
-    Paths of this machine are open to repositories that lie here themselves, and what is closed to nobody.
-    Raises GitError.
+    Paths of this machine may be fetched only by repositories that lie on it themselves, and never below
+    `closed`. Raises GitError.
     """
     host = host_of(url)
     if not host and host_of(base):
@@ -224,7 +224,7 @@ def network_for(url: str, base: str, network: Network, closed: Path) -> Network:
 
 
 def host_of(url: str) -> str:
-    """The host of an address, with its port; empty for a path of this machine."""
+    """Return the host of a URL, with its port; empty for a path of this machine."""
     scheme, is_url, rest = url.partition("://")
     if is_url:
         where = "" if scheme.lower() == "file" else rest.partition("/")[0]
@@ -234,7 +234,7 @@ def host_of(url: str) -> str:
 
 
 def _fetch(inner: Mirror, sha: str) -> None:
-    """The commit by its name, else with all branches. Raises GitError."""
+    """Fetch the commit by its hash, or failing that all branches. Raises GitError if it is in none."""
     words = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
     try:
         over_network(

@@ -1,8 +1,8 @@
 """What one host runs: the loop, the background jobs and the web server, forked from one process.
 
-That process loads the program once, so that its children share it, forks again what died, and holds the web
-server's socket: whoever calls while that server is begun anew waits instead of being refused. It does nothing
-else, has no thread, and asks the database nothing while they live.
+That process loads the program once, so that its children share it, and forks again whatever has died. It
+holds the web server's socket, so that whoever calls while that server is restarted waits instead of being
+refused. It does nothing else, has no threads, and does not query the database while they live.
 """
 
 import contextlib
@@ -31,17 +31,17 @@ log = logging.getLogger(__name__)
 
 LOOP, JOBS, WEB = "loop", "cluster", "web"
 STOP_LIMIT = 9.5  # seconds from the first signal to the end, whatever hangs
-SERVERS_PATIENCE = 5.0  # seconds of them that the servers have
-LEFTOVERS_PATIENCE = 1.0  # seconds for what the parent of has died
+SERVERS_PATIENCE = 5.0  # seconds that the servers have of these
+LEFTOVERS_PATIENCE = 1.0  # seconds for processes whose parent has died
 TURN = 0.5  # seconds between looks at the time
-MANY_STARTS, MINUTE = 5, 60.0  # a server that dies at once is not started more often than that
+MANY_STARTS, MINUTE = 5, 60.0  # a server that keeps dying is started at most so often a minute
 EXIT_AT_ONCE = 130
 READY = signal.SIGUSR1
 HEARD = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, READY}
 
 
 class AlreadyRunning(Exception):
-    """This data folder has a supervisor already. `url` is where its web server answers."""
+    """This data folder already has a supervisor. `url` is where its web server answers, or empty."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -50,16 +50,16 @@ class AlreadyRunning(Exception):
 
 @dataclass
 class Server:
-    """A process that must be there, the first of a session of its own. `serve` gives its exit status."""
+    """A process that must always run, the first of a session of its own. `serve` returns its exit status."""
 
     name: str
     serve: Callable[[], int]
     who: processes.Identity | None = None
-    status: int = 0  # of the last one that ended, as waitpid gives it
+    status: int = 0  # of the last process that ended, as waitpid returns it
     starts: list[float] = field(default_factory=list)
 
     def is_due(self) -> bool:
-        """Whether it is missing and was not started too often."""
+        """Whether the server is missing and has not been started too often in the last minute."""
         often = len(self.starts) >= MANY_STARTS and time.monotonic() - self.starts[0] < MINUTE
         return self.who is None and not often
 
@@ -68,7 +68,7 @@ class Server:
 
 
 class Supervisor:
-    """Forks the servers of one host, and forks again what died, until the loop ends by itself."""
+    """Forks the servers of one host, and forks again those that died, until the loop ends by itself."""
 
     def __init__(self, *, loop: Callable[[], int], web: bool) -> None:
         self.loop, self.jobs = Server(LOOP, loop), Server(JOBS, serve_jobs)
@@ -79,7 +79,10 @@ class Supervisor:
         self._stopping = 0.0  # since when
 
     def run(self) -> int:
-        """The exit status of the loop. Raises AlreadyRunning, and NoApiServer where the address is taken."""
+        """Run the servers and return the loop's exit status.
+
+        Raises AlreadyRunning, and NoApiServer if the web server's port is taken.
+        """
         with self._only_one():
             processes.end_all(_leftovers(), LEFTOVERS_PATIENCE)
             if self.web:
@@ -88,7 +91,7 @@ class Supervisor:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
             try:
                 self._fork(self.loop)
-                get_internal_wsgi_application()  # with all pages, for those that are forked now
+                get_internal_wsgi_application()  # loads all pages for the servers that are forked after this
                 if self.web:
                     self._fork(self.web)
                 return self._watch()
@@ -118,7 +121,7 @@ class Supervisor:
         connections.close_all()
         sys.stdout.flush()
         sys.stderr.flush()
-        gc.freeze()  # a collection in a child would copy what all share
+        gc.freeze()  # a garbage collection in a child would copy the memory that all share
         self._pid = os.getpid()
         if not (pid := os.fork()):
             self._become(server)
@@ -127,7 +130,7 @@ class Supervisor:
         _note(self._servers())
 
     def _become(self, server: Server) -> NoReturn:
-        """In the fork. It hears of its parent's death, and keeps nothing that outlives that."""
+        """Become the server in the fork, which ends when its parent dies and holds none of its locks."""
         code = 1
         try:
             os.setsid()
@@ -173,7 +176,7 @@ class Supervisor:
                 self._make_good()
 
     def _collect(self) -> None:
-        """Who has ended since."""
+        """Collect the servers that have ended."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -184,7 +187,10 @@ class Supervisor:
                         self._bury(server, status)
 
     def _bury(self, server: Server, status: int) -> None:
-        """What it started must not live on: two clusters on one queue would be worse than none."""
+        """Note that a server has ended, and end what it started.
+
+        Two clusters on one queue would be worse than none.
+        """
         left, server.who, server.status = server.who, None, status
         if left and not self._stopping and not (server is self.loop and server.ended_by_itself()):
             code = os.waitstatus_to_exitcode(status)
@@ -192,7 +198,7 @@ class Supervisor:
             processes.end_all(processes.of_session(left), LEFTOVERS_PATIENCE)
 
     def _make_good(self) -> None:
-        """Fork again what was there and is not any more."""
+        """Fork again the servers that were started and have died."""
         for server in self._servers():
             if server.starts and server.is_due():
                 self._fork(server)
@@ -206,14 +212,14 @@ class Supervisor:
                 processes.signal_all([server.who], signal.SIGTERM)
 
     def _still_stops(self) -> bool:
-        """Whether to wait on. Servers have less time than the loop, and what they leave is killed."""
+        """Whether to keep waiting. Servers get less time than the loop; what is left of them is killed."""
         since = time.monotonic() - self._stopping
         if since > SERVERS_PATIENCE:
             self._kill(server for server in self._servers() if server is not self.loop)
         return since < STOP_LIMIT and any(server.who for server in self._servers())
 
     def _end(self, servers: list[Server]) -> None:
-        """After the loop: the others, in order where they can."""
+        """End the servers that are left after the loop, in order if they can."""
         if not self._stopping:
             self._ask_to_stop()
         deadline = self._stopping + SERVERS_PATIENCE
@@ -229,12 +235,12 @@ class Supervisor:
 
 
 def say_ready() -> None:
-    """The loop's word to the supervisor that forked it: this host is its own, background jobs may begin."""
+    """Tell the supervisor that forked the loop that this host is taken, so that background jobs may begin."""
     os.kill(os.getppid(), READY)
 
 
 def serve_jobs() -> int:
-    """django-q2's processes, until they are told to stop."""
+    """Run django-q2's processes until they are told to stop."""
     call_command("qcluster")
     for child in multiprocessing.active_children():
         child.join()
@@ -242,7 +248,7 @@ def serve_jobs() -> int:
 
 
 def _write_to(file: Path) -> None:
-    """From now on whatever this process says goes to the end of that file, and it reads nothing."""
+    """Append everything that this process writes to that file from here on, and give it nothing to read."""
     output = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for here, there in ((nothing, 0), (output, 1), (output, 2)):
@@ -253,7 +259,7 @@ def _write_to(file: Path) -> None:
 
 
 def _took(lock: int) -> bool:
-    """Whether nobody held it. Whoever merely asks whether it is held has it for an instant."""
+    """Whether we got the lock. Someone who only checks whether it is held may hold it for an instant."""
     for _ in range(10):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -270,7 +276,7 @@ def _record(home: Path) -> Path:
 
 
 def _note(servers: list[Server]) -> None:
-    """Write down who they are; those of whom it is not known any more keep their last process."""
+    """Write down the servers' processes; a server without a process keeps its last known one."""
     who = {server.name: server.who._asdict() for server in servers if server.who}
     known = _noted(Path(settings.HOME)) if servers else {}
     paths.folder("host")
@@ -286,17 +292,17 @@ def _noted(home: Path) -> dict[str, processes.Identity]:
 
 
 def first_of(home: Path, name: str) -> processes.Identity | None:
-    """The process of that server which the supervisor forked last."""
+    """Return the process of that server that the supervisor forked last; None if there is none."""
     return _noted(home).get(name)
 
 
 def servers_of(home: Path, name: str) -> list[processes.Identity]:
-    """All processes of that server of that data folder."""
+    """Return all processes of that server on that data folder."""
     first = first_of(home, name)
     return processes.of_session(first) if first else []
 
 
 def _leftovers() -> list[processes.Identity]:
-    """Of a killed supervisor, and of the API server that its loop had started."""
+    """Return what is left of a killed supervisor, and of the API server that its loop had started."""
     left = [who for name in (LOOP, JOBS, WEB) for who in servers_of(Path(settings.HOME), name)]
     return [*left, *processes.marked(api_server.INSTANCE, api_server.mark())]

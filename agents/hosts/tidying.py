@@ -1,6 +1,6 @@
-"""Once a day a host clears away what it needs no more: folders of ended runs, commits of ended tasks.
+"""What a host clears away once a day: the folders of ended runs, old caches, and commits of ended tasks.
 
-Rows stay: what pages show of a run and of a submission is in the database.
+Rows stay: what pages show of a run or a submission is in the database.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ from tasks.models import Landing, Project, Submission
 log = logging.getLogger(__name__)
 
 DAY = 24 * 60 * 60.0
-GOING = "going"  # among the caches, where those that are removed wait for it
+GOING = "going"  # the folder among the caches in which those to be removed wait
 
 
 def is_due() -> bool:
-    """Whether a day has passed since this host tidied up last, or began."""
+    """Whether a day has passed since this host last tidied up, or since it began."""
     mark = _mark()
     if not mark.exists():
         mark.touch()
@@ -40,7 +40,10 @@ def is_due() -> bool:
 
 
 def tidy() -> list[str]:
-    """Clear away what is old; a line for each thing. What fails is logged, and tried again the next day."""
+    """Clear away what is old, and return a line for each thing.
+
+    Failures are logged, and tried again the next day.
+    """
     _mark().touch()
     said: list[str] = []
     _logged("folders of runs", lambda: said.extend(_remove_run_folders()))
@@ -72,7 +75,7 @@ def _numbered(name: str) -> Iterator[tuple[int, Path]]:
 
 
 def old_run_folders() -> list[Path]:
-    """Of runs that ended long ago, or of which nothing is known."""
+    """Return the folders of runs that ended long ago, and old folders of which no run is known."""
     days = settings.KEEP_DAYS["run_folders"]
     if not days:
         return []
@@ -94,9 +97,10 @@ def _remove_run_folders() -> Iterator[str]:
 
 
 def old_caches() -> list[Path]:
-    """Those of projects and roles that no run used for long, where nothing of the project runs here.
+    """Return the caches that no run has used for long, of projects that nothing runs for on this host.
 
-    Each is the folder around it: runs cannot write to that, and it is as old as the cache's last use.
+    Each is the folder around the cache: runs cannot write to that, so its age is the time since the cache's
+    last use.
     """
     days, root = settings.KEEP_DAYS["caches"], Path(settings.HOME) / "env"
     if not days or not root.exists():
@@ -108,18 +112,18 @@ def old_caches() -> list[Path]:
 
 
 def _remove_caches() -> Iterator[str]:
-    """Each is put aside first: a run that begins meanwhile makes a new one, and finds none half removed."""
+    """Remove old caches, moving each aside first, so that a run that begins meanwhile makes a new one."""
     old, going = old_caches(), Path(settings.HOME) / "env" / GOING
     for folder in old:
         going.mkdir(mode=0o700, exist_ok=True)
         folder.rename(going / uuid.uuid4().hex)
-    outcomes.remove(going)  # what was left of it by one that was killed as well
+    outcomes.remove(going)  # including what a killed host had left there
     if old:
         yield f"{len(old)} caches are removed."
 
 
 def _at_work() -> set[int]:
-    """The projects of which something runs on this host."""
+    """Return the projects that have a run or a trial on this host."""
     runs = Run.objects.on_host().filter(host__name=host_name())
     trials = Trial.objects.filter(status__in=Trial.LIVE, host__name=host_name())
     return {*runs.values_list("project", flat=True), *trials.values_list("project", flat=True)}
@@ -132,7 +136,7 @@ def _is_older(path: Path, seconds: float) -> bool:
 
 
 def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
-    """Drop the refs of what ended long ago, and pack the rest where it is in many files."""
+    """Drop the refs of what ended long ago, and pack the repository if it consists of many files."""
     with mirror.one_at_a_time():
         if gone := _refs_to_drop(project, mirror):
             mirror.drop(gone)
@@ -145,9 +149,9 @@ def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
 
 
 def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
-    """Those of tasks that are over, of runs and of drafts that ended long ago.
+    """Return the refs of tasks that are over, and of runs and drafts that ended long ago.
 
-    What landed and was dropped by force stays: nobody else may have it.
+    What landed and was dropped by force stays, because nobody else may have it.
     """
     days = settings.KEEP_DAYS["bundles"]
     if not days:
@@ -161,7 +165,7 @@ def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
         "submissions": archives.let_go(since).filter(task__project=project, only_on=""),
         "landings": Landing.objects.filter(task__in=tasks).exclude(status__in=Landing.LIVE),
         "salvage": tasks,
-        "bases": runs.exclude(submission__state=Submission.State.RECEIVED),  # by then its commits stand on it
+        "bases": runs.exclude(submission__state=Submission.State.RECEIVED),  # needed until commits are kept
         "amendments": amendments.filter(dropped | Q(task__in=tasks)),
     }
     gone = []

@@ -1,7 +1,7 @@
-"""Whether the background jobs of this host are stuck, told from a host that merely has nothing to do.
+"""A watchdog that tells whether this host's background jobs are stuck or merely have nothing to do.
 
-Jobs of all hosts are in one queue, so a healthy cluster may get none for long. Ages are measured by this
-process's own clock, from when it saw a value change.
+All hosts take their jobs from one queue, so a healthy cluster may get none for a long time. Ages are measured
+by this process's own clock, from the moment at which it saw a value change.
 """
 
 import time
@@ -14,13 +14,13 @@ from agents.models import Host
 from tasks import broker
 from tasks.models.prepared import Prepared
 
-SHORTEST = 90.0  # seconds; the schedule calls once a minute
-STEP = 5.0  # seconds by which a clock goes back at once; it is set right by less every day
+SHORTEST = 90.0  # seconds; the schedule ticks once a minute
+STEP = 5.0  # seconds; a smaller step back is an everyday correction of the clock
 _ticks = Prepared(lambda: Host.objects.order_by().values_list("name", "ticked_at"))
 
 
 class Watchdog:
-    """Watches the ticks of this host's cluster."""
+    """Watches whether this host's cluster keeps ticking."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Any, float]] = {}
@@ -29,16 +29,17 @@ class Watchdog:
     def clock_went_back(self) -> bool:
         """Whether the time of day was set back since the last call.
 
-        django-q2's processes wait for each other until a time of day. Such a wait, begun before, lasts
-        longer by as much, and whoever of them dies meanwhile is not replaced.
+        django-q2's processes wait for each other until a time of day. When the clock is set back, a wait that
+        has already begun lasts longer by that much, and a process that dies meanwhile is not replaced.
         """
         before, self._ahead = self._ahead, _ahead()
         return before - self._ahead > STEP
 
     def is_wedged(self, started: float) -> bool:
-        """Whether the cluster, begun at that moment of the monotonic clock, works no more.
+        """Whether the cluster that was started at `started`, on the monotonic clock, is stuck.
 
-        It has not ticked for too long, though jobs wait all the time; or nobody's cluster has.
+        It is stuck if it has not ticked for too long although jobs were waiting all that time, or if no
+        host's cluster has ticked for too long. While the broker is away it is never called stuck.
         """
         limit = max(settings.DURATIONS["watchdog"], SHORTEST)
         ticks = dict(_ticks.rows())
@@ -52,7 +53,7 @@ class Watchdog:
         return min(own, time.monotonic() - started) > limit and (waiting > limit or everybody > limit)
 
     def _age(self, what: str, value: Any) -> float:
-        """For how long it has had this value, as far as this process knows."""
+        """Return for how many seconds `what` has had this value, as far as this process knows."""
         now = time.monotonic()
         if what not in self._seen or self._seen[what][0] != value:
             self._seen[what] = value, now
@@ -60,5 +61,5 @@ class Watchdog:
 
 
 def _ahead() -> float:
-    """Seconds by which the time of day is ahead of the clock that nobody sets."""
+    """Return by how many seconds the time of day is ahead of the monotonic clock, which nobody sets."""
     return time.time() - time.monotonic()

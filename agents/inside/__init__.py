@@ -1,1 +1,1 @@
-"""What runs at the walls of a sandbox: its gate outside, and its first process inside."""
+"""What runs at the walls of a sandbox: its gate outside and its first process inside."""

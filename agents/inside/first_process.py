@@ -1,9 +1,9 @@
 """The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
-It says that the sandbox stands by closing the descriptor READY after one byte, bounds what its children may
-take, leaves them no way to user namespaces of their own, carries connections to 127.0.0.1:PORT to the socket
-GATE, and ends as the command does. NAMED are the servers of this machine that the run may reach, such as
-127.0.0.1:11434: they answer at the same port inside, for nobody asks a proxy for them.
+It limits what its children may take, denies them user namespaces of their own, carries connections to
+127.0.0.1:PORT to the socket GATE, writes one byte to the descriptor READY once the sandbox is set up, and
+ends as the command does. NAMED are the servers of this machine that the run may reach, such as
+127.0.0.1:11434: they answer at the same port inside, because programs ask no proxy for them.
 
 Started with `python -I -S`; standard library only.
 """
@@ -23,8 +23,8 @@ import threading
 CHUNK = 64 * 1024
 CONNECTIONS = 128
 OPEN_FILES = 16 * 1024
-COUNTS_BY_NAMESPACE = (5, 14)  # older kernels count the processes of the operator as well
-# Of each machine the ways into the kernel (AUDIT_ARCH): its numbers of unshare, clone and clone3.
+COUNTS_BY_NAMESPACE = (5, 14)  # older kernels also count the operator's own processes
+# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare, clone and clone3.
 WAYS_IN = {
     "x86_64": {0xC000003E: (272, 56, 435), 0x40000003: (310, 120, 435)},
     "aarch64": {0xC00000B7: (97, 220, 435), 0x40000028: (337, 120, 435)},
@@ -32,8 +32,8 @@ WAYS_IN = {
 X32 = 0x40000000  # a third way in, whose numbers begin here; no other number is as large
 CLONE_NEWUSER = 0x10000000
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
-LOAD, EQUALS, AT_LEAST, HAS_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # words of the kernel's filters
-NUMBER, WAY_IN, FIRST_ARGUMENT = 0, 4, 16  # what may be loaded, by its place
+LOAD, EQUALS, AT_LEAST, HAS_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filters
+NUMBER, WAY_IN, FIRST_ARGUMENT = 0, 4, 16  # the offsets of what may be loaded
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 
 
@@ -47,9 +47,9 @@ def main() -> int:
     if gate:
         listen(int(port), gate)
     for server in named.split(",") if named else ():
-        with contextlib.suppress(OSError):  # two names of one, or a port that only root may have
+        with contextlib.suppress(OSError):  # two names for one port, or a port that only root may use
             listen(int(server.rpartition(":")[2]), gate, server)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # the command hears it itself, and has its moment
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the command gets it too, and has a moment to end
     os.write(int(ready), b"1")
     os.close(int(ready))
     try:
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def bound(processes: int, size: int) -> None:
-    """Limits that no child can raise: processes, the size of one file, open files, no core dumps."""
+    """Set limits that no child can raise: processes, the size of one file, open files, no core dumps."""
     wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: size, resource.RLIMIT_NOFILE: OPEN_FILES}
     release = tuple(int(word) for word in os.uname().release.split("-")[0].split(".")[:2])
     if release >= COUNTS_BY_NAMESPACE:
@@ -77,10 +77,11 @@ def bound(processes: int, size: int) -> None:
 
 
 def close_namespaces() -> None:
-    """No child makes a user namespace, in which it would be root for much of the kernel.
+    """Keep children from making user namespaces, in which they would be root for much of the kernel.
 
-    Where the host is not root bubblewrap sees to that, and the kernel answers in the same way. The flags of
-    clone3 lie where no filter looks; it is answered as by an older kernel, and libraries take clone.
+    If the host is not root, bubblewrap sees to that, and the kernel answers in the same way. The flags of
+    clone3 lie where no filter can look, so it is answered as by an older kernel, and libraries fall back to
+    clone.
     """
     words = namespace_filter(os.uname().machine)
     if not words:
@@ -95,7 +96,7 @@ def close_namespaces() -> None:
 
 
 def namespace_filter(machine: str) -> bytes:
-    """The filter in the kernel's form; empty for a machine whose numbers are not known here."""
+    """Return the filter in the kernel's form; empty for a machine whose system calls are not known here."""
     refuse_space, unknown = REFUSE | errno.ENOSPC, REFUSE | errno.ENOSYS
     words = [(LOAD, 0, 0, WAY_IN)]
     for way, (unshare, clone, clone3) in WAYS_IN.get(machine, {}).items():
@@ -118,7 +119,7 @@ def namespace_filter(machine: str) -> bytes:
 
 
 def listen(port: int, gate: str, named: str = "") -> None:
-    """Carry what connects to the port from here on: to the gate, or through it to the server named."""
+    """Carry connections to the port from here on: to the gate, or through it to the server `named`."""
     server = socket.create_server(("127.0.0.1", port), backlog=CONNECTIONS)
     threading.Thread(target=accept, args=(server, gate, named), daemon=True).start()
 
@@ -136,7 +137,7 @@ def accept(server: socket.socket, gate: str, named: str) -> None:
 
 
 def carry(here: socket.socket, gate: str, named: str, free: threading.Semaphore) -> None:
-    """Both ways, until both sides have said all."""
+    """Carry data both ways until both sides have finished."""
     try:
         with here, socket.socket(socket.AF_UNIX) as there:
             there.connect(gate)
@@ -153,7 +154,7 @@ def carry(here: socket.socket, gate: str, named: str, free: threading.Semaphore)
 
 
 def opens(gate: socket.socket, named: str) -> bool:
-    """Have the gate open a way to that server. Nothing that comes after its answer is read."""
+    """Whether the gate opened a way to that server. Nothing that comes after its answer is read."""
     gate.sendall(f"CONNECT {named} HTTP/1.1\r\nHost: {named}\r\n\r\n".encode())
     head = b""
     while not head.endswith(b"\r\n\r\n") and (byte := gate.recv(1)):
@@ -162,7 +163,7 @@ def opens(gate: socket.socket, named: str) -> bool:
 
 
 def pump(source: socket.socket, target: socket.socket) -> None:
-    """One way, until the source ends."""
+    """Carry data one way until the source ends."""
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
             target.sendall(data)

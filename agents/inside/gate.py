@@ -1,12 +1,12 @@
-"""The one way out of a run's sandbox: a process beside the shim, which forks it, and outside of the sandbox.
+"""The only way out of a run's sandbox: a process that the shim forks, beside it and outside the sandbox.
 
-It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose address lies in
-the folder, and only with the token of this very run. As a proxy (CONNECT and whole addresses) it opens
-connections to the hosts that the run may reach, and to nothing of this machine or of a private network unless
-the operator named that very host. What it refuses is said in the answer and once in the run's log. It ends
-with the shim.
+It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose URL lies in the
+folder, and only with the token of this very run. As a proxy (CONNECT and absolute URLs) it opens connections
+to the hosts that the run may reach, and to nothing on this machine or in a private network unless the
+operator named that very host. What it refuses is said in the answer and once in the run's log. It ends with
+the shim.
 
-Standard library only: a bare Python imports it.
+Standard library only, because a bare Python imports it.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ PORTS = {"http": 80, "https": 443}
 CHUNK = 64 * 1024
 HEAD_MAX = 64 * 1024
 BODY_MAX = 32 * 1024 * 1024
-PATIENCE = 60.0  # seconds for a head, a connection and a name
+PATIENCE = 60.0  # seconds to read from a client, and to connect
 CONNECTIONS = 128
 NAMED_MAX = 200
 TOLD_MAX = 20
@@ -53,7 +53,7 @@ NOT_CARRIED = {b"connection", b"proxy-connection", b"keep-alive", b"proxy-author
 
 
 class Refused(Exception):
-    """The gate lets this not through: a status, a sentence, and what to do."""
+    """The gate does not let this through. It holds an HTTP status, a sentence for people, and what to do."""
 
     def __init__(self, status: str, says: str, hint: str = "") -> None:
         super().__init__(says)
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 class Gate:
-    """The connections of one run."""
+    """Serves the connections of one run."""
 
     def __init__(self, folder: Path, rules: dict[str, Any]) -> None:
         self.folder = folder
@@ -81,7 +81,7 @@ class Gate:
             threading.Thread(target=self.one, args=(here, free), daemon=True).start()
 
     def one(self, here: socket.socket, free: threading.Semaphore) -> None:
-        """One connection from inside, which carries one request."""
+        """Serve one connection from inside, which carries one request."""
         try:
             with here:
                 here.settimeout(PATIENCE)
@@ -113,11 +113,11 @@ class Gate:
             raise Refused("404 Not Found", "There is nothing here but the API of Steroids Web.")
 
     def to_api(self, here: socket.socket, line: list[bytes], headers: list[bytes], rest: bytes) -> None:
-        """A request to this host's API, if it carries the token of this run."""
+        """Pass a request to this host's API, if it carries the token of this run."""
         self.check_token(headers)
         method, target, version = line
         there, host, prefix = self.api()
-        # A name with an underscore could be one by which a proxy tells the server what the path is.
+        # A header name with an underscore could be one with which a proxy tells the server what the path is.
         carried = [
             header
             for name, header, _ in _by_name(headers)
@@ -127,7 +127,7 @@ class Gate:
         self.forward(here, there, whole, [b"Host: " + host, *carried], rest)
 
     def check_token(self, headers: list[bytes]) -> None:
-        """Raises Refused unless the request has one token, which is this run's."""
+        """Raise Refused unless the request has exactly one token, which is this run's."""
         if not self.token:
             raise Refused("403 Forbidden", "This run has no token, so it reaches no API.")
         sent = [value for name, _, value in _by_name(headers) if name == b"authorization"]
@@ -140,7 +140,7 @@ class Gate:
     def forward(
         self, here: socket.socket, there: socket.socket, line: bytes, headers: list[bytes], rest: bytes
     ) -> None:
-        """One request with a body of a known length, and its answer; then both connections end."""
+        """Pass on one request with a body of known length, and its answer; then the connection ends."""
         named = _by_name(headers)
         lengths = [value.strip() for name, _, value in named if name == b"content-length"]
         is_chunked = any(name == b"transfer-encoding" for name, _, _ in named)
@@ -167,9 +167,9 @@ class Gate:
                 here.sendall(data)
 
     def api(self) -> tuple[socket.socket, bytes, bytes]:
-        """A connection to this host's API, wherever it answers now; its Host, and what its paths begin with.
+        """Connect to this host's API, wherever it answers at present.
 
-        Raises Refused.
+        Return the connection, the API's Host header, and the prefix of its paths. Raises Refused.
         """
         try:
             url = urlsplit((self.folder / ADDRESS).read_text())
@@ -183,7 +183,7 @@ class Gate:
             raise Refused("502 Bad Gateway", "The API cannot be reached; try again.") from None
 
     def connect(self, target: str, *, is_plain: bool = False) -> socket.socket:
-        """A connection to a host outside, if the run may reach it."""
+        """Return a connection to a host outside. Raises Refused if the run may not or cannot reach it."""
         found = TARGET.fullmatch(target)
         if not found:
             raise Refused("400 Bad Request", "That is no host and port.")
@@ -218,7 +218,7 @@ class Gate:
         raise AssertionError
 
     def through_upstream(self, host: str, port: int, is_plain: bool) -> socket.socket:
-        """By the proxy that this host itself has to use, which looks names up and knows where they lead."""
+        """Connect through the proxy that this host itself must use, and which looks up names itself."""
         url = urlsplit(self.upstream)
         try:
             there = socket.create_connection((url.hostname or "", url.port or 3128), PATIENCE)
@@ -234,7 +234,7 @@ class Gate:
         return there
 
     def note(self, name: str) -> None:
-        """Keep which hosts were reached, for who decides what the project's builds may reach."""
+        """Record that a host was reached, for whoever decides what the project's builds may reach."""
         with self.lock:
             if name in self.reached or len(self.reached) >= NAMED_MAX:
                 return
@@ -243,23 +243,24 @@ class Gate:
                 file.write(f"{name}\n")
 
     def refuse(self, host: str, port: int, why: str) -> NoReturn:
-        """Let nothing through to a host, and keep why, for who says what to do about it. Raises Refused."""
+        """Refuse a host, and record why for whoever says what to do about it. Raises Refused."""
         shown = _shown(host, port)
         says = f"The sandbox lets nothing through to {shown}{HELPS[why]}"
         self.tell(says, f"{shown} {why}")
         raise Refused("403 Forbidden", says)
 
     def miss(self, host: str, port: int, says: str) -> NoReturn:
-        """Keep that a host which may be reached cannot be. Raises Refused.
+        """Record that a host which the run may reach cannot be reached. Raises Refused.
 
-        The log has no words of the system for it: who looks there for causes would take them for the run's.
+        The log does not quote the system's error: whoever looks for causes there would take it for one of the
+        run's.
         """
         shown = _shown(host, port)
         self.tell(f"This host itself does not reach {shown}.", f"{shown} {AWAY}")
         raise Refused("502 Bad Gateway", says) from None
 
     def tell(self, says: str, unreached: str = "") -> None:
-        """Say once in the run's log what did not come about, and keep which host it was about."""
+        """Say once in the run's log what was refused or failed, and record which host it was about."""
         with self.lock:
             if says in self.told or len(self.told) >= TOLD_MAX:
                 return
@@ -273,7 +274,7 @@ class Gate:
 
 
 def is_named(host: str, port: int, names: list[str]) -> bool:
-    """Whether one of the names stands for that host and port: host, host:port, *.domain, or * for all."""
+    """Whether one of the names covers that host and port: host, host:port, *.domain, or * for all."""
     for name in names:
         pattern, _, own = (
             name.lower().rpartition(":") if re.search(r":\d+\Z", name) else (name.lower(), "", "")
@@ -288,7 +289,7 @@ def is_named(host: str, port: int, names: list[str]) -> bool:
 
 
 def own_token(folder: Path) -> bytes:
-    """The token that the host gave the run in this folder; empty where it gave none."""
+    """Return the token that the host gave the run in this folder; empty if it gave none."""
     try:
         context = json.loads((folder / CONTEXT).read_text())
     except FileNotFoundError:
@@ -301,7 +302,10 @@ def _shown(host: str, port: int) -> str:
 
 
 def _is_private_address(host: str) -> bool:
-    """Of an address. A name is not looked up for who may not reach it: that would be a way out."""
+    """Whether the host is an IP address that is not public.
+
+    A name is not looked up for a run that may not reach it, because that would be a way out.
+    """
     from disputes.notifications.courier import is_public
 
     try:
@@ -311,7 +315,7 @@ def _is_private_address(host: str) -> bool:
 
 
 def _head(connection: socket.socket) -> tuple[bytes, bytes]:
-    """The request or answer up to the empty line, and what came behind it."""
+    """Return the request or answer up to the empty line, and what has come after it."""
     data = b""
     while b"\r\n\r\n" not in data:
         if len(data) > HEAD_MAX:
@@ -324,7 +328,7 @@ def _head(connection: socket.socket) -> tuple[bytes, bytes]:
 
 
 def _read(head: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The three words of the first line, and the other lines."""
+    """Return the three words of the first line, and the other lines. Raises Refused."""
     first, *headers = head.split(b"\r\n")
     words = first.split(b" ")
     is_sound = len(words) == 3 and all(map(WORD.fullmatch, words)) and words[2] in VERSIONS
@@ -334,7 +338,7 @@ def _read(head: bytes) -> tuple[list[bytes], list[bytes]]:
 
 
 def _by_name(headers: list[bytes]) -> list[tuple[bytes, bytes, bytes]]:
-    """Of each header its name in small letters, the whole line, and its value."""
+    """Return each header's name in lower case, its whole line, and its value."""
     parts = [(header, *header.partition(b":")) for header in headers]
     return [(name.lower(), header, value) for header, name, _, value in parts]
 
@@ -344,8 +348,8 @@ def _decoded_path(target: bytes) -> bytes:
 
 
 def _over_tls(there: socket.socket, host: str) -> socket.socket:
-    """The connection, encrypted, with a server whose certificate fits. Raises Refused and OSError."""
-    import ssl  # most gates speak to this machine alone, and do without its megabytes
+    """Encrypt the connection to a server whose certificate is trusted. Raises Refused and OSError."""
+    import ssl  # most gates talk only to this machine, and save the module's megabytes
 
     try:
         return ssl.create_default_context().wrap_socket(there, server_hostname=host)
@@ -380,7 +384,7 @@ def _both_ways(here: socket.socket, there: socket.socket, rest: bytes) -> None:
 
 
 def serve(folder: Path, rules: dict[str, Any], *, listening: int) -> None:
-    """For the rest of this process. Says by a byte to the descriptor `listening` that it listens."""
+    """Serve for the rest of this process. One byte to the descriptor `listening` says that it listens."""
     os.environ.update(rules["certificates"])
     os.chdir(folder)  # the path of a socket is short
     with contextlib.suppress(FileNotFoundError):
@@ -388,7 +392,7 @@ def serve(folder: Path, rules: dict[str, Any], *, listening: int) -> None:
     server = socket.socket(socket.AF_UNIX)
     server.bind(SOCKET)
     os.chmod(SOCKET, 0o600)
-    os.chown(SOCKET, rules["user"], rules["user"])  # -1: it stays our own
+    os.chown(SOCKET, rules["user"], rules["user"])  # -1: the socket stays ours
     server.listen(CONNECTIONS)
     os.write(listening, b"1")
     Gate(folder, rules).serve(server)

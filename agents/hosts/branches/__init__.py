@@ -1,1 +1,1 @@
-"""Branches of the remote beside the target branch, which the program pushes to."""
+"""Branches of the remote, other than the target branch, that the program pushes to."""

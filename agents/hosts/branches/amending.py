@@ -1,7 +1,7 @@
-"""Drafting amendments of specifications: the commits that say in the repository what was ruled.
+"""Drafting amendments of specifications: the commits that write into the repository what was ruled.
 
 A draft lies on a ref of its own in the mirror, off every branch. Its commit is the same on every host, so
-that whichever of them lands it can make it.
+whichever host lands it can make it.
 """
 
 import logging
@@ -35,7 +35,7 @@ Ruling: {ruling}"""
 
 
 def due() -> list[Amendment]:
-    """Those that a host has to draft, and those whose approved commit did not land and never will."""
+    """Return the amendments that a host must draft, and those whose approved commit can no longer land."""
     over = Q(state=Amendment.State.APPROVED, task__status__in=[Status.IN_PROGRESS, Status.CANCELLED])
     rows = Amendment.objects.filter(Q(state=Amendment.State.ASKED) | over)
     return list(rows.select_related(*WITH).order_by("pk"))
@@ -48,7 +48,7 @@ WITH = (
 
 
 def advance(amendment: Amendment) -> None:
-    """Draft it, or take it up again. Problems become columns; nothing is raised."""
+    """Draft the amendment, or take it up again. Problems end up in columns; no GitError is raised."""
     if amendment.state == Amendment.State.APPROVED:
         amendments.go_on(amendment)
         return
@@ -65,7 +65,7 @@ def advance(amendment: Amendment) -> None:
 
 
 def _draft(amendment: Amendment, project: Project) -> None:
-    """Raises NotAmended, GitError."""
+    """Draft the amendment on the head of the target branch. Raises NotAmended and GitError."""
     if not amendments.holds(amendment.decision):
         raise NotAmended("The ruling was taken back or reopened.")
     mirror = paths.mirror(project)
@@ -76,7 +76,7 @@ def _draft(amendment: Amendment, project: Project) -> None:
 
 
 def _committed(amendment: Amendment, project: Project, mirror: Mirror, base: str) -> tuple[str, str]:
-    """The commit on `base`, and the section that it amends. Raises NotAmended, GitError."""
+    """Return the commit on `base`, and the section that it amends. Raises NotAmended and GitError."""
     path = amendment.path
     document = mirror.read(base, path, MAX_BYTES + 1)
     if document is None or not mirror.is_plain_file(base, path):
@@ -97,9 +97,9 @@ def _committed(amendment: Amendment, project: Project, mirror: Mirror, base: str
 
 
 def bring(submission: Submission, mirror: Mirror, ref: str) -> None:
-    """Have the approved commit in this host's mirror, made anew where another one drafted it.
+    """Bring the approved commit into this host's mirror, making it again if another host drafted it.
 
-    Raises GitError where it comes out as another one.
+    Raises GitError if the result is a different commit.
     """
     amendment = Amendment.objects.select_related(*WITH).get(task=submission.task_id)
     if not mirror.has(submission.sha):

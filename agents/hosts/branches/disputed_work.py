@@ -1,7 +1,7 @@
-"""Pushing the work of held tasks to branches of their own, where the project chose that (DIS-3).
+"""Pushing the work of held tasks to branches of their own, if the project chose that (DIS-3).
 
-The branch names task and commit, is never forced, and holds exactly the commit that is disputed: kept by a
-host, and perhaps neither built nor reviewed.
+The branch names the task and the commit, is never forced, and holds exactly the commit that is disputed. A
+host has kept that commit, but it may be neither built nor reviewed.
 """
 
 import logging
@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 
 
 def branch_of(submission: Submission) -> str:
-    """The branch of the remote for this commit: disputed/ledger-214-0c5ae1f2."""
+    """Return the branch of the remote for this commit, such as disputed/ledger-214-0c5ae1f2."""
     return f"disputed/{submission.task.ref}-{submission.sha[:8]}"
 
 
 def due(by: datetime | None = None) -> list[Submission]:
-    """The newest work of tasks that are held by disagreements whose work the project wants pushed aside.
+    """Return the newest work of each task held by disagreements whose work the project wants pushed aside.
 
-    Two queries. What was pushed already, or tried just now, is left out.
+    This takes two queries. Work that was already pushed, or tried just now, is left out.
     """
     rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["backoff_max"])
     newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first().values("pk")[:1]
@@ -61,13 +61,13 @@ def _is_wanted(project: Project, held: list[Conflict]) -> bool:
 
 
 def push(submission: Submission) -> str:
-    """Push it to its branch, and note that. Where it is now; empty where the remote did not take it."""
+    """Push the work to its branch and record that; return the branch, or "" if it was not pushed."""
     now = timezone.now()
     mine = Submission.objects.filter(pk=submission.pk, aside_branch="").filter(
         Q(aside_at__isnull=True) | Q(aside_at=submission.aside_at)
     )
     if not mine.update(aside_at=now):
-        return ""  # another host is at it
+        return ""  # another host is doing it
     branch, project = branch_of(submission), submission.task.project
     main = paths.mirror(project)
     try:

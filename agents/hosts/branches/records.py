@@ -1,7 +1,7 @@
-"""Keeping dispute.md, decisions.md and the folders of rounds current on a branch of the repository.
+"""Keeping dispute.md, decisions.md and the folders of rounds up to date on a branch of the repository.
 
-The commits say that the program wrote them. Many changes become one, and a push is never forced: where
-somebody was faster, the next turn begins from what is there.
+The commits say that the program wrote them. Many changes become one commit, and a push is never forced: if
+somebody was faster, the next turn starts from what is on the branch.
 """
 
 import logging
@@ -29,7 +29,7 @@ It holds what the program knows at event {event}. Changes that are made here are
 
 
 def due(by: datetime | None = None) -> list[Project]:
-    """The projects whose records are older than their last event, and were not written just now."""
+    """Return the projects whose records are older than their last event and were not written just now."""
     rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["records"])
     named = Project.objects.filter(settings__has_key="records_branch").exclude(settings__records_branch="")
     chosen = named.filter(Q(records_at__isnull=True) | Q(records_at__lte=rested))
@@ -37,7 +37,7 @@ def due(by: datetime | None = None) -> list[Project]:
 
 
 def files_of(project: Project) -> dict[str, str]:
-    """Every file of the records by its path on the branch."""
+    """Return the text of every file of the records by its path on the branch."""
     found = {name: text(project) for name, text in records.FILES.items()}
     for session in project.tasks.filter(origin=Task.Origin.ROUNDS).order_by("number"):
         session.project = project
@@ -48,12 +48,12 @@ def files_of(project: Project) -> dict[str, str]:
 
 
 def write(project: Project) -> str:
-    """Bring the branch up to date (RND-7). The commit that holds the records now; empty where that failed."""
+    """Bring the branch up to date (RND-7); return the commit that holds the records, or "" on failure."""
     newest = project.events.aggregate(newest=Max("pk"))["newest"] or 0
     now = timezone.now()
     taken = Project.objects.filter(pk=project.pk, records_at=project.records_at).update(records_at=now)
     if not taken:
-        return ""  # another host is at it
+        return ""  # another host is doing it
     try:
         sha = _written(project, newest)
     except GitError as error:
@@ -65,7 +65,7 @@ def write(project: Project) -> str:
 
 
 def _written(project: Project, newest: int) -> str:
-    """Raises GitError."""
+    """Commit and push the records, and return the commit that holds them. Raises GitError."""
     main = paths.mirror(project)
     head = main.fetch_target()
     branch = Mirror(main.path, main.url, project.config.records_branch, main.network)

@@ -1,7 +1,7 @@
 """Following a project's TODO.md on its target branch, and ticking the boxes of what landed.
 
-A tick changes nothing else of its line. The commits say that the program made them, many ticks become one,
-and a push is never forced: where somebody was faster, the next turn reads what is there.
+A tick changes nothing else in its line. The commits say that the program made them, many ticks become one
+commit, and a push is never forced: if somebody was faster, the next turn reads what is on the branch.
 """
 
 import logging
@@ -22,7 +22,7 @@ from tasks.todo.format import MAX_BYTES
 
 log = logging.getLogger(__name__)
 
-LANDINGS = 200  # the newest ones, whose changes of the file are agents' work
+LANDINGS = 200  # the newest landings; their changes to the file are the work of agents
 MESSAGE = """\
 docs: tick what landed in {path}
 
@@ -36,7 +36,7 @@ def _rested(by: datetime | None) -> datetime:
 
 
 def due(by: datetime | None = None) -> list[Project]:
-    """The projects that follow a file at which nobody looked just now."""
+    """Return the projects that follow a file which has not been looked at just now."""
     looked = FollowedTodo.objects.filter(looked_at__gt=_rested(by)).values("project")
     return list(_following().exclude(pk__in=looked))
 
@@ -47,7 +47,7 @@ def _following() -> QuerySet[Project]:
 
 
 def has_work() -> bool:
-    """Whether a file was never looked at, or a box is to be ticked: what people may push does not count."""
+    """Whether a file was never looked at or a box is to be ticked; what people may push does not count."""
     for project in _following():
         row = getattr(project, "todo", None)
         if row is None or row.looked_at is None:
@@ -62,7 +62,7 @@ def follow(project: Project) -> None:
     """Take the newest version of the file, then tick what landed (RND-8). Problems become a column."""
     row = following.look(project, _rested(None))
     if row is None:
-        return  # another host is at it
+        return  # another host is doing it
     main = paths.mirror(project)
     try:
         head = main.fetch_target()
@@ -77,7 +77,7 @@ def follow(project: Project) -> None:
 
 
 def _read(project: Project, row: FollowedTodo, mirror: Mirror, head: str) -> None:
-    """Raises GitError."""
+    """Read the file at `head`, and take it if it has changed. Raises GitError."""
     path = project.config.todo_path
     text = mirror.read(head, path, MAX_BYTES + 1)
     mine = FollowedTodo.objects.filter(pk=row.pk)
@@ -96,14 +96,14 @@ def _read(project: Project, row: FollowedTodo, mirror: Mirror, head: str) -> Non
         return
     since = row.sha
     if row.granted and mirror.contains(head, row.granted) and mirror.contains(row.granted, since):
-        since = row.granted  # a person let it pass
+        since = row.granted  # a person accepted the changes up to there
     commits = mirror.touching(since, head, path) if before else []
     changed_by = _landed_in(project, mirror, commits)
     following.take(project, Version(head, path, text, before, changed_by, next(iter(commits), "")))
 
 
 def _landed_in(project: Project, mirror: Mirror, commits: list[str]) -> tuple[str, ...]:
-    """The tasks whose landed work some of these commits are."""
+    """Return the tasks whose landed work includes some of these commits."""
     landed = Landing.objects.filter(project=project, status=Landing.Status.LANDED).select_related("task")
     found = []
     for landing in landed.order_by("-landed_at")[:LANDINGS] if commits else ():
@@ -116,13 +116,13 @@ def _landed_in(project: Project, mirror: Mirror, commits: list[str]) -> tuple[st
 
 
 def _tick(row: FollowedTodo, main: Mirror, head: str) -> None:
-    """Raises GitError."""
+    """Tick the boxes of what landed, and push that. Raises GitError."""
     project, path = row.project, row.path
     name = project.config.todo_branch
     if not following.to_tick(row):
         return
     if name == project.target_branch and project.landings.filter(status__in=Landing.LIVE).exists():
-        return  # it would have to be rebased, and this can wait
+        return  # the landing would have to be rebased, and ticks can wait
     text = main.read(head, path, MAX_BYTES + 1) or ""
     made, tasks = following.ticked(row, text)
     branch = Mirror(main.path, main.url, name, main.network)
@@ -133,7 +133,7 @@ def _tick(row: FollowedTodo, main: Mirror, head: str) -> None:
         if sha := branch.commit_files(parent, path, {path: made}, message):
             branch.push(sha)
             following.wrote(row, tasks, sha=sha, branch=name)
-            if name == project.target_branch:  # nothing that is built or tested is another
+            if name == project.target_branch:  # a tick changes nothing that is built or tested
                 known = Project.objects.filter(pk=project.pk, base_sha=head, base_state__in=Project.FIT)
                 known.update(base_sha=sha)
                 row.refresh_from_db(fields=["sha"])
@@ -141,9 +141,9 @@ def _tick(row: FollowedTodo, main: Mirror, head: str) -> None:
 
 
 def _begin(row: FollowedTodo, branch: Mirror, head: str, text: str) -> str:
-    """The commit of the branch to tick on; empty where somebody changed the file there.
+    """Return the commit of the branch to tick on; empty if somebody changed the file there.
 
-    What was merged begins anew from the target branch. Raises GitError.
+    A branch that was merged starts again from the target branch. Raises GitError.
     """
     if not remotes.has_branch(branch.url, branch.branch, branch.network):
         return head

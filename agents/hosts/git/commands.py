@@ -1,7 +1,7 @@
-"""Core: plain git by subprocess, with nothing of the operator's configuration and no program of an agent's.
+"""Core: plain git by subprocess, with none of the operator's configuration and none of an agent's programs.
 
-No command here runs in a folder whose `.git` an agent could have written; commits of agents are fetched into
-the trusted mirror first.
+No command here runs in a folder whose `.git` an agent could have written; agents' commits are first fetched
+into the trusted mirror.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from tasks.text.regex import regex
 from tasks.text.repository_urls import redact
 
 SHA = regex(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
-# What git's check of objects forgives: old importers and mail clients wrote it into many histories, and
-# nobody can mend those. Each is about how an author, a date or a mode is spelled. Whatever could lead git
-# astray stays refused: names like `.git`, `..` or with a slash, entries twice or out of order, a null commit,
-# `.gitmodules` that are a link or name an option, texts that go on behind a NUL.
+# What git's check of objects forgives, because old importers and mail clients wrote it into many histories
+# that nobody can mend. Each is about how an author, a date or a mode is spelled. Whatever could lead git
+# astray is still refused: names like `.git`, `..` or with a slash, duplicate or unsorted entries, a null
+# commit, a `.gitmodules` that is a link or names an option, texts that continue after a NUL.
 FORGIVEN = (
     "badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail",
     "missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors",
@@ -45,17 +45,17 @@ SAFE_CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
     "core.quotePath": "false",
-    "core.sharedRepository": "0644",  # the users of runs borrow objects; nobody else gets as far as there
+    "core.sharedRepository": "0644",  # users of runs borrow objects; nobody else can reach the folder
 }
 NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
-WORDS_MAX = 16 * 1024  # of its last words
-# What git's own check refuses, and full names of refs, which it takes for branches of that name.
+WORDS_MAX = 16 * 1024  # bytes of what git says last
+# What git's own check accepts, except full names of refs, which git would take for branches of that name.
 BRANCH = regex(
     r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
 )
 CHUNK = 64 * 1024
-# What git says of this machine's own disk, permissions and repository; a remote's words begin with its name.
+# What git says about this machine's own disk, permissions and repository; a remote's lines have a prefix.
 DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
 OWN_TROUBLE = regex(
     DISK + r"|unable to write"
@@ -75,17 +75,17 @@ class GitError(Exception):
         super().__init__(f"{what}: {self.text}" if self.text else what)
 
     def is_of_host(self) -> bool:
-        """Whether this host's own disk or repository stood in the way."""
+        """Whether the cause was this host's own disk or repository."""
         lines = (line for line in self.text.splitlines() if not OF_REMOTE.match(line))
         return any(OWN_TROUBLE.search(line) for line in lines)
 
     def is_of_disk(self) -> bool:
-        """Whether this host's disk took or gave nothing, which says nothing about the work."""
+        """Whether this host's disk failed to read or write, which says nothing about the work."""
         return re.search(DISK, self.text) is not None
 
 
 def base_environment() -> dict[str, str]:
-    """An environment from nothing for git itself."""
+    """Return the environment for git itself, built from scratch."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",
@@ -108,11 +108,11 @@ def options_of(config: dict[str, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How one command of git ended."""
+    """How one git command ended."""
 
     returncode: int
     stdout: bytes
-    is_cut: bool = False  # it would have printed more, and was ended
+    is_cut: bool = False  # it was ended because it would have printed more
 
 
 def run(
@@ -125,10 +125,10 @@ def run(
     limit: int = OUTPUT_MAX,
     may_cut: bool = False,
 ) -> Done:
-    """One git command in `folder`, bounded in time and in what it prints.
+    """Run one git command in `folder`, with limits on its time and its output.
 
-    At `limit` bytes of output git is ended: with `may_cut` what was read is kept, else that is an error.
-    Raises GitError with git's own words.
+    At `limit` bytes of output git is ended: with `may_cut` the output so far is kept, otherwise that is an
+    error. Raises GitError with git's own words.
     """
     argv = ["git", *options_of(SAFE_CONFIG), "-C", str(folder), *arguments]
     call = Call(verb_of(arguments), argv, stdin, environment)
@@ -136,7 +136,7 @@ def run(
 
 
 class Call:
-    """A command of git while it runs; the helpers that it starts (ssh, git-remote-https) are its group."""
+    """A running git command. The helpers that it starts (ssh, git-remote-https) are in its process group."""
 
     def __init__(
         self, verb: str, argv: list[str], stdin: bytes | BinaryIO | None, environment: dict[str, str] | None
@@ -156,7 +156,7 @@ class Call:
             raise GitError(self.what, f"cannot be run: {error.strerror}") from error
 
     def finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
-        """Wait for its end. Raises GitError."""
+        """Wait for the command to end, and return how it ended. Raises GitError."""
         deadline = time.monotonic() + timeout
         with self.process as process:
             try:
@@ -178,13 +178,16 @@ class Call:
         return Done(process.returncode, out)
 
     def kill(self) -> None:
-        """End the whole group, where it has not ended by itself."""
+        """Kill the whole process group, unless the command has ended by itself."""
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def _talk(self, deadline: float, limit: int) -> tuple[bytes, bytes, bool]:
-        """Hand it its input and read what it prints, up to the limit. Raises TimeoutError."""
+        """Feed the command its input and read its output up to the limit. Raises TimeoutError.
+
+        Return standard output, the end of standard error, and whether the output was cut.
+        """
         process, given = self.process, memoryview(self.given)
         out, err = bytearray(), bytearray()
         with selectors.DefaultSelector() as ready:
@@ -219,7 +222,7 @@ class Call:
 
 
 def verb_of(arguments: Sequence[str]) -> str:
-    """Git's own command among the arguments: the first word that is no option and no option's value."""
+    """Return git's subcommand: the first argument that is neither an option nor an option's value."""
     words = iter(arguments)
     for word in words:
         if word == "-c":
@@ -230,22 +233,22 @@ def verb_of(arguments: Sequence[str]) -> str:
 
 
 def _without_hints(text: str) -> str:
-    """Git's words without its advice on what to type next."""
+    """Return git's output without its advice on what to type next."""
     return "\n".join(line for line in text.splitlines() if not line.startswith("hint:"))
 
 
 def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
-    """Standard output of one git command, stripped."""
+    """Return the standard output of one git command, stripped. Raises GitError."""
     return run(folder, *arguments, timeout=timeout).stdout.decode("utf-8", "replace").strip()
 
 
 def version() -> str:
-    """Which git this is. Raises GitError."""
+    """Return the version of git. Raises GitError."""
     return text("/", "version").removeprefix("git version ")
 
 
 def check_branch(name: str) -> str:
-    """The name, if git lets a branch have it and it is no full name of a ref. Raises GitError."""
+    """Return the name if git allows it for a branch and it is not a ref's full name. Raises GitError."""
     if not BRANCH.fullmatch(name):
         raise GitError("target branch", f"{name!r} is no name of a branch")
     return name

@@ -28,7 +28,7 @@ MOVED_MEANWHILE = "cannot lock ref"
 SHA1_LENGTH = 40
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
-# Where each branch was when this process last heard of it; only as good as it is young.
+# Where each branch was when this process last heard of it, and when that was.
 _heads: dict[tuple[Path, str, str], tuple[float, str]] = {}
 
 
@@ -43,7 +43,7 @@ class Mirror(Repository):
         self.target_ref = f"refs/steroids/target/{branch}"
 
     def ensure(self) -> None:
-        """Make the repository where there is none: one maker at a time, the others find it there."""
+        """Create the repository if it does not exist; of several callers, one does and the others wait."""
         if self.is_there():
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,12 +52,12 @@ class Mirror(Repository):
                 run(self.path.parent, "init", "--quiet", "--bare", str(self.path))
 
     def fetch_target(self) -> str:
-        """The present head of the target branch on the remote. Raises Unreachable."""
+        """Fetch the target branch and return its head. Raises Unreachable."""
         self.ensure()
         with self.one_at_a_time():
             self._fetch()
             head = self.resolve(self.target_ref)
-            with contextlib.suppress(GitError, OSError):  # they only name versions; nothing waits for them
+            with contextlib.suppress(GitError, OSError):  # tags only name versions; nothing waits for them
                 self.tags.fetch(head)
             self._note_head(head)
             return head
@@ -72,9 +72,9 @@ class Mirror(Repository):
             over_network(self.path, self.network, *words)  # a push of our own was faster
 
     def target(self, seconds: float) -> str:
-        """The head of the target branch as it was at most so long ago. Raises Unreachable.
+        """Return the head of the target branch as it was at most `seconds` ago. Raises Unreachable.
 
-        Only for what comes right with a head that is a little old: the remote refuses a push that is.
+        Use it only if a slightly old head does no harm: the remote refuses a push that is based on one.
         """
         at, head = _heads.get(self._key, (0.0, ""))
         if head and time.monotonic() - at <= seconds and self.is_there():
@@ -90,19 +90,22 @@ class Mirror(Repository):
 
     @contextlib.contextmanager
     def one_at_a_time(self) -> Iterator[None]:
-        """Two fetches of one branch would fight for its ref; the lock goes with the process."""
+        """Hold the mirror's lock, since two fetches of one branch would fight over its ref.
+
+        The lock is released if the process dies.
+        """
         with open(self.path.with_name(f"{self.path.name}.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def forget(self) -> None:
-        """Ask anew what this process knew of this repository and of its branch."""
+        """Forget what this process knew about this repository and its branch, so that git is asked again."""
         super().forget()
         for key in [key for key in _heads if key[0] == self.path]:
             del _heads[key]
 
     def resolve(self, name: str) -> str:
-        """The commit that a name means. Raises GitError."""
+        """Return the commit that a name means. Raises GitError."""
         if name == self.target_ref and self.is_there():
             with contextlib.suppress(OSError):  # as git writes it, unless it was packed
                 sha = (self.path / name).read_text().rstrip("\n")
@@ -113,8 +116,8 @@ class Mirror(Repository):
     def push(self, sha: str) -> None:
         """Push exactly this commit onto the target branch, never forced. Raises Unreachable.
 
-        Once the remote has taken it, that is where the branch is. Git only warns where it cannot write that
-        down here, for a lock that another one left.
+        Once the remote has taken the commit, git notes here that the branch is there. It only warns if
+        another process's lock prevents that; then the branch is fetched.
         """
         before = ""
         with contextlib.suppress(GitError):  # it may be a new branch
@@ -135,7 +138,7 @@ class Mirror(Repository):
     def take(self, source: Path, sha: str, ref: str, upload_pack: str = "git-upload-pack") -> None:
         """Fetch one commit out of a clone and keep it under `ref`. Raises GitError.
 
-        `upload_pack` is the command that reads the clone; of an agent's clone it reads from inside a sandbox.
+        `upload_pack` is the command that reads the clone; for an agent's clone it runs inside a sandbox.
         """
         run(
             self.path, *FETCH,
@@ -144,14 +147,15 @@ class Mirror(Repository):
         self.note(sha)
 
     def fetch_commit(self, sha: str, ref: str) -> None:
-        """Fetch one commit of the remote, on whatever branch, and keep it under `ref`. Raises Unreachable."""
+        """Fetch one commit from any branch of the remote and keep it under `ref`. Raises Unreachable."""
         with self.one_at_a_time():
             over_network(self.path, self.network, *FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
 
     def bundle(self, sha: str, ref: str, base: str, limit: int) -> bytes | None:
-        """The commits up to `sha` that `base` lacks, as a thin bundle that names the last one `ref`.
+        """Return the commits up to `sha` that `base` lacks, as a thin bundle that names the last one `ref`.
 
-        None where it is larger. As `git bundle` writes it, which would only start the packing in its turn.
+        Return None if it would be larger than `limit` bytes. It has the format of `git bundle`, which would
+        only start another process to do the packing.
         """
         form = "# v2 git bundle\n" if len(sha) == SHA1_LENGTH else "# v3 git bundle\n@object-format=sha256\n"
         done = run(
@@ -161,7 +165,7 @@ class Mirror(Repository):
         return None if done.is_cut else f"{form}-{base}\n{sha} {ref}\n\n".encode() + done.stdout
 
     def unbundle(self, data: bytes, ref: str) -> None:
-        """Take the commits of a bundle that another host made."""
+        """Take the commits of a bundle that another host made. Raises GitError."""
         file = self.path / f"incoming-{uuid.uuid4().hex}.bundle"
         file.write_bytes(data)
         try:
@@ -170,7 +174,7 @@ class Mirror(Repository):
             file.unlink(missing_ok=True)
 
     def checkout(self, folder: Path, sha: str, branch: str = "") -> None:
-        """A fresh private clone at `sha`, borrowing the mirror's objects, with no remote."""
+        """Make a fresh private clone at `sha`, which borrows the mirror's objects and has no remote."""
         _init(folder, self.path / "objects")
         tags = "".join(f"{sha} {name}\n" for name, sha in self.tags.known() if name != f"refs/tags/{branch}")
         (folder / ".git" / "packed-refs").write_text(tags, encoding="utf-8")
@@ -178,11 +182,11 @@ class Mirror(Repository):
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
     def rebase(self, folder: Path, sha: str, onto: str, ref: str, *, since: str = "") -> str:
-        """Put the commits that `onto` lacks onto it, and keep the last one, whose name it gives, under `ref`.
+        """Put the commits that `onto` lacks onto it, keep the last one under `ref`, and return its hash.
 
-        It is the same on every host, at any time. With `since`, only the commits after that one are taken.
-        What cannot simply be merged git rebases in a clone of our own, `folder`, of which nothing is left.
-        Raises GitError where they do not apply.
+        The result is the same on every host, at any time. With `since`, only the commits after that one are
+        taken. What cannot simply be merged is rebased by git in a clone of our own, `folder`, which is
+        removed afterwards. Raises GitError if the commits do not apply.
         """
         if not since and (picked := pick(self.path, sha, onto, self.merge_base(onto, sha))):
             self.keep(picked, ref)
@@ -205,7 +209,7 @@ class Mirror(Repository):
 
 
 def _init(folder: Path, objects: Path) -> None:
-    """What `git init` makes, with those objects to borrow, and no upkeep: it is thrown away soon."""
+    """Create what `git init` would, borrowing those objects and without upkeep, as it is thrown away soon."""
     git = folder / ".git"
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
         (git / name).mkdir(parents=True)

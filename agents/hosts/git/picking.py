@@ -1,4 +1,4 @@
-"""Core: commits put onto another one by merging each of them, without a work tree."""
+"""Core: putting commits onto another one by merging each of them, without a work tree."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from agents.hosts.git.commands import EMAIL, NAME, GitError, run
 from tasks.text.regex import regex
 
-PICKED_MAX = 20  # commits; each takes git two processes
+PICKED_MAX = 20  # commits; each takes two or three git processes
 AUTHOR = regex(rb"author ([^<>\n]*<[^<>\n]*>) ([0-9]+ [+-][0-9]{4})")
 
 
@@ -22,18 +22,18 @@ class Commit:
 
     @property
     def author(self) -> tuple[bytes, bytes] | None:
-        """Who and when, where the commit says no more than any does: no other encoding, no signature."""
+        """The author and the date; None if there are unusual headers, such as an encoding or a signature."""
         lines = [line for line in self.headers.split(b"\n") if not line.startswith((b"tree ", b"parent "))]
-        found = AUTHOR.fullmatch(lines[0]) if len(lines) == 2 else None  # the other is who committed it
+        found = AUTHOR.fullmatch(lines[0]) if len(lines) == 2 else None  # the other line is the committer
         return (found[1], found[2]) if found else None
 
 
 def pick(repository: Path, sha: str, onto: str, fork: str) -> str:
-    """Put the commits after `fork` onto another one as `git rebase` does; the name of the last one.
+    """Put the commits after `fork` onto another one, as `git rebase` does, and return the last one's hash.
 
-    `fork` is the last commit that both contain. Empty where that is not done here: they are many or branch,
-    one of them comes to nothing or does not apply, is unlike others, or git is older than 2.38. Raises
-    GitError where they cannot be read.
+    `fork` is the last commit that both contain. Return "" if that cannot be done here: there are too many
+    commits, they branch, one of them changes nothing, does not apply or has unusual headers, or git is older
+    than 2.38. Raises GitError if they cannot be read.
     """
     start, *commits = _read(repository, onto, sha, fork)
     if not commits:
@@ -43,7 +43,7 @@ def pick(repository: Path, sha: str, onto: str, fork: str) -> str:
         author = commit.author
         if author is None:
             return ""
-        # What was picked so far stands on the commit's own parent: from there the merge starts.
+        # The merge must start from the commit's own parent, so what was picked so far is put on top of that.
         ours = _write(repository, tree, before, author, b"") if before else onto
         merged = run(
             repository, "merge-tree", "--write-tree", "--no-messages", ours, commit.sha, ok=(0, 1, 129)
@@ -57,7 +57,7 @@ def pick(repository: Path, sha: str, onto: str, fork: str) -> str:
 
 
 def _read(repository: Path, onto: str, sha: str, fork: str) -> list[Commit]:
-    """`onto`, then the commits from `fork` to `sha`; none of these where they are many or branch."""
+    """Return `onto`, then the commits from `fork` to `sha`; only `onto` if they are too many or branch."""
     names = [onto, sha, *(f"{sha}~{number}" for number in range(1, PICKED_MAX))]
     raw = run(repository, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode()).stdout
     found: list[Commit] = []
@@ -67,7 +67,7 @@ def _read(repository: Path, onto: str, sha: str, fork: str) -> list[Commit]:
         if words[1:2] != ["commit"]:
             if len(found) < 2:
                 raise GitError("git cat-file", f"bad object {names[len(found)]}")
-            break  # before the first commit of all
+            break  # the history begins here
         size = int(words[2])
         found.append(_parsed(words[0], raw[:size]))
         raw = raw[size + 1 :]

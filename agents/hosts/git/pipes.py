@@ -1,4 +1,4 @@
-"""Core: pipes and devices where git expects files: it would read there until its time is up."""
+"""Core: refusing pipes and devices where git expects files, because it would wait there until its timeout."""
 
 import contextlib
 import os
@@ -8,18 +8,18 @@ from pathlib import Path
 
 from agents.hosts.git.commands import GitError
 
-# What git opens of a clone's git folder when a commit is fetched out of it, found by trying. Which objects
-# depends on the commit. Branches are not among it: the commit is asked for by its hash.
+# What git opens in a clone's git folder when a commit is fetched from it, found by trial. Which objects it
+# opens depends on the commit. Branches are not included, because the commit is asked for by its hash.
 OPENED = (
     "HEAD", "commondir", "config", "config.worktree", "packed-refs", "shallow", "info/attributes",
     "info/grafts", "objects/*/*", "objects/info/commit-graphs/*", "refs/*",
 )  # fmt: skip
-TAGS = "refs/tags"  # looked through for names of the objects that are sent
+TAGS = "refs/tags"  # git looks through it for names of the objects that it sends
 OPENED_IN_TREE = (".gitattributes", ".gitignore")
 
 
 def refuse_pipes(clone: Path) -> None:
-    """For a clone that an agent wrote to, before a commit is fetched out of it. Raises GitError."""
+    """Refuse an agent's clone that has pipes where git reads to fetch a commit from it. Raises GitError."""
     folder = clone / ".git"
     named = (path for pattern in OPENED for path in folder.glob(pattern))
     _refuse(clone, named, follow_symlinks=True)
@@ -27,13 +27,16 @@ def refuse_pipes(clone: Path) -> None:
 
 
 def refuse_pipes_in_tree(tree: Path) -> None:
-    """The same before its work tree is looked through. Git follows no links there. Raises GitError."""
+    """Refuse a work tree that has pipes where git reads to look through it. Raises GitError.
+
+    Git follows no links there.
+    """
     told = (path for path in _files_below(tree) if path.name in OPENED_IN_TREE)
     _refuse(tree, told, follow_symlinks=False)
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """However deep they lie; os.walk gives up where folders are nested a thousand deep."""
+    """Yield all files however deep they lie; os.walk gives up if folders are nested a thousand deep."""
     left = [str(folder)]
     while left:
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:

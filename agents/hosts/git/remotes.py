@@ -1,4 +1,4 @@
-"""Core: calls to remotes, which may hang, refuse or be away; a host that stops ends them."""
+"""Core: calls to remotes, which may hang, refuse or be away; a host that is stopping ends them."""
 
 import contextlib
 import os
@@ -20,20 +20,20 @@ from agents.hosts.git.commands import (
 )
 from tasks.text.repository_urls import redact
 
-LISTED_MAX = 4 * 1024 * 1024  # of what a remote lists
+LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
 # The kernel tells this shell when its parent has ended, however it ended. Then it kills its whole group: git,
 # and what that started. If the parent ended before, git is never begun.
 ON_A_LEASH = """trap 'kill -9 0' TERM; [ "$PPID" = "$0" ] || exit 0; exec 3<&0; "$@" <&3 3<&- & wait $!"""
 
 
 class Unreachable(GitError):
-    """The remote cannot be reached, does not exist, or lets us not in. `blame` says so in a few words."""
+    """The remote cannot be reached, does not exist, or refuses access. `blame` says so in a few words."""
 
     blame = "cannot be reached"
 
 
 class HostTrouble(Unreachable):
-    """This host's own disk or mirror stands in the way; the remote has nothing to do with it."""
+    """This host's own disk or mirror is in the way; the remote has nothing to do with it."""
 
     blame = "cannot be worked on by this host"
 
@@ -43,7 +43,7 @@ class Interrupted(Unreachable):
 
 
 class NoDefaultBranch(GitError):
-    """The remote answers, but its HEAD names no branch that exists. The text says what there is."""
+    """The remote answers, but its HEAD names no existing branch. The text says which branches there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Network:
 
 
 class _Calls:
-    """The calls to remotes that this process has under way. They may hang; a host that stops ends them."""
+    """The calls to remotes that this process has under way. They may hang; a stopping host ends them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -68,7 +68,7 @@ class _Calls:
     def one(
         self, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
     ) -> Iterator[Call]:
-        """A call that `end` ends. Raises Interrupted once that was called."""
+        """Start a call that `end` can kill, and yield it. Raises Interrupted if `end` was called before."""
         with self.lock:
             if self.are_over:
                 raise Interrupted(f"git {verb}", "was not begun, because this host stops")
@@ -91,12 +91,12 @@ _calls = _Calls()
 
 
 def end_calls() -> None:
-    """End every call to a remote and let none begin, until `allow_calls`: this host stops."""
+    """End every call to a remote and refuse new ones until `allow_calls`, because this host is stopping."""
     _calls.end()
 
 
 def allow_calls() -> None:
-    """Remotes may be called, again."""
+    """Allow calls to remotes again."""
     _calls.are_over = False
 
 
@@ -105,7 +105,7 @@ def over_network(
     stdin: bytes | None = None, limit: int = OUTPUT_MAX, may_cut: bool = False,
     environment: dict[str, str] | None = None,
 ) -> Done:  # fmt: skip
-    """A call to a remote; it dies with this process. Raises Unreachable with a sentence for people."""
+    """Call a remote; the call dies with this process. Raises Unreachable with a sentence for people."""
     config = dict(SAFE_CONFIG)
     if network.credentials and network.credentials.exists():
         config["credential.helper"] = f"store --file={network.credentials}"
@@ -131,9 +131,10 @@ def over_network(
 
 
 def default_branch(url: str, network: Network) -> str:
-    """The branch that the remote's HEAD names.
+    """Return the branch that the remote's HEAD names.
 
-    Raises Unreachable, and NoDefaultBranch where the repository is empty or its HEAD names none that exists.
+    Raises Unreachable, and NoDefaultBranch if the repository is empty or its HEAD names a branch that does
+    not exist.
     """
     ref = head = ""
     for what, name in listed(url, network, "--symref", "HEAD"):
@@ -161,7 +162,7 @@ def has_branch(url: str, branch: str, network: Network) -> bool:
 
 
 def listed(url: str, network: Network, option: str, pattern: str) -> list[tuple[str, str]]:
-    """What the remote lists, each as what it is and its name; the beginning of a very long list."""
+    """Return what the remote lists, as pairs of a hash (or "ref: …") and a name; a very long list is cut."""
     done = over_network(
         Path("/"), network, "ls-remote", "--quiet", option, "--end-of-options", url, pattern,
         limit=LISTED_MAX, may_cut=True, environment={"GIT_DIR": "/dev/null"},

@@ -1,4 +1,4 @@
-"""Core: a repository that no agent can write: what is in it, and the commits that the program makes there."""
+"""Core: a repository that no agent can write to, and the commits that the program makes there."""
 
 import contextlib
 import hashlib
@@ -14,21 +14,21 @@ from disputes.protocol.text.diffs import CUT
 from tasks.text.regex import regex
 
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
-DIFF_MAX = 4 * 1024 * 1024  # of one diff
+DIFF_MAX = 4 * 1024 * 1024  # bytes of one diff
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
-LOOSE_MAX, PACKS_MAX = 2000, 20  # objects and packs, before a repository is packed anew
+LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
 FACTS_MAX = 50_000
-# The contents of a file before and after, by their whole names in git; people are told the first digits.
+# The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
 UNKNOWN_COMMIT = "Not a valid commit name"
 
 
 class _Memory:
-    """What this process knows of repositories without asking git again.
+    """What this process knows about repositories without asking git again.
 
-    Where the histories of two commits part never changes, nor whether one contains the other, and what was
-    taken stays, until a repository is mended or packed anew.
+    Where the histories of two commits part never changes, nor does whether one contains the other. What was
+    taken stays until a repository is mended or packed again.
     """
 
     def __init__(self) -> None:
@@ -36,11 +36,11 @@ class _Memory:
         self.present: dict[tuple[Path, int], set[str]] = {}
 
     def fork(self, one: str, other: str) -> str | None:
-        """The last commit that both contain: none of them where that is empty, not known where it is None."""
+        """Return the last commit that both contain: "" if there is none, None if it is not known."""
         return one if one == other else self.forks.get((min(one, other), max(one, other)))
 
     def note_fork(self, one: str, other: str, fork: str) -> None:
-        """Each of the two contains it, so that much is known of those two pairs as well."""
+        """Remember the fork of the two commits. Each of them contains it, so two more pairs are known."""
         if len(self.forks) >= FACTS_MAX:
             self.forks.clear()
         self.forks[min(one, other), max(one, other)] = fork
@@ -48,23 +48,23 @@ class _Memory:
             self.forks[min(each, fork), max(each, fork)] = fork
 
     def present_in(self, repository: Path) -> set[str]:
-        """The commits that were seen there; another repository in its place has a younger HEAD."""
+        """Return the commits that were seen there; a new repository in the same place has a younger HEAD."""
         known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
         if len(known) >= FACTS_MAX:
             known.clear()
         return known
 
     def forget(self, repository: Path) -> None:
-        """Something about this repository is to be asked anew."""
+        """Forget what is known about this repository, so that git is asked again."""
         self.present = {key: value for key, value in self.present.items() if key[0] != repository}
-        self.forks.clear()  # which are of any: a commit that is gone contains nothing
+        self.forks.clear()  # of all repositories: they are not kept apart, and a lost commit contains nothing
 
 
 _memory = _Memory()
 
 
 class Repository:
-    """A bare repository of ours, and its commits by their hashes."""
+    """A bare repository of ours, whose commits are named by their hashes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class Repository:
         return (self.path / "HEAD").exists()
 
     def resolve(self, name: str) -> str:
-        """The commit that a name means. Raises GitError."""
+        """Return the commit that a name means. Raises GitError."""
         return text(self.path, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
 
     def has(self, sha: str) -> bool:
@@ -88,19 +88,19 @@ class Repository:
         return is_here
 
     def note(self, sha: str) -> None:
-        """This commit was just taken."""
+        """Remember that this commit is here, because it was just taken."""
         _memory.present_in(self.path).add(sha)
 
     def forget(self) -> None:
-        """Ask anew what this process knew of this repository: something may be gone from it."""
+        """Forget what this process knew about this repository, as something may be gone from it."""
         _memory.forget(self.path)
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether `new` contains `old`; both by their whole names. Raises GitError where one is unknown."""
+        """Whether `new` contains `old`, both given as full hashes. Raises GitError if one is unknown."""
         return self._fork(old, new) == old
 
     def contains(self, new: str, old: str) -> bool:
-        """The same, and no where one of them is unknown. Raises GitError where git fails otherwise."""
+        """Whether `new` contains `old`; False if one is unknown. Raises GitError if git fails otherwise."""
         try:
             return self.is_ancestor(old, new)
         except GitError as error:
@@ -109,7 +109,7 @@ class Repository:
             raise
 
     def merge_base(self, one: str, other: str) -> str:
-        """The last commit that both contain. Raises GitError where there is none."""
+        """Return the last commit that both contain. Raises GitError if there is none."""
         fork = self._fork(one, other)
         if not fork:
             raise GitError("git merge-base", f"{one[:12]} and {other[:12]} have no commit in common")
@@ -124,14 +124,14 @@ class Repository:
         return known
 
     def note_descent(self, old: str, new: str) -> None:
-        """This commit was just made upon that one."""
+        """Remember that `new` was just made on top of `old`."""
         _memory.note_fork(old, new, old)
 
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
 
     def refs(self, below: str) -> list[str]:
-        """The full names of the refs below a name such as refs/steroids/submissions/."""
+        """Return the full names of the refs below a name such as refs/steroids/submissions/."""
         return text(self.path, "for-each-ref", "--format=%(refname)", below).splitlines()
 
     def drop(self, refs: Sequence[str]) -> None:
@@ -139,15 +139,15 @@ class Repository:
         run(self.path, "update-ref", "--stdin", stdin="".join(f"delete {ref}\n" for ref in refs).encode())
 
     def is_scattered(self) -> bool:
-        """Whether it has come to consist of many files. Raises GitError."""
+        """Whether the repository has come to consist of many files. Raises GitError."""
         lines = text(self.path, "count-objects", "-v").splitlines()
         counted = {name: int(number) for name, _, number in (line.partition(": ") for line in lines)}
         return counted["count"] >= LOOSE_MAX or counted["packs"] >= PACKS_MAX
 
     def repack(self, *, prune_days: float | None) -> None:
-        """One pack of all there is. With `prune_days`, what no ref needs goes once it is older than that.
+        """Pack everything into one pack; with `prune_days`, drop unreferenced objects older than that.
 
-        That is only safe while no clone borrows objects from here. Raises GitError.
+        Dropping is safe only while no clone borrows objects from here. Raises GitError.
         """
         self.forget()
         run(self.path, "pack-refs", "--all")
@@ -158,7 +158,7 @@ class Repository:
             run(self.path, "gc", "--quiet", old, timeout=REPACK_SECONDS)
 
     def diff(self, base: str, sha: str, context: int = 3, limit: int = DIFF_MAX) -> str:
-        """What changed, with so many unchanged lines around it. Very large files are only named.
+        """Return what changed, with `context` unchanged lines around it; very large files are only named.
 
         A change of more than `limit` bytes is cut there, and its last line says so.
         """
@@ -168,7 +168,7 @@ class Repository:
         return _diff_text(done.stdout, is_cut=done.is_cut)
 
     def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:
-        """Path, lines added and lines removed; binary files count 0."""
+        """Return the path, lines added and lines removed of each changed file; binary files count 0."""
         raw = run(self.path, *DIFF, "--no-renames", "--numstat", "-z", base, sha).stdout
         rows = []
         for entry in raw.decode("utf-8", "replace").split("\0"):
@@ -178,16 +178,16 @@ class Repository:
         return rows
 
     def patch_id(self, base: str, sha: str) -> str:
-        """A hash of the change itself, the same before and after a clean rebase.
+        """Return a hash of the change itself, which is the same before and after a clean rebase.
 
-        The text of each change counts, and not where in its file it is; of binary and very large files the
-        contents count by their names in git.
+        What counts is the text of each change, not its place in the file; for binary and very large files it
+        is the hashes of their contents.
         """
         with self._patch(base, sha) as file:
             return _hash_of_change(file)
 
     def change(self, base: str, sha: str, limit: int) -> tuple[str, str]:
-        """The `diff` and the `patch_id` of a change, from one reading of it."""
+        """Return the `diff` and the `patch_id` of a change, reading it once."""
         with self._patch(base, sha) as file:
             with file.open("rb") as lines:
                 raw = lines.read(limit + 1)
@@ -196,7 +196,7 @@ class Repository:
 
     @contextlib.contextmanager
     def _patch(self, base: str, sha: str) -> Iterator[Path]:
-        """A file with the whole change, for it may be large."""
+        """Yield a temporary file with the whole change, which may be large."""
         file = self.path / f"patch-{uuid.uuid4().hex}.diff"
         try:
             run(
@@ -207,7 +207,10 @@ class Repository:
             file.unlink(missing_ok=True)
 
     def read(self, sha: str, path: str, limit: int) -> str | None:
-        """A file as it is in a commit; None where there is none. Links in the repository stay inert."""
+        """Return the beginning of a file in a commit, up to `limit` bytes; None if there is no such file.
+
+        Links in the repository are never followed.
+        """
         if path.startswith("/") or ".." in path.split("/"):
             return None
         done = run(
@@ -216,24 +219,24 @@ class Repository:
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
     def touching(self, old: str, new: str, path: str) -> list[str]:
-        """The commits of `new` that `old` lacks and that changed this file, the newest first."""
+        """Return the commits that `new` has, `old` lacks and that changed this file, newest first."""
         return text(
             self.path, "log", "--format=%H", "--no-renames", f"{old}..{new}", "--", f":(top,literal){path}"
         ).splitlines()
 
     def names(self, sha: str) -> list[str]:
-        """The paths at the top of a commit's tree."""
+        """Return the paths at the top of a commit's tree."""
         return text(self.path, "ls-tree", "--name-only", sha).splitlines()
 
     def tree(self, sha: str, most: int) -> list[str]:
-        """The paths of all files in a commit's tree, the first `most` of them."""
+        """Return the paths of the first `most` files in a commit's tree."""
         raw = run(self.path, "ls-tree", "-r", "-z", "--name-only", sha).stdout
         return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
 
     def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
-        """A commit of everything in an agent's work tree, made with an index and a git folder of our own.
+        """Commit everything in an agent's work tree, using an index and a git folder of our own.
 
-        None where nothing differs from `parent`. Raises GitError.
+        Return the commit, or None if nothing differs from `parent`. Raises GitError.
         """
         refuse_pipes_in_tree(folder)
         with self._index_of(parent, GIT_WORK_TREE=str(folder)) as environment:
@@ -246,17 +249,17 @@ class Repository:
             return self._commit(environment, parent, message)
 
     def is_plain_file(self, sha: str, path: str) -> bool:
-        """Whether the path is a file of a commit, and neither a link nor a program. Raises GitError."""
+        """Whether the path is a regular file in a commit, neither a link nor executable. Raises GitError."""
         done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
         return done.returncode == 0 and done.stdout.startswith(b"100644 blob ")
 
     def commit_files(
         self, parent: str, below: str, files: Mapping[str, str], message: str, at: datetime | None = None
     ) -> str | None:
-        """A commit on `parent` with these files, by their whole paths; `below` holds no others.
+        """Commit these files, given by their full paths, on `parent`, and remove all others below `below`.
 
-        It says that it was made `at` that time, so that it is the same on every host; None: now. None where
-        nothing differs from `parent`. Raises GitError.
+        The commit is dated `at`, so that it is the same on every host, or at the present time if that is
+        None. Return the commit, or None if nothing differs from `parent`. Raises GitError.
         """
         with self._index_of(parent) as environment:
             old = run(self.path, "ls-files", "-z", "--", f":(top,literal){below}/", environment=environment)
@@ -275,7 +278,7 @@ class Repository:
 
     @contextlib.contextmanager
     def _index_of(self, parent: str, **more: str) -> Iterator[dict[str, str]]:
-        """An environment in which git works on an index of its own, with what `parent` holds."""
+        """Yield an environment in which git uses a temporary index that holds what `parent` holds."""
         index = self.path / f"commit-{uuid.uuid4().hex}.index"
         environment = {"GIT_INDEX_FILE": str(index), "GIT_DIR": str(self.path), **more}
         try:
@@ -292,7 +295,7 @@ class Repository:
         return made.stdout.decode().strip()
 
     def _links(self, environment: dict[str, str]) -> Iterator[str]:
-        """The places of submodules in that index. Files that lie there are not the repository's own."""
+        """Yield the paths of submodules in that index. Files that lie there are not the repository's own."""
         listed = run(self.path, "ls-files", "--stage", "-z", environment=environment).stdout
         for entry in listed.split(b"\0"):
             if entry.startswith(b"160000 "):
@@ -305,7 +308,7 @@ def _diff_text(raw: bytes, *, is_cut: bool) -> str:
 
 
 def _hash_of_change(patch: Path) -> str:
-    """Empty for a patch without lines."""
+    """Return the hash of a patch; empty for a patch without lines."""
     digest, index, is_empty = hashlib.sha256(), b"", True
     with patch.open("rb") as lines:
         for line in lines:
@@ -320,7 +323,7 @@ def _hash_of_change(patch: Path) -> str:
 
 
 def _repositories_in(folder: Path) -> list[str]:
-    """Repositories inside of a work tree: git would run in them with the settings they bring along."""
+    """Return the repositories inside a work tree, in which git would run with the settings they bring."""
     found = []
     for name, folders, files in os.walk(folder):
         if Path(name) != folder and (".git" in folders or ".git" in files):
@@ -332,7 +335,7 @@ def _repositories_in(folder: Path) -> list[str]:
 
 
 def _too_large_in(folder: Path) -> Iterator[str]:
-    """Files that are more likely a core dump than work; each would be read, packed and kept."""
+    """Yield the files that are more likely a core dump than work; each would be read, packed and kept."""
     for name, folders, files in os.walk(folder):
         if ".git" in folders:
             folders.remove(".git")

@@ -1,4 +1,4 @@
-"""Core: the names of a remote's tags, by which `git describe` and setuptools_scm call a commit."""
+"""Core: a remote's tags, from which `git describe` and setuptools_scm derive the name of a commit."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from agents.hosts.git.remotes import Network, listed, over_network
 from tasks.text.regex import regex
 
 TAGS_MAX = 5000
-TAGS_EVERY = 60.0  # seconds after which tags are looked at again, though nobody else has moved the branch
+TAGS_EVERY = 60.0  # seconds after which tags are looked at again, even if the branch has not moved
 TAG = regex(
     r"refs/tags/(?!HEAD$|steroids/)(?!.*(\.\.|//|@\{|/[.-]|\.lock(/|$)))"
     r"[^\x00-\x20\x7f~^:?*\[\\\ufffd]{1,200}(?<![/.])"
@@ -21,9 +21,9 @@ TAG = regex(
 
 
 class Tags:
-    """The remote's tags on commits that are here, kept in a file beside the repository's own.
+    """The remote's tags on commits that are here, kept in a file beside the repository's own files.
 
-    Not as refs: what a remote calls its tags can then collide with nothing.
+    They are not kept as refs, so that whatever a remote calls its tags collides with nothing.
     """
 
     def __init__(self, repository: Path, url: str, network: Network) -> None:
@@ -31,7 +31,7 @@ class Tags:
         self.file = repository / "steroids.tags"
 
     def fetch(self, head: str) -> None:
-        """Learn them, and fetch the objects of annotated ones, when the branch has moved or after a while."""
+        """Learn the tags and fetch annotated ones, if the branch has moved or a while has passed."""
         with contextlib.suppress(OSError), self.file.open(encoding="utf-8") as known:
             is_old = time.time() - os.fstat(known.fileno()).st_mtime > TAGS_EVERY
             if known.readline().rstrip("\n") == head and not is_old:
@@ -43,7 +43,7 @@ class Tags:
         self._write(head, tags)
 
     def move(self, before: str, head: str) -> None:
-        """Our own push moved the branch and no tag: what is known of them is as good as it was."""
+        """Note that our own push moved the branch but no tag, so that what is known of tags stays valid."""
         asked_at = self.file.stat().st_mtime
         with self.file.open(encoding="utf-8") as known:
             is_of_before = known.readline().rstrip("\n") == before
@@ -58,7 +58,7 @@ class Tags:
         temporary.replace(self.file)
 
     def _remote(self) -> dict[str, str]:
-        """Each tag's full name and what it names, an annotated one's own object or a commit."""
+        """Return each tag's full name and the hash it names: an annotated tag's own object, or a commit."""
         found: dict[str, list[str]] = {}
         for sha, name in listed(self.url, self.network, "--tags", "refs/tags/*"):
             name = name.removesuffix("^{}")
@@ -79,14 +79,14 @@ class Tags:
         return {name: shas[0] for name, shas in chosen.items() if shas[0] in types}
 
     def _types(self, shas: list[str]) -> dict[str, str]:
-        """What each of these objects is; those that are not here are left out."""
+        """Return the type of each of these objects; those that are not here are left out."""
         asked = "".join(f"{sha}\n" for sha in shas).encode()
         done = run(self.repository, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
         rows = (line.split(" ") for line in done.stdout.decode().splitlines())
         return {row[0]: row[1] for row in rows if len(row) == 2 and row[1] != "missing"}
 
     def known(self) -> Iterator[tuple[str, str]]:
-        """The full names of the tags that are known here, and what each names."""
+        """Yield the full name of each tag that is known here, and the hash it names."""
         with contextlib.suppress(OSError), self.file.open(encoding="utf-8") as file:
             next(file, "")
             for line in file:
@@ -95,5 +95,5 @@ class Tags:
 
 
 def _by_numbers(name: str) -> list[tuple[int, str]]:
-    """A key by which v1.10 comes after v1.9."""
+    """Return a sort key by which v1.10 comes after v1.9."""
     return [(int(word), "") if word.isdigit() else (-1, word) for word in re.split(r"([0-9]{1,18})", name)]

@@ -1,7 +1,8 @@
-"""The process that forks shims: a bare Python that has loaded shim and gate, so that a run costs a fork.
+"""The process that forks shims: a bare Python that has loaded shim and gate, so that a run costs only a fork.
 
 The host starts it (nursery.py) and writes folders to its standard input, each ended by a NUL. A shim answers
-with a byte once it holds its run. It ends when the host has ended; what it forked belongs to nobody by then.
+with a byte once it holds its run. The process ends when the host has ended; the shims that it forked are
+independent of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def folders() -> Iterator[Path]:
-    """What the host names, until it closes the pipe."""
+    """Yield the folders that the host names, until it closes the pipe."""
     left = b""
     while more := os.read(0, 65536):
         *whole, left = (left + more).split(b"\0")
@@ -29,9 +30,9 @@ def folders() -> Iterator[Path]:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal at which somebody started the host
+    for number in (signal.SIGINT, signal.SIGHUP):  # from the terminal in which somebody started the host
         signal.signal(number, signal.SIG_IGN)
-    gc.freeze()  # a collection would copy into each shim what they share
+    gc.freeze()  # a garbage collection would copy the shared memory into each shim
     for folder in folders():
         if not os.fork():
             shim.hold(folder)

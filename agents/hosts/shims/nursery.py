@@ -17,21 +17,24 @@ PATIENCE = 30.0  # seconds for a fork
 
 
 class Nursery:
-    """One process that forks all shims of this one, started with the first of them."""
+    """One process that forks all shims of this process, started with the first of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start_shim(self, folder: Path) -> None:
-        """A shim that holds the run of a folder with a job in it, and belongs to nobody. Raises OSError."""
-        with self._lock:  # asked twice, only one shim stays: it has the folder's lock
+        """Start an independent shim that holds the run of a folder with a job in it. Raises OSError."""
+        with self._lock:  # even if it is asked twice, only one shim gets the folder's lock
             answer = self._answer(folder) or self._answer(folder)
         if answer != HELD:
             raise OSError(errno.EIO, "its shim could not take the run")
 
     def _answer(self, folder: Path) -> bytes:
-        """Empty where the process was killed or is stuck. It is ended then: a late answer would mislead."""
+        """Ask for a shim and return its byte; empty if the forking process was killed or is stuck.
+
+        It is ended then, because a late answer would mislead.
+        """
         self._process = self._process or _started()
         tell, answer = self._process.stdin, self._process.stdout
         said = b""
@@ -55,7 +58,10 @@ class Nursery:
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    """Its variables are those of every shim: whatever looks for processes of runs knows them by that name."""
+    """Start the process that forks shims.
+
+    Every shim inherits its variables: whatever looks for processes of runs knows them by STEROIDS_RUN.
+    """
     return subprocess.Popen(
         processes.words_of(commands.base_python(), FORKING),
         env={"PATH": os.environ.get("PATH", os.defpath), "STEROIDS_RUN": "shims"},

@@ -4,13 +4,13 @@ It is forked (forking.py) for one folder. It leaves its starter at once, takes t
 process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
 `exit.json` as its last act but one; the last is to ring the host's loop.
 
-A step of a sandbox is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
+A sandboxed step is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
 
-It ends the step when nobody has renewed the lease for too long, when the run says nothing, lasts too long,
-writes too much, takes more processes, memory or disk than it may, or when the file `stop` appears: TERM, a
-moment, KILL; daemons that left the process group come back to the shim as their subreaper and are killed as
-well. If the shim itself is killed, the kernel kills the step with it. Output goes to a file: the death of a
-pipe's reader would be the death of the agent.
+The shim ends the step if nobody has renewed the lease for too long, if the run is silent or lasts too long,
+if it writes too much or takes more processes, memory or disk than it may, or if the file `stop` appears. It
+sends TERM, waits a moment, and sends KILL; daemons that left the process group come back to the shim as their
+subreaper and are killed too. If the shim itself is killed, the kernel kills the step with it. Output goes to
+a file, because the death of a pipe's reader would be the death of the agent.
 """
 
 from __future__ import annotations
@@ -40,27 +40,25 @@ from agents.inside import gate  # noqa: E402
 
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
-# Seconds between looks at the file `stop` and the size of the log: the longer nothing is said, the longer.
+# Seconds between looks at the file `stop` and the size of the log; they grow while nothing is written.
 POLL, POLL_MAX = 0.05, 0.25
-READY = (
-    "{ready}"  # the word of a step that stands for the descriptor by which its sandbox says that it stands
-)
+READY = "{ready}"  # in a step's command: the descriptor by which its sandbox says that it is set up
 GATE_SECONDS = 20.0
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
-SWEPT_AFTER = 8  # the folders are measured when the disk filled by this part of what the run may take
+SWEPT_AFTER = 8  # folders are measured when the disk has filled by this part of the run's limit: 1/8
 PAGE = os.sysconf("SC_PAGE_SIZE")
 HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
 
 
 def die_with_shim() -> None:
-    """In the child, before it becomes a step or the gate."""
+    """Tie the child's life to the shim's; called in the child before it becomes a step or the gate."""
     processes.prctl(processes.PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one started or adopted."""
+    """Return the processes that this one started or adopted."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -70,7 +68,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(but: int = 0) -> list[int]:
-    """Everything below this process, deepest last, without `but` and what is below that."""
+    """Return all processes below this one, deepest last, without `but` and what is below that."""
     found: list[int] = []
     frontier = [os.getpid()]
     while frontier:
@@ -80,7 +78,7 @@ def descendants(but: int = 0) -> list[int]:
 
 
 def memory_of(pids: list[int]) -> int:
-    """Bytes of memory that these processes hold."""
+    """Return how many bytes of memory these processes hold."""
     pages = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -91,7 +89,10 @@ def memory_of(pids: list[int]) -> int:
 def measure(
     folders: list[str], most_bytes: float = math.inf, most_files: float = math.inf
 ) -> tuple[int, int]:
-    """Bytes on the disk, and files and folders, in these; not counted on once there are more than that."""
+    """Return the bytes on disk, and the number of files and folders, in these folders.
+
+    Counting stops once there are more than `most_bytes` or `most_files`.
+    """
     size, count = 0, 0
     for folder in folders:
         for root, below, files in os.walk(folder):
@@ -107,7 +108,7 @@ def measure(
 
 
 class Weight:
-    """What a run takes of the host: processes, memory, disk and files, against what it may."""
+    """What a run takes of the host: processes, memory, disk and files, against its limits."""
 
     def __init__(self, folders: list[str], caches: list[str], limits: dict[str, float]) -> None:
         self.folders, self.caches, self.limits = folders, caches, limits
@@ -115,11 +116,11 @@ class Weight:
         self.cached = (0, 0)
 
     def note_caches(self) -> None:
-        """What others left in the caches is not this run's. To be asked before its first step."""
+        """Measure the caches before the run's first step, because what others left there is not its own."""
         self.cached = measure(self.caches)
 
     def is_too_much(self, but: int) -> str:
-        """What is over its limit; empty where nothing is."""
+        """Return what exceeds its limit: "processes", "memory", "files" or "disk", or "" if nothing does."""
         below = descendants(but)
         if len(below) > self.limits["processes"]:
             return "processes"
@@ -128,7 +129,11 @@ class Weight:
         return self._of_disk()
 
     def _of_disk(self) -> str:
-        """Measured only after the disk as a whole filled noticeably: walking a work tree takes its time."""
+        """Return "files" or "disk" if the run exceeds that limit, otherwise "".
+
+        The folders are measured only after the disk as a whole has filled noticeably, because walking a work
+        tree takes time.
+        """
         filled, limits = self._filled(), (self.limits["disk"], self.limits["files"])
         pairs = zip(filled, self.filled, limits, strict=True)
         if all(now - before < limit / SWEPT_AFTER for now, before, limit in pairs):
@@ -144,7 +149,7 @@ class Weight:
         return "disk" if size + max(size_now - size_before, 0) > limits[0] else ""
 
     def _filled(self) -> tuple[int, int]:
-        """Bytes and files on the disk that the run writes to."""
+        """Return the bytes and files in use on the disk that the run writes to."""
         try:
             disk = os.statvfs(self.folders[0])
         except (OSError, IndexError):
@@ -154,9 +159,9 @@ class Weight:
 
 @contextlib.contextmanager
 def ending_of(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
-    """A function that waits for the child's end, for so many seconds at most, and says whether it came.
+    """Yield a function that waits up to so many seconds for the child's end and says whether it came.
 
-    The kernel tells it. Popen would ask a hundred times a second, which takes a hundredth of a core.
+    The kernel reports it. Popen would ask a hundred times a second, which takes a hundredth of a core.
     """
     try:
         told = os.pidfd_open(child.pid)
@@ -179,7 +184,7 @@ def ending_of(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool
 
 
 def is_worth_another_try(result: dict[str, Any]) -> bool:
-    """Whether it failed as tests do: by an exit code of its own, not for want of a program or of time."""
+    """Whether a step failed as tests do: by its own exit code, not for lack of a program or of time."""
     code = result["code"]
     return not result["reason"] and code is not None and code > 0 and code not in {126, 127}
 
@@ -189,7 +194,7 @@ def never_ran(step: dict[str, Any]) -> dict[str, Any]:
 
 
 class Shim:
-    """One run, from its folder."""
+    """Holds one run, given by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.stop_file = folder, folder / "stop"
@@ -203,7 +208,7 @@ class Shim:
         self.weight = Weight(written, self.job.get("caches", []), self.limits)
 
     def takes_the_run(self) -> bool:
-        """Whether it is ours now, and our number is written down. False where another one holds the lock."""
+        """Take the folder's lock and write down our process; return False if another shim holds the lock."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -212,7 +217,7 @@ class Shim:
         return True
 
     def run(self) -> None:
-        """From the first step to `exit.json`."""
+        """Run the steps until one fails, write `exit.json`, and ring the host's loop."""
         done: list[dict[str, Any]] = []
         reason = ""
         self.open_gate()
@@ -231,13 +236,14 @@ class Shim:
         left = {"steps": done, "reason": reason}
         processes.write_json(
             self.folder / "exit.json", left, onto_disk=True
-        )  # what it achieved outlives a power cut
+        )  # so that the result survives a power cut
         self.ring()
 
     def run_step(self, step: dict[str, Any]) -> dict[str, Any]:
-        """One command: its exit code (negative for a signal, None if it never ran), seconds and reason.
+        """Run one step; return its exit code (negative for a signal, None if it never ran) and more.
 
-        `log` is where its output begins and ends in the run's log, in bytes.
+        `log` in the result is where its output begins and ends in the run's log, in bytes; `reason` says why
+        it was ended early.
         """
         begun, first = time.monotonic(), os.fstat(self.log).st_size
         ready, said = os.pipe()
@@ -265,7 +271,7 @@ class Shim:
         }
 
     def start(self, step: dict[str, Any], said: int) -> subprocess.Popen[bytes]:
-        """The step's process, in a session of its own. By `said` its sandbox says that it stands.
+        """Start the step's process in a session of its own; its sandbox writes to `said` once it is set up.
 
         Raises OSError.
         """
@@ -287,7 +293,7 @@ class Shim:
             os.close(stdin)
 
     def watch(self, child: subprocess.Popen[bytes], deadline: float) -> str:
-        """Wait for the child's end; the reason for ending it early, or an empty text."""
+        """Wait for the child's end; return the reason to end it early, or "" if it has ended."""
         size, changed, weighed, pause = -1, time.monotonic(), 0.0, POLL
         with ending_of(child) as ended:
             while not ended(pause):
@@ -295,7 +301,7 @@ class Shim:
                 grown, pause = os.fstat(self.log).st_size, min(pause * 2, POLL_MAX)
                 if grown != size:
                     size, changed, pause = grown, now, POLL
-                if awake - weighed >= WEIGHED_EVERY:  # by the clock that counts while the machine sleeps
+                if awake - weighed >= WEIGHED_EVERY:  # by the clock that also counts while the machine sleeps
                     weighed = awake
                     if reason := self.is_over(now, deadline, changed):
                         return reason
@@ -304,7 +310,10 @@ class Shim:
         return ""
 
     def is_over(self, now: float, deadline: float, changed: float) -> str:
-        """Which of its times is over. The lease comes first: a machine that slept must not go on working."""
+        """Return which limit is exceeded, or "" if none is.
+
+        The lease comes first, because a machine that slept must not go on working.
+        """
         try:
             leased = processes.read_number(self.folder / "lease")
         except (OSError, ValueError):
@@ -322,7 +331,10 @@ class Shim:
         return self.weight.is_too_much(self.gate)
 
     def stop_reason(self) -> str:
-        """Why the host wants it ended, from the file `stop`: a cap, a hopeless retry, or nothing special."""
+        """Return why the host wants the run ended: "cost", "provider" or just "stopped"; "" if it does not.
+
+        The file `stop` says so.
+        """
         if not os.path.lexists(self.stop_file):
             return ""
         try:
@@ -332,7 +344,7 @@ class Shim:
         return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
 
     def end(self, child: subprocess.Popen[bytes], *, is_enclosed: bool) -> None:
-        """Nothing of the step lives on: TERM, a moment, KILL to everything below the shim."""
+        """Let nothing of the step live on: send TERM, wait a moment, send KILL to all below the shim."""
         if child.returncode is None:
             self.ask(child.pid, is_enclosed)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -350,7 +362,10 @@ class Shim:
             child.wait()
 
     def ask(self, step: int, is_enclosed: bool) -> None:
-        """TERM to the step's group, or to all inside its sandbox, which would fall with its first process."""
+        """Send TERM to the step's group or, in a sandbox, to all inside but its first process.
+
+        With that one, the sandbox would fall.
+        """
         if not is_enclosed:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(step, signal.SIGTERM)
@@ -360,14 +375,14 @@ class Shim:
         processes.signal_all(map(processes.identity, inside or [step]), signal.SIGTERM)
 
     def reap(self, step: int) -> None:
-        """Collect orphans that came to us; the step itself is left to its Popen."""
+        """Collect orphans that the shim has adopted; the step itself is left to its Popen."""
         for orphan in descendants(self.gate):
             if orphan != step:
                 with contextlib.suppress(ChildProcessError, OSError):
                     os.waitpid(orphan, os.WNOHANG)
 
     def open_gate(self) -> None:
-        """Fork the sandbox's way out and wait until it listens; without it the sandbox does not stand."""
+        """Fork the gate, and wait until it listens; the sandbox cannot be set up without it."""
         if "gate" not in self.job:
             return
         listens, said = os.pipe()
@@ -380,7 +395,7 @@ class Shim:
         os.close(listens)
 
     def be_the_gate(self, shim: int, said: int) -> NoReturn:
-        """In the fork: it dies with the shim, and holds neither the lock nor any pipe but `said`."""
+        """Become the gate, in the fork: it dies with the shim, and keeps neither the lock nor other pipes."""
         try:
             os.setsid()
             die_with_shim()
@@ -399,14 +414,14 @@ class Shim:
             os.waitpid(self.gate, 0)
 
     def ring(self) -> None:
-        """Tell the host's loop; it would notice by itself a moment later."""
+        """Wake the host's loop, which would otherwise notice a moment later."""
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
             bell.setblocking(False)
             bell.sendto(b"x", self.job["bell"])
 
 
 def detach() -> None:
-    """Leave the starter: a session of our own, adopted by init."""
+    """Leave the starter: get a session of our own, and be adopted by init."""
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -418,14 +433,14 @@ def detach() -> None:
 
 
 def hold(folder: Path) -> NoReturn:
-    """In a fork of its own: leave the starter, hold the run, and end.
+    """In a fork of its own: leave the starter, hold the run, and end the process.
 
-    One byte to standard output says how that began: HELD, also where an earlier shim holds it, or NOT_HELD.
+    One byte to standard output says how that began: HELD, even if an earlier shim holds the run, or NOT_HELD.
     """
     answer = os.dup(1)
     says = NOT_HELD
     try:
-        os.chdir(folder)  # by which a process of this run is known until it has written its number
+        os.chdir(folder)  # identifies a process of this run until it has written its number
         detach()
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
