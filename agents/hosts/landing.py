@@ -116,7 +116,10 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
 
 
 def advance(landing: Landing, host: str) -> None:
-    """Take one step of one landing. Trouble ends up in columns, pauses or cards; no GitError is raised."""
+    """Take one step of one landing; problems become columns, pauses or cards.
+
+    Raises HostTrouble if the mirror is damaged and cannot be mended.
+    """
     known, landing = landing, _whole.first(landing.pk)
     if landing is None or landing.fence != known.fence or not claim(landing, host):
         return

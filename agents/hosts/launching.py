@@ -14,7 +14,10 @@ from tasks.models import Project, StaleTask
 
 
 def launch(run: Run) -> None:
-    """Start the run, or end it with a sentence that says what to change."""
+    """Start the run, or end it with a sentence that says what to change.
+
+    Raises HostTrouble if the mirror is damaged and cannot be mended.
+    """
     try:
         if run.is_pulled:
             preparing.prepare(run)

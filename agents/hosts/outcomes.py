@@ -50,7 +50,7 @@ TOO_MUCH = {
     "disk": "Ended by the host: it filled too much of the disk.",
     "files": "Ended by the host: it made too many files.",
 }
-# Outcomes that say less than the refusals that the run met.
+# Outcomes that say less than the refusals of the run's hand-ins.
 UNSAID = {Run.Outcome.NOTHING, Run.Outcome.CRASH}
 
 
@@ -157,7 +157,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
         saved = (
             "" if run.submission_id else submissions.salvage(run)
-        )  # from a coder that escalated or is blocked
+        )  # a coder that escalated or is blocked may have left work
         run_ends.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
         pauses.after(run)
     else:

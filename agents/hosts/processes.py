@@ -239,7 +239,7 @@ def working_in(folder: Path) -> list[Identity]:
     """Return this user's processes that belong to the run in this folder.
 
     Their environment, arguments or working folder name the folder. The run's number would not do, because
-    another installation on this machine counts its runs from 1 too.
+    another installation on this machine numbers its runs too.
     """
     names = (f"{folder}/".encode(), f"{folder}\0".encode())
     return [identity(pid) for pid, words in _of_some_run() if any(name in words for name in names)]

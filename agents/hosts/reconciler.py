@@ -151,7 +151,7 @@ class Reconciler:
         return self._slow.is_any()
 
     def is_clearing_up(self) -> bool:
-        """Whether the only work under way is such that its end may not ring."""
+        """Whether all that is under way is work whose end may not ring the bell."""
         return self.is_slow() and not (self._holds_runs or self._claimed)
 
     def _landings(self) -> list[Landing]:

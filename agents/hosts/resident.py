@@ -159,7 +159,10 @@ class Resident:
             host.wait(HASTE if self.until_idle and host.is_clearing_up() else None)
 
     def _watch(self) -> None:
-        """End a cluster that is stuck, with all its processes; the supervisor forks another one."""
+        """End the cluster, with all its processes, if it is stuck or the clock was set back.
+
+        The supervisor forks another one.
+        """
         went_back = self.watchdog.clock_went_back()
         if not (cluster := supervisor.first_of(Path(settings.HOME), supervisor.JOBS)):
             return

@@ -45,7 +45,7 @@ class SlowWork:
     def do(self, key: str, work: Callable[[], None], *, is_heard: bool = False) -> None:
         """Begin the work, unless work of that name is under way, and ring the bell when it ends.
 
-        With `is_heard`, what the work writes rings already, so its end rings only if somebody waits for it.
+        With `is_heard` the work rings by what it writes, so its end rings only if somebody waits for it.
         """
         if self.is_under_way(key):
             self.wait_for(key)

@@ -276,7 +276,7 @@ def _head_of(clone: Path, run: Run) -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         sha = processes.read_small(clone / ".git" / name, REF_MAX).decode("ascii").strip()
         return sha if SHA.match(sha) else run.base_sha
-    with contextlib.suppress(OSError):  # `git gc` in the clone moves it there
+    with contextlib.suppress(OSError):  # `git gc` in the clone moves the branch there
         packed = processes.read_small(clone / ".git" / "packed-refs", PACKED_REFS_MAX)
         for line in packed.decode("utf-8", "replace").split("\n"):
             sha, _, ref = line.partition(" ")

@@ -48,7 +48,10 @@ WITH = (
 
 
 def advance(amendment: Amendment) -> None:
-    """Draft the amendment, or take it up again. Problems end up in columns; no GitError is raised."""
+    """Draft the amendment, or take it up again; problems become columns.
+
+    Raises HostTrouble if the mirror is damaged and cannot be mended.
+    """
     if amendment.state == Amendment.State.APPROVED:
         amendments.go_on(amendment)
         return

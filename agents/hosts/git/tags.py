@@ -70,7 +70,7 @@ class Tags:
         new = {shas[0]: name for name, shas in chosen.items() if shas[0] not in types}
         if new:
             specs = "".join(f"+{name}:refs/steroids/tags/{sha}\n" for sha, name in new.items())
-            with contextlib.suppress(GitError):  # of a tag that git's checks refuse
+            with contextlib.suppress(GitError):  # git's checks may refuse a tag
                 over_network(
                     self.repository, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
                     "--no-write-fetch-head", "--stdin", "--end-of-options", self.url, stdin=specs.encode(),

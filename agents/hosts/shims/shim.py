@@ -45,7 +45,7 @@ POLL, POLL_MAX = 0.05, 0.25
 READY = "{ready}"  # in a step's command: the descriptor by which its sandbox says that it is set up
 GATE_SECONDS = 20.0
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
-SWEPT_AFTER = 8  # folders are measured when the disk has filled by this part of the run's limit: 1/8
+SWEPT_AFTER = 8  # folders are measured once the disk has filled by the run's limit divided by this
 PAGE = os.sysconf("SC_PAGE_SIZE")
 HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
@@ -362,10 +362,7 @@ class Shim:
             child.wait()
 
     def ask(self, step: int, is_enclosed: bool) -> None:
-        """Send TERM to the step's group or, in a sandbox, to all inside but its first process.
-
-        With that one, the sandbox would fall.
-        """
+        """Send TERM to the step's group or, in a sandbox, to all but the processes that hold it up."""
         if not is_enclosed:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(step, signal.SIGTERM)
