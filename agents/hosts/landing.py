@@ -18,7 +18,7 @@ from django.utils import timezone
 from agents.hosts import paths, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
+from agents.hosts.git.remotes import Interrupted, Unreachable
 from agents.models import Host, Run
 from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
@@ -116,15 +116,12 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
 
 
 def advance(landing: Landing, host: str) -> None:
-    """Take one step of one landing; problems become columns, pauses or cards.
-
-    Raises HostTrouble if the mirror is damaged and cannot be mended.
-    """
+    """Take one step of one landing. Problems become columns, pauses or cards; no error of git is raised."""
     known, landing = landing, _whole.first(landing.pk)
     if landing is None or landing.fence != known.fence or not claim(landing, host):
         return
     try:
-        with about(task=landing.task.ref, landing=landing.pk):
+        with about(task=landing.task.ref, landing=landing.pk), paths.mirror(landing.project).mended():
             _advance(landing)
     except Interrupted:
         _release(landing)
@@ -133,10 +130,7 @@ def advance(landing: Landing, host: str) -> None:
         problem = f"The remote {error.blame}: {error}"[:500]
         _release(landing, pause_after(attempts), attempts=attempts, problem=problem)
     except GitError as error:
-        if paths.mirror(landing.project).mend(error):
-            _release(landing)
-        else:
-            _stick(landing, str(error))
+        _stick(landing, str(error))
 
 
 def _advance(landing: Landing) -> None:
@@ -182,12 +176,11 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
     """
     sha, before = landing.submission.sha, landing.sha
     try:
-        rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
+        with paths.mirror(landing.project).mended():
+            rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
     except Unreachable:
         raise
     except GitError as error:
-        if paths.mirror(landing.project).mend(error):
-            raise HostTrouble("mirror", "was damaged, and is whole again") from error
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return False
     fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)

@@ -14,15 +14,13 @@ from tasks.models import Project, StaleTask
 
 
 def launch(run: Run) -> None:
-    """Start the run, or end it with a sentence that says what to change.
-
-    Raises HostTrouble if the mirror is damaged and cannot be mended.
-    """
+    """Start the run, or end it with a sentence that says what to change."""
     try:
-        if run.is_pulled:
-            preparing.prepare(run)
-        else:
-            starting.start(run)
+        with paths.mirror(run.project).mended():
+            if run.is_pulled:
+                preparing.prepare(run)
+            else:
+                starting.start(run)
     except Interrupted:
         _give_back(run, "This host stopped before it began.")
     except HostTrouble as error:
@@ -34,9 +32,7 @@ def launch(run: Run) -> None:
         provider_trouble.not_signed_in(run, error)
         outcomes.remove_folder(run)
     except (GitError, ProviderError, starting.CannotStart, api_server.NoApiServer) as error:
-        if isinstance(error, GitError) and paths.mirror(run.project).mend(error):
-            _give_back(run, "The mirror was damaged, and is whole again.")
-        elif isinstance(error, GitError) and error.is_of_disk():
+        if isinstance(error, GitError) and error.is_of_disk():
             _give_back(run, str(error), is_of_host=True)
         else:
             _give_back(run, str(error), outcome=Run.Outcome.REFUSED)

@@ -14,7 +14,7 @@ from pathlib import Path
 from agents.hosts import processes
 from agents.hosts.git.commands import GitError, run, text
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.git.remotes import HostTrouble, Interrupted
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +37,21 @@ class MendingMirror(Mirror):
             if not self.mend(error):
                 raise
         return super().fetch_target()
+
+    @contextlib.contextmanager
+    def mended(self) -> Iterator[None]:
+        """Mend this mirror if git fails in the block because of it; the next try finds it whole.
+
+        Raises HostTrouble if the mirror was damaged, and any other GitError as it came.
+        """
+        try:
+            yield
+        except Unreachable:
+            raise
+        except GitError as error:
+            if self.mend(error):
+                raise HostTrouble("mirror", "was damaged, and is whole again") from error
+            raise
 
     def mend(self, error: GitError) -> bool:
         """Whether something was wrong with this mirror when git failed, and has been mended.

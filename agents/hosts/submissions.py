@@ -17,7 +17,7 @@ from agents.hosts.branches import amending
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.pipes import refuse_pipes
-from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
+from agents.hosts.git.remotes import Interrupted, Unreachable
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
 from agents.models import Run
@@ -78,27 +78,11 @@ def keep(submission: Submission, run: Run | None) -> None:
     except GitError:  # this host has never seen the branch; if the remote lacks it, the loop tries again
         mirror.fetch_target()
     try:
-        if task.origin == Task.Origin.AMENDMENT:
-            amending.bring(submission, mirror, ref_of(submission))
-        elif run is None:
-            _fetch_pushed(submission, mirror)
-        elif run.is_pulled:
-            commits.bring_base(run, mirror)
-            commits.take(run, submission, mirror, ref_of(submission))
-        else:
-            take(run, mirror, submission.sha, ref_of(submission))
-        if not mirror.is_ancestor(submission.base_sha, submission.sha):
-            raise GitError(
-                "your commit", f"does not descend from {submission.base_sha[:12]}, where you began"
-            )
-        touched = _touched(submission, mirror)
-        if refused := sorted({path for path in touched.paths if _is_refused(path)}):
-            raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+        with mirror.mended():
+            touched = _bring(submission, run, mirror)
     except Unreachable:  # the next turn of the loop, here or on another host, tries again
         raise
     except GitError as error:
-        if mirror.mend(error):
-            raise HostTrouble("mirror", "was damaged, and is whole again") from error
         send_back(submission, f"The commit {submission.sha[:12]} cannot be taken: {error}")
         return
     content = _content(submission, mirror, touched)
@@ -186,6 +170,25 @@ def _touched(submission: Submission, mirror: Mirror) -> _Touched:
     fork = mirror.merge_base(mirror.resolve(mirror.target_ref), sha)
     since_fork = mirror.changed(fork, sha)
     return _Touched(since_fork if base == fork else mirror.changed(base, sha), since_fork, fork)
+
+
+def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
+    """Bring the commit into the mirror and return what it touches. Raises GitError if it may not be taken."""
+    if submission.task.origin == Task.Origin.AMENDMENT:
+        amending.bring(submission, mirror, ref_of(submission))
+    elif run is None:
+        _fetch_pushed(submission, mirror)
+    elif run.is_pulled:
+        commits.bring_base(run, mirror)
+        commits.take(run, submission, mirror, ref_of(submission))
+    else:
+        take(run, mirror, submission.sha, ref_of(submission))
+    if not mirror.is_ancestor(submission.base_sha, submission.sha):
+        raise GitError("your commit", f"does not descend from {submission.base_sha[:12]}, where you began")
+    touched = _touched(submission, mirror)
+    if refused := sorted({path for path in touched.paths if _is_refused(path)}):
+        raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    return touched
 
 
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:

@@ -99,12 +99,12 @@ class Gate:
         line, headers = _read(head)
         method, target, version = line
         if method == b"CONNECT":
-            there = self.connect(target.decode("ascii", "replace"))
-            here.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            there, greeting = self.connect(target.decode("ascii", "replace"))
+            here.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n" + greeting)
             _both_ways(here, there, rest)
         elif target.startswith(b"http://"):
             url = urlsplit(target.decode("ascii"))
-            there = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
+            there, _ = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
             whole = target if self.upstream else _path(target)
             self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
         elif target.startswith(API) and b".." not in re.split(rb"[/\\]", _decoded_path(target)):
@@ -182,8 +182,11 @@ class Gate:
         except (OSError, ValueError, KeyError):
             raise Refused("502 Bad Gateway", "The API cannot be reached; try again.") from None
 
-    def connect(self, target: str, *, is_plain: bool = False) -> socket.socket:
-        """Return a connection to a host outside. Raises Refused if the run may not or cannot reach it."""
+    def connect(self, target: str, *, is_plain: bool = False) -> tuple[socket.socket, bytes]:
+        """Return a connection to a host outside, and what that host has said already.
+
+        Raises Refused if the run may not or cannot reach it.
+        """
         found = TARGET.fullmatch(target)
         if not found:
             raise Refused("400 Bad Request", "That is no host and port.")
@@ -191,13 +194,12 @@ class Gate:
         is_trusted = is_named(host, port, self.trusted)
         if not is_trusted and not is_named(host, port, self.hosts):
             self.refuse(host, port, PRIVATE if _is_private_address(host) else UNNAMED)
-        there = (
-            self.through_upstream(host, port, is_plain)
-            if self.upstream
-            else self.direct(host, port, is_trusted)
-        )
+        if self.upstream:
+            there, greeting = self.through_upstream(host, port, is_plain)
+        else:
+            there, greeting = self.direct(host, port, is_trusted), b""
         self.note(_shown(host, port))
-        return there
+        return there, greeting
 
     def direct(self, host: str, port: int, is_trusted: bool) -> socket.socket:
         from disputes.notifications.courier import is_public
@@ -217,21 +219,24 @@ class Gate:
                     self.miss(host, port, f"{host} does not answer: {error.strerror}.")
         raise AssertionError
 
-    def through_upstream(self, host: str, port: int, is_plain: bool) -> socket.socket:
-        """Connect through the proxy that this host itself must use, and which looks up names itself."""
+    def through_upstream(self, host: str, port: int, is_plain: bool) -> tuple[socket.socket, bytes]:
+        """Connect through the proxy that this host itself must use, and which looks up names itself.
+
+        Return also what has come after the proxy's answer: a server may speak first.
+        """
         url = urlsplit(self.upstream)
         try:
             there = socket.create_connection((url.hostname or "", url.port or 3128), PATIENCE)
             if is_plain:
-                return there
+                return there, b""
             there.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-            head, _ = _head(there)
+            head, greeting = _head(there)
         except OSError as error:
             self.miss(host, port, f"This host's proxy does not answer: {error}.")
         if head.split(b" ")[1:2] != [b"200"]:
             there.close()
             self.miss(host, port, f"This host's proxy lets nothing through to {host}.")
-        return there
+        return there, greeting
 
     def note(self, name: str) -> None:
         """Record that a host was reached, for whoever decides what the project's builds may reach."""

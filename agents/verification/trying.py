@@ -220,17 +220,15 @@ def _start(trial: Trial) -> None:
     recipe = Recipe(trial.prepare, trial.build, trial.test)
     try:
         mirror = paths.mirror(trial.project)
-        if not mirror.has(trial.sha):
-            mirror.fetch_target()
-        borrowed = starting.check_out(mirror, folder, trial.sha)
-    except Interrupted:
+        with mirror.mended():
+            if not mirror.has(trial.sha):
+                mirror.fetch_target()
+            borrowed = starting.check_out(mirror, folder, trial.sha)
+    except (Interrupted, HostTrouble):
         _put_back(trial)
         return
     except GitError as error:
-        if isinstance(error, HostTrouble) or paths.mirror(trial.project).mend(error):
-            _put_back(trial)
-        else:
-            _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
+        _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
         return
     environment = commands.own_environment(trial.project, folder, "verifier")
     steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())

@@ -48,23 +48,20 @@ WITH = (
 
 
 def advance(amendment: Amendment) -> None:
-    """Draft the amendment, or take it up again; problems become columns.
-
-    Raises HostTrouble if the mirror is damaged and cannot be mended.
-    """
+    """Draft the amendment, or take it up again. Problems become columns; no error of git is raised."""
     if amendment.state == Amendment.State.APPROVED:
         amendments.go_on(amendment)
         return
     project = amendment.decision.conflict.dispute.project
     try:
-        _draft(amendment, project)
+        with paths.mirror(project).mended():
+            _draft(amendment, project)
     except NotAmended as error:
         amendments.failed(amendment, str(error))
     except Unreachable as error:
         log.info("Amendment %s waits: %s", amendment.pk, error)
     except GitError as error:
-        if not paths.mirror(project).mend(error):
-            amendments.failed(amendment, f"It could not be drafted: {error}")
+        amendments.failed(amendment, f"It could not be drafted: {error}")
 
 
 def _draft(amendment: Amendment, project: Project) -> None:

@@ -458,6 +458,7 @@ def refuse(world: World) -> None:
 
 
 def test_a_refused_push_is_tried_again_later(world: World) -> None:
+    world.settings.DURATIONS = world.settings.DURATIONS | {"remote_retry": 60.0}  # no slow machine ends it
     landing = world.accepted({"new.py": "one\n"})
     refuse(world)
     landing = advance(landing)

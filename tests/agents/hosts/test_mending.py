@@ -6,11 +6,12 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agents.hosts import landing as landings
-from agents.hosts import paths, submissions
+from agents.hosts import launching, paths, submissions
 from agents.hosts.git.remotes import HostTrouble, Unreachable, over_network
 from agents.hosts.mending import LOCK_OLD, LOCK_YOUNG
 from agents.hosts.reconciler import Reconciler
@@ -91,6 +92,29 @@ def test_what_only_this_host_has_outlives_a_new_mirror_where_it_can_be_read(worl
     assert not mirror.has(lost.sha)
     submissions.bring_here(lost, mirror)
     assert mirror.has(lost.sha)
+
+
+def test_a_mirror_that_cannot_be_mended_is_the_hosts_trouble_and_everything_waits(
+    world: World, settings: Any
+) -> None:
+    settings.DURATIONS = settings.DURATIONS | {"fresh": 60.0}  # so that no fetch finds the damage first
+    landing = world.accepted({"two.py": "two\n"})
+    run = create_run(world.task(), status=Run.Status.STARTING)
+    mirror = paths.mirror(world.project)
+    world.remote.push({"theirs.py": "theirs\n"})
+    mirror.fetch_target()
+    no_objects(mirror.path)
+    mirror.path.with_name(f"{mirror.path.name}.new").write_text("in the way")
+    landings.advance(landing, "test-host")
+    landing.refresh_from_db()
+    assert (landing.status, landing.claimed_until, landing.attempts) == ("queued", None, 1)
+    assert landing.problem.startswith("The remote cannot be worked on by this host")
+    assert "cannot be mended" in landing.problem
+    launching.launch(run)
+    run.refresh_from_db()
+    assert (run.status, run.outcome) == (Run.Status.ENDED, Run.Outcome.STOPPED)
+    assert "cannot be mended" in run.reason
+    assert Task.objects.get(pk=run.task_id).not_before
 
 
 def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World) -> None:

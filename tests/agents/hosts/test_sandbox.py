@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -461,6 +462,36 @@ def test_a_host_that_is_away_is_no_host_that_the_sandbox_refuses(held: Held, sit
         step["name"] = name
         verdict = verdicts.read(held.folder, left)
         assert (verdict.fault, told in verdict.problem) == (fault, bool(fault))
+
+
+def test_a_server_that_speaks_first_is_heard_behind_the_hosts_own_proxy(tmp_path: Path) -> None:
+    """Its greeting may come in one piece with the proxy's answer."""
+    (tmp_path / "output.log").touch()
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def answer() -> None:
+            there, _ = proxy.accept()
+            with there:
+                there.recv(4096)
+                there.sendall(b"HTTP/1.1 200 OK\r\n\r\nSSH-2.0-server\r\n")
+                there.recv(4096)
+
+        threading.Thread(target=answer, daemon=True).start()
+        upstream = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        rules = {"hosts": ["git.example:22"], "trusted": [], "upstream": upstream, "api": False}
+        here, inside = socket.socketpair()
+        served = threading.Thread(
+            target=gate.Gate(tmp_path, rules).one, args=(here, threading.Semaphore()), daemon=True
+        )
+        with inside:
+            served.start()
+            inside.settimeout(20)
+            inside.sendall(b"CONNECT git.example:22 HTTP/1.1\r\nHost: git.example\r\n\r\n")
+            heard = b""
+            while not heard.endswith(b"server\r\n"):
+                heard += inside.recv(4096)
+        served.join(20)
+    assert heard.endswith(b"\r\n\r\nSSH-2.0-server\r\n")
 
 
 def test_a_name_that_the_run_may_not_reach_is_not_looked_up(
