@@ -1,13 +1,23 @@
 """The project's settings as the tests run them: a folder of their own, every duration at a twentieth."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 from tests.durations import ENVIRONMENT
 
-_home = Path(os.environ.get("STEROIDS_TEST_HOME") or tempfile.mkdtemp(prefix="steroids-tests-"))
-os.environ["STEROIDS_TEST_HOME"] = str(_home)
+
+def _remove(folder: str, maker: int) -> None:
+    if os.getpid() == maker:  # and not what a test forked from it
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if not os.environ.get("STEROIDS_TEST_HOME"):  # whoever makes the folder ends last
+    os.environ["STEROIDS_TEST_HOME"] = tempfile.mkdtemp(prefix="steroids-tests-")
+    atexit.register(_remove, os.environ["STEROIDS_TEST_HOME"], os.getpid())
+_home = Path(os.environ["STEROIDS_TEST_HOME"])
 _home /= os.environ.get("PYTEST_XDIST_WORKER", "main")  # two workers share no file
 _home.mkdir(parents=True, exist_ok=True, mode=0o700)
 os.environ["STEROIDS_HOME"] = str(_home)
