@@ -16,6 +16,7 @@ from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.sandbox import HostUnfit
 from agents.loop import bell, orchestrator
 from agents.models import Agent
+from tasks.text.counting import counted
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def _may_go_on(host: Reconciler, seconds: float) -> bool:
 def prune() -> str:
     """Each night: let go what the retention settings no longer keep of the rows. Hosts tidy up themselves."""
     gone = retention.prune_rows(PRUNING)
-    return ", ".join(f"{name} {count}" for name, count in gone.items())
+    return ", ".join(counted(count, name) for name, count in gone.items())
 
 
 def check_agent(pk: int) -> str:

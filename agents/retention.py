@@ -28,7 +28,7 @@ REPLIES = timedelta(days=7)  # a call that is repeated later than that is a new 
 class Rule:
     """Rows of one kind that are let go; `days` names the setting, 0 keeps them for ever."""
 
-    name: str
+    name: str  # of one row
     days: Callable[[], float]
     rows: Callable[[datetime], QuerySet[Any]]
 
@@ -46,11 +46,11 @@ def _bundles(before: datetime) -> QuerySet[Bundle]:
 
 
 RULES = [
-    Rule("pieces of logs", lambda: settings.KEEP_DAYS["logs"], _of_ended_runs(Output)),
-    Rule("prompts", lambda: settings.KEEP_DAYS["prompts"], _of_ended_runs(Prompt)),
-    Rule("bundles of commits", lambda: settings.KEEP_DAYS["bundles"], _bundles),
+    Rule("log piece", lambda: settings.KEEP_DAYS["logs"], _of_ended_runs(Output)),
+    Rule("prompt", lambda: settings.KEEP_DAYS["prompts"], _of_ended_runs(Prompt)),
+    Rule("commit bundle", lambda: settings.KEEP_DAYS["bundles"], _bundles),
     Rule(
-        "replies to repeated calls",
+        "kept answer",
         lambda: REPLIES / timedelta(days=1),
         lambda before: Idempotency.objects.filter(at__lt=before),
     ),

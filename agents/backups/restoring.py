@@ -30,6 +30,7 @@ from agents.loop import run_ends
 from agents.models import Host, Run, Token, Trial
 from tasks.models import Landing, Project, Submission
 from tasks.models.event import record
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 Say = Callable[[str], None]
@@ -107,13 +108,13 @@ def _refuse_misfit(about: dict[str, Any]) -> None:
 def _refuse_living() -> None:
     """Raise NotRestored where anything would be lost."""
     try:
-        there = {"projects": Project.objects.count(), "accounts": get_user_model().objects.count()}
+        there = {"project": Project.objects.count(), "account": get_user_model().objects.count()}
     except DatabaseError:  # no tables yet
         there = {}
-    there["mirrors"] = len([*(Path(settings.HOME) / "mirrors").glob("[1-9]*.git")])
-    if found := [f"{count} {what}" for what, count in there.items() if count]:
+    there["mirror"] = len([*(Path(settings.HOME) / "mirrors").glob("[1-9]*.git")])
+    if found := [counted(count, what) for what, count in there.items() if count]:
         raise NotRestored(
-            f"There are {' and '.join(found)} here; a backup goes into an empty installation only. "
+            f"This installation has {' and '.join(found)}; a backup goes into an empty installation only. "
             "Choose an empty STEROIDS_HOME and an empty database."
         )
 
@@ -160,7 +161,7 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
     _take_over_what_is_here()
     Trial.objects.filter(status=Trial.Status.RUNNING).update(lease_until=timezone.now())
     Landing.objects.filter(status__in=Landing.LIVE).update(claimed_until=None, fence=F("fence") + 1)
-    yield f"{len(held)} runs that were live have ended; none of their tokens is good."
+    yield f"{counted(len(held), 'live run')} ended; no token of a run is good any more."
     gone = Submission.objects.standing().filter(state=Submission.State.RECEIVED, run__is_pulled=False)
     for submission in gone.select_related("task__project"):
         submissions.send_back(submission, "Its commits were on the machine that this backup replaces.")
@@ -169,8 +170,8 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
     yield "Everybody signs in again."
     if tokens := Token.objects.count():
         yield (
-            f"{tokens} tokens of people and of agents elsewhere work as they did then, also those that were "
-            "deleted since: look through Tokens in the admin."
+            f"Good as then, also what was deleted since: {counted(tokens, 'token')} of people and of agents "
+            "elsewhere. Look through Tokens in the admin."
         )
     for project in Project.objects.all():
         record(project, "restored", note=f"From the backup of {made_at:%Y-%m-%d %H:%M} UTC.")

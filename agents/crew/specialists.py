@@ -13,6 +13,7 @@ from tasks.configuration.stages import UNKNOWN, Stage, escalation_for
 from tasks.events import SYSTEM, Actor
 from tasks.models import Task
 from tasks.remarks.comments import BODY_MAX, add_comment
+from tasks.text.counting import counted
 
 QUESTION_MAX = 500
 
@@ -40,7 +41,7 @@ def escalate(
         return _ask_people(task, f"Nobody watches {column.name}", actor, notes)
     tried = attempts.listed(attempts.attempts_of(task))
     add_comment(task.project, _told(here, column, tried, notes), actor=actor, task=task)
-    note = f"from {here.name} to {column.name} after {len(tried)} failed attempts"
+    note = f"from {here.name} to {column.name} after {counted(len(tried), 'failed attempt')}"
     task.escalate(column.name, reason=column.reason, actor=actor, note=note)
     return None
 

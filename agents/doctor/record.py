@@ -16,6 +16,7 @@ from tasks import dependencies
 from tasks.models import Event, Landing, Project, Review, Submission, Task, Verification
 from tasks.models import Finding as Point
 from tasks.states import MOVES, Status
+from tasks.text.counting import counted
 
 ASK = "Nothing here mends that. Keep a backup of the data folder as it is, and report what you see."
 
@@ -60,7 +61,8 @@ def rulings() -> Iterator[Finding]:
         Q(status=Conflict.Status.DECIDED, n=1) | (~Q(status=Conflict.Status.DECIDED) & Q(n=0))
     )
     for conflict in wrong:
-        yield Finding(f"{conflict.ref} is {conflict.status} and has {conflict.n} standing rulings.", ASK)
+        rulings = counted(conflict.n, "standing ruling")
+        yield Finding(f"{conflict.ref} is {conflict.status} and has {rulings}.", ASK)
     told: dict[Any, set[tuple[Any, ...]]] = defaultdict(set)
     for data, kind, user in Event.objects.filter(kind="ruled").values_list("data", "actor_kind", "user"):
         told[data.get("conflict")].add((data.get("option"), kind, user or data.get("policy_set_by")))
@@ -178,19 +180,19 @@ def counts() -> Iterator[Finding]:
     """Nothing is missing: numbers have no gap, hand-ins have their rows, waits are counted right."""
     for project in Project.objects.annotate(n=Count("tasks"), last=Max("tasks__number")).filter(n__gt=0):
         if project.n != project.last:
-            yield Finding(
-                f"{project.slug} has {project.n} tasks, and the last one has the number {project.last}.", ASK
-            )
+            tasks = counted(project.n, "task")
+            yield Finding(f"{project.slug} has {tasks}, and the last one has the number {project.last}.", ASK)
     handed = _per_task(Event.objects.filter(kind="submit"))
     there = _per_task(Submission.objects.filter(kind=Submission.Kind.COMMITS))
     wrong = {task for task in handed.keys() | there.keys() if handed.get(task) != there.get(task)}
     for task in Task.objects.filter(pk__in=wrong).select_related("project"):
         yield Finding(
-            f"{task.ref} was handed in {handed.get(task.pk, 0)} times, "
-            f"and has {there.get(task.pk, 0)} submissions.", ASK,
+            f"{task.ref} was handed in {counted(handed.get(task.pk, 0), 'time')}, "
+            f"and has {counted(there.get(task.pk, 0), 'submission')}.", ASK,
         )  # fmt: skip
     for task, count in _miscounted():
-        yield Finding(f"{task.ref} waits for {task.waits_for} others by its row, for {count} in fact.", MEND)
+        by_row = counted(task.waits_for, "other")
+        yield Finding(f"{task.ref} waits for {by_row} by its row, for {count} in fact.", MEND)
 
 
 MEND = "Run `manage.py doctor --repair`, which counts again."
@@ -207,12 +209,12 @@ def _waiting() -> list[Task]:
 
 def _miscounted() -> list[tuple[Task, int]]:
     waiting = _waiting()
-    counted = dependencies.counts_of(waiting)
-    return [(task, counted[task.pk]) for task in waiting if task.waits_for != counted[task.pk]]
+    counts = dependencies.counts_of(waiting)
+    return [(task, counts[task.pk]) for task in waiting if task.waits_for != counts[task.pk]]
 
 
 def count_anew() -> Iterator[str]:
     """Mend what waits for a wrong number of others."""
     wrong = _miscounted()
     dependencies.recount([task for task, _ in wrong])
-    yield from (f"{task.ref} waits for {count} others." for task, count in wrong)
+    yield from (f"{task.ref} waits for {counted(count, 'other')}." for task, count in wrong)

@@ -17,6 +17,7 @@ from agents.hosts import processes
 from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
 from disputes.models import Conflict, Delivery
 from tasks.models import Comment, Event, Landing, Notice, Project, Review, Submission, Task
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 YOUNG = 15.0  # seconds that a process may take to follow the end of its run
@@ -162,7 +163,7 @@ def _stuck_messages(limit: datetime) -> Iterator[Finding]:
     late += Delivery.objects.filter(sent_at=None, failed_at=None, due_at__lt=limit).count()
     if late:
         yield Finding(
-            f"{late} messages to people are due and were not sent.",
+            f"Due to people and not sent: {counted(late, 'message')}.",
             "Look whether the cluster runs (`manage.py status`), and at Notifications, Deliveries.",
         )
 
@@ -177,7 +178,8 @@ def _stuck_runs(limit: datetime) -> Iterator[Finding]:
     if waiting.exists() and (free := _free_host()) is not None:
         first = waiting.order_by("queued_at").first()
         said = f"though {free} has a free slot" if free else "and no host takes any"
-        yield Finding(f"{waiting.count()} runs wait, run {first.pk} for longest, {said}.", START)
+        runs = counted(waiting.count(), "run")
+        yield Finding(f"Waiting: {runs}, run {first.pk} for longest, {said}.", START)
 
 
 def _free_host() -> str | None:

@@ -24,6 +24,7 @@ from agents.hosts.naming import host_name
 from agents.models import Run, Trial
 from disputes.models import Amendment
 from tasks.models import Landing, Project, Submission
+from tasks.text.counting import counted
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ def _remove_run_folders() -> Iterator[str]:
     for folder in old:
         outcomes.remove(folder)
     if old:
-        yield f"{len(old)} folders of runs are removed."
+        yield f"Gone: {counted(len(old), 'run folder')}."
 
 
 def old_caches() -> list[Path]:
@@ -119,7 +120,7 @@ def _remove_caches() -> Iterator[str]:
         folder.rename(going / uuid.uuid4().hex)
     outcomes.remove(going)  # including what a killed host had left there
     if old:
-        yield f"{len(old)} caches are removed."
+        yield f"Gone: {counted(len(old), 'cache')}."
 
 
 def _at_work() -> set[int]:

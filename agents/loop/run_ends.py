@@ -25,6 +25,7 @@ from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
 from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove
+from tasks.text.counting import counted
 
 NAMED_MAX = 20  # tests that a card names
 DETAIL_MAX = 4000  # characters of output on a card
@@ -132,7 +133,7 @@ def _count(run: Run, task: Task, reason: str) -> None:
         repair.repair(task, f"{used_up.failure_type}: {used_up.message}")
         return
     who = run.agent_label or run.role
-    question = f"{failures} runs of {who} ended without a hand-in: {task.title}"
+    question = f"{counted(failures, 'run')} of {who} ended without a hand-in: {task.title}"
     if used_up:
         question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
         reason = f"{used_up.failure_type}: {used_up.message}"
@@ -189,10 +190,10 @@ def send_back(task: Task, note: str) -> None:
         if failures >= settings.EMPTY_RUNS_MAX and not attempts.has_ladder(task):
             last = task.last_submission()
             if last is not None and last.state == Submission.State.RED:
-                question = f"Build or tests stayed red in {failures} attempts: {task.title}"
+                question = f"Build or tests stayed red in {counted(failures, 'attempt')}: {task.title}"
                 ask_about_verification(task, question, note)
             else:
-                question = f"Nothing could be taken in {failures} attempts: {task.title}"
+                question = f"Nothing could be taken in {counted(failures, 'attempt')}: {task.title}"
                 opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
         else:
             task.send_back(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
 from agents.recipes.tree import Tree, at, strings, table, words
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 KIND = "node"
@@ -137,7 +138,7 @@ def _tests(
         yield from _narrower(scripts, name)
         return
     if workspaces := _workspaces(tree, package):
-        yield Rank.DIRECT, _everywhere(manager), f"scripts of {workspaces} workspaces"
+        yield Rank.DIRECT, _everywhere(manager), f"scripts of {counted(workspaces, 'workspace')}"
         return
     if not has_tests:
         return

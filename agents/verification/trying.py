@@ -35,6 +35,7 @@ from disputes import alerts
 from tasks import base
 from tasks.locking import locked
 from tasks.models import Project, Verification
+from tasks.text.counting import counted
 
 Base = Project.Base
 AT_ONCE = 2  # trials on one host
@@ -275,7 +276,7 @@ def _bury(trial: Trial, folder: Path) -> None:
 def _put_back(trial: Trial) -> None:
     """Its process was lost; it starts over, but not endlessly."""
     if trial.attempts >= ATTEMPTS_MAX:
-        problem = f"Its process was lost {trial.attempts} times."
+        problem = f"Its process was lost {counted(trial.attempts, 'time')}."
         _end(trial, Trial.Outcome.BROKEN, problem=problem, step="host")
         return
     Trial.objects.filter(pk=trial.pk, status=Trial.Status.RUNNING).update(

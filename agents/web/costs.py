@@ -10,6 +10,7 @@ from agents.money import caps, spending
 from agents.money.spending import Spent
 from disputes.protocol.completion.budget import money
 from tasks.models import Project, Task
+from tasks.text.counting import counted
 
 PROJECTS = 5  # on the dashboard
 
@@ -33,8 +34,7 @@ def line(spent: Spent) -> str:
     if words := tokens_in_words(spent):
         parts.append(f"tokens: {words}")
     if spent.unknown:
-        runs = "1 run" if spent.unknown == 1 else f"{spent.unknown} runs"
-        parts.append(f"the cost of {runs} is unknown")
+        parts.append(f"the cost of {counted(spent.unknown, 'run')} is unknown")
     text = "; ".join(parts)
     return text[:1].upper() + text[1:]
 

@@ -25,6 +25,7 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.severities import SeverityFilter
+from tasks.text.counting import counted
 
 TEXT_MAX = 20_000
 
@@ -435,7 +436,7 @@ def _ruled_on(dispute: Dispute, ref: str, named: str) -> Conflict:
     if len(ruled) != 1:
         raise Refused(
             "several_ruled" if ruled else "not_a_ruling",
-            f"{dispute.ref} has {len(ruled) or 'no'} ruling{'s' if len(ruled) > 1 else ''}.",
+            f"{dispute.ref} has {counted(len(ruled), 'ruling') if ruled else 'no ruling'}.",
             "Name the conflict with --conflict CODE." if ruled else "Rule on it first.", status=422,
         )  # fmt: skip
     return ruled[0]

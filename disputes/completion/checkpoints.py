@@ -24,6 +24,7 @@ from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
 from tasks.states import MEANINGS, Status
+from tasks.text.counting import counted
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)
 SETTLED = tuple(status for status, meaning in MEANINGS.items() if meaning.finished)
@@ -224,7 +225,7 @@ def _warn(
     ]
     stalled = result.stalled
     question = (
-        f"{project.name} makes no progress: {checkpoint.flat} checkpoints without any."
+        f"{project.name} makes no progress: {counted(checkpoint.flat, 'checkpoint')} without any."
         if stalled
         else f"{project.name} diverges: {said(result, limits)}"
     )

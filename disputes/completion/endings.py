@@ -23,6 +23,7 @@ from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Project
 from tasks.models.event import record
+from tasks.text.counting import counted
 
 
 @transaction.atomic
@@ -206,7 +207,7 @@ def extend(project: Project, *, user: Any) -> int:
     standing = standing_of(project)
     if standing.rounds < standing.max_rounds:
         raise Refused(
-            "not_at_limit", f"{standing.rounds} of {standing.max_rounds} checkpoints are used.",
+            "not_at_limit", f"It has used {standing.rounds} of {counted(standing.max_rounds, 'checkpoint')}.",
             "It can be extended once they all are.",
         )  # fmt: skip
     try:

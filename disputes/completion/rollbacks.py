@@ -25,6 +25,7 @@ from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP, locked_task
 from tasks.states import MOVES
+from tasks.text.counting import counted
 
 TEXT_MAX = 20_000
 NOTE = "(re-applied from"
@@ -107,8 +108,9 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
             "landed" if landed else "budget_spent", f"{task.ref}: {answer.why}", f"What is left: {what}."
         )
     if to_round not in choices(task):
+        most = counted(task.project.config.backup_rounds, "round")
         raise Refused(
-            "too_deep", f"At most {task.project.config.backup_rounds} rounds are taken back at once.",
+            "too_deep", f"At most {most} can be taken back at once.",
             "Choose a later round, or raise backup_rounds in the project's settings.", status=422,
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from tasks import base
 from tasks.models import SEVERITY_CHOICES, Project, Task
 from tasks.states import SEVERITY_RANK, Severity
+from tasks.text.counting import counted
 
 # What may wake a snoozed dispute, beside a time.
 SNOOZE_CONDITIONS = [
@@ -156,4 +157,4 @@ class Dispute(models.Model):
         """What waits for it: "3 tasks", "the project"; empty where nothing does."""
         if self.blocks_project:
             return "the project"
-        return f"{self.blocks} task{'' if self.blocks == 1 else 's'}" if self.blocks else ""
+        return counted(self.blocks, "task") if self.blocks else ""

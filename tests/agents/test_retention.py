@@ -51,13 +51,13 @@ def old(world: World) -> Run:
 def test_what_is_old_goes_and_the_record_stays(old: Run) -> None:
     events, submissions = Event.objects.count(), Submission.objects.count()
     said = manage("--dry-run")
-    assert "1 pieces of logs would go." in said
-    assert "1 folders of runs would go." in said
+    assert "Would go: 1 log piece." in said
+    assert "Would go: 1 run folder." in said
     assert Output.objects.count() == 2
     said = manage()
-    for line in ("1 pieces of logs are gone.", "1 prompts are gone.", "1 bundles of commits are gone."):
+    for line in ("Gone: 1 log piece.", "Gone: 1 prompt.", "Gone: 1 commit bundle."):
         assert line in said, line
-    assert "1 folders of runs are removed." in said
+    assert "Gone: 1 run folder." in said
     live = Run.objects.get(status="running")
     assert [row.run for row in Output.objects.all()] == [row.run for row in Prompt.objects.all()] == [live]
     assert not paths.run_folder(old.pk).exists()
@@ -87,7 +87,7 @@ def test_what_nobody_has_fetched_yet_is_kept(old: Run) -> None:
 
 def test_it_is_done_each_night_and_each_host_tidies_up_once_a_day(old: Run, world: World) -> None:
     assert Schedule.objects.get(name="prune").func == "agents.jobs.prune"
-    assert jobs.prune().startswith("pieces of logs 1, prompts 1")
+    assert jobs.prune().startswith("1 log piece, 1 prompt")
     assert Output.objects.count() == 1
     assert paths.run_folder(old.pk).exists()
     assert not tidying.is_due()  # a day after the first start

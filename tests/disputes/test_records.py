@@ -177,7 +177,7 @@ def test_a_record_without_disputes_says_so() -> None:
 
 
 def test_the_record_says_how_many_settled_ones_it_leaves_out() -> None:
-    assert "12 older disputes are settled and not listed here." in dispute_record([dispute()], 12)
+    assert "Settled and not listed here: 12 older disputes." in dispute_record([dispute()], 12)
 
 
 def test_a_side_that_said_nothing_is_named_as_such() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from agents import retention
 from agents.hosts import tidying
 from tasks.management.program_command import ProgramCommand
+from tasks.text.counting import counted
 
 AS_LONG_AS_IT_TAKES = float("inf")
 
@@ -21,12 +22,12 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         is_trial = options["dry_run"]
-        word = "would go" if is_trial else "are gone"
+        word = "Would go" if is_trial else "Gone"
         for name, count in retention.prune_rows(AS_LONG_AS_IT_TAKES, is_trial=is_trial).items():
-            self.stdout.write(f"{count} {name} {word}.")
+            self.stdout.write(f"{word}: {counted(count, name)}.")
         if is_trial:
-            self.stdout.write(f"{len(tidying.old_run_folders())} folders of runs {word}.")
-            self.stdout.write(f"{len(tidying.old_caches())} caches {word}.")
+            self.stdout.write(f"{word}: {counted(len(tidying.old_run_folders()), 'run folder')}.")
+            self.stdout.write(f"{word}: {counted(len(tidying.old_caches()), 'cache')}.")
             return
         for line in retention.prune_host():
             self.stdout.write(line)

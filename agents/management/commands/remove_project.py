@@ -78,6 +78,6 @@ class Command(ProgramCommand):
             time.sleep(0.2)
         if live.exists():
             raise CommandError(
-                f"{live.count()} runs of {project.slug} do not end; does run_orchestrator run? "
-                "The project is paused; try again once they have ended."
+                f"{project.slug} has {counted(live.count(), 'run')} that will not end; "
+                "does run_orchestrator run? The project is paused; try again once they have ended."
             )

@@ -12,6 +12,7 @@ from agents.setup.overview import overview
 from tasks.management.program_command import ProgramCommand
 from tasks.projects import counts_line
 from tasks.spans import clock, since
+from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
@@ -74,7 +75,7 @@ class Command(ProgramCommand):
 
 def _loop_line(loop: dict[str, Any]) -> str:
     if loop["is_healthy"]:
-        return f"The loop turns; {loop['hosts_alive']} of {loop['host_count']} hosts report."
+        return f"The loop turns; {loop['hosts_alive']} of {counted(loop['host_count'], 'host')} alive."
     last = f"it last did {_since(loop['last_tick'])}" if loop["last_tick"] else "it never did"
     return f"The loop does not turn: {last}. Start it with `manage.py run_orchestrator`."
 

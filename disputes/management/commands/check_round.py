@@ -10,6 +10,7 @@ from disputes.protocol.rounds.check import as_json, check_round, explain
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError
 from disputes.protocol.text.quotes import one_line
 from tasks.management.program_command import ProgramCommand
+from tasks.text.counting import counted
 
 MAX_EXPLAINED = 2_000  # lines of one review
 MAX_SHOWN = 100  # characters of a line
@@ -70,7 +71,7 @@ def explained(name: str) -> Iterator[str]:
         yield f"{line.number:>6}  {one_line(line.text, MAX_SHOWN)}"
         yield f"            {one_line(line.taken_for)}"
     if len(lines) > MAX_EXPLAINED:
-        yield f"        ... and {len(lines) - MAX_EXPLAINED} more lines"
+        yield f"        ... and {counted(len(lines) - MAX_EXPLAINED, 'more line')}"
     yield ""
 
 

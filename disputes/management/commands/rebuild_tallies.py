@@ -5,6 +5,7 @@ from django.core.management.base import CommandParser
 
 from disputes import tallies
 from tasks.management.program_command import ProgramCommand, project_named
+from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
@@ -22,4 +23,4 @@ class Command(ProgramCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         projects = [project_named(options["project"])] if options["project"] else None
         written = tallies.rebuild(projects, since=options["since"])
-        self.stdout.write(f"{written} sums written.")
+        self.stdout.write(f"{counted(written, 'sum')} written.")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from disputes.protocol.rounds.patterns import DetectedPattern
 from disputes.protocol.settings import part_of
 from tasks.configuration.policy import ProjectSettings
+from tasks.text.counting import counted
 
 
 class RollbackMode(StrEnum):
@@ -125,7 +126,7 @@ def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> Roll
         why = "Something of it has landed; a task that reverts it can be made."
         return RollbackAnswer(allowed=False, ask=True, options=LANDED, why=why)
     if wanted.of_session >= settings.max_rollbacks_session:
-        why = f"All {settings.max_rollbacks_session} rollbacks are used up."
+        why = f"It has used {wanted.of_session} of {counted(settings.max_rollbacks_session, 'rollback')}."
         return RollbackAnswer(allowed=False, ask=True, options=SPENT, why=why)
     attempt = wanted.of_round + 1
     mode = RollbackMode(settings.rollback_mode.lower())

@@ -22,6 +22,7 @@ from disputes.protocol.rounds.gaps import SETTLED, GapState
 from disputes.protocol.settings import part_of
 from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
+from tasks.text.counting import counted
 
 
 class Exit(StrEnum):
@@ -173,7 +174,7 @@ def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Resu
     if ends:
         return _gated(standing, Exit.STALL_EXIT if asked is Ask.FORCE_COMPLETE else Exit.USER_APPROVED)
     if standing.rounds >= standing.max_rounds:
-        why = f"{standing.rounds} of {standing.max_rounds} rounds are used"
+        why = f"it has used {standing.rounds} of {counted(standing.max_rounds, 'round')}"
         return Result(Next.MAX_ROUNDS, "END-4", why=why, left=left_over(standing))
     if standing.convergence is State.DIVERGENCE_WARNING:
         return Result(Next.DIVERGENCE, "END-5", why="more comes up than is settled, or nothing is")

@@ -20,6 +20,7 @@ from disputes.protocol.rounds.proposals import (
     read_proposal,
 )
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 
@@ -218,7 +219,7 @@ def _proposal_content(proposal: ReadProposal, least: int) -> Iterator[Failure]:
     for section in proposal.sections:
         size = len(section.text.strip())
         if size < least:
-            message = f"the section of {section.gap} has {size} characters; {least} are the least"
+            message = f"the section of {section.gap} has {counted(size, 'character')}; {least} are the least"
             yield Failure(FailureType.THIN_CONTENT, message, section.line, (section.gap,))
     if not proposal.has_trade_offs:
         heading = "### Trade-offs"

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from disputes.protocol.rulings.options import ROWS, Option
 from disputes.protocol.text.quotes import as_heading, inert, one_line, quoted
+from tasks.text.counting import counted
 
 POSITION_MAX = 8_000
 RULING_MAX = 20_000  # as long as a person's text may be
@@ -107,7 +108,7 @@ def dispute_record(entries: Sequence[DisputeEntry], left_out: int = 0) -> str:
     if not listed:
         lines += ["None.", ""]
     if left_out:
-        lines += [f"{left_out} older disputes are settled and not listed here.", ""]
+        lines += [f"Settled and not listed here: {counted(left_out, 'older dispute')}.", ""]
     if minor := [entry for entry in entries if entry.status == MINOR]:
         lines += ["# Minor Disputes", "", "Logged; nothing waits for them. The coder's version stands.", ""]
         for entry in minor:

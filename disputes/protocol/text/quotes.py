@@ -6,6 +6,7 @@ tables, HTML and signs that turn the direction of writing; none of that may begi
 
 from collections.abc import Iterable
 
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 # Control characters, lone surrogates, and what reorders or hides the letters around it.
@@ -28,7 +29,7 @@ def cut(text: str, limit: int) -> str:
     """The text up to `limit` characters, and how many more there were."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit].rstrip()} [… {len(text) - limit} more characters]"
+    return f"{text[:limit].rstrip()} [… {counted(len(text) - limit, 'more character')}]"
 
 
 def one_line(text: str, limit: int = 500) -> str:

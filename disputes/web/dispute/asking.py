@@ -6,6 +6,7 @@ from functools import cached_property
 from disputes import hooks, opinions
 from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach
+from tasks.text.counting import counted
 
 SHOWN = 6  # of the opinions on one conflict, the newest
 REASONS_SHOWN = 4_000  # characters; the rest is behind "As it was handed in"
@@ -54,7 +55,7 @@ class ShownOpinion:
 
 def _cut(words: str) -> str:
     left = len(words) - REASONS_SHOWN
-    return words if left <= 0 else f"{words[:REASONS_SHOWN]} [\u2026 {left} more characters]"
+    return words if left <= 0 else f"{words[:REASONS_SHOWN]} [\u2026 {counted(left, 'more character')}]"
 
 
 @dataclass

@@ -14,6 +14,7 @@ from disputes.web.work.ending import EndingPage, Typed
 from tasks.access import MAINTAIN, require
 from tasks.errors import Refused
 from tasks.models import Project
+from tasks.text.counting import counted
 
 TEXT_MAX = 2_000
 RATIONALE, PHRASE = "rationale-", "phrase-"
@@ -94,7 +95,7 @@ def extend(request: HttpRequest, slug: str) -> HttpResponse:
 
     def extended(project: Project) -> str:
         limit = endings.extend(project, user=request.user)
-        return f"{project.name} goes on; its limit is {limit} checkpoints now."
+        return f"{project.name} goes on; its limit is {counted(limit, 'checkpoint')} now."
 
     return _after(request, slug, extended)
 

@@ -386,7 +386,7 @@ def test_the_command_says_what_to_do_and_ends_with_1_where_anything_is_found(hea
     (finding,) = json.loads(manage("--json")[1])["findings"]
     assert (finding["check"], finding["can_be_mended"]) == ("I14", True)
     assert manage("--only", "I1") == (0, "All is well.\n")
-    assert manage("--repair") == (0, f"Mended: {ref} waits for 1 others.\nAll is well.\n")
+    assert manage("--repair") == (0, f"Mended: {ref} waits for 1 other.\nAll is well.\n")
     listed = manage("--list")[1].splitlines()
     assert len(listed) == len(table.CHECKS)
     with pytest.raises(CommandError, match="There is no check I99"):

@@ -219,7 +219,8 @@ def test_after_a_restore_no_commit_waits_for_a_host_that_is_not_there(
     only_there = create_submission(create_task(landing.project, status="review"), state="kept", sha=sha(7))
     Submission.objects.filter(pk=only_there.pk).update(only_on="elsewhere")
     world.settings.HOST_NAME = "restored"
-    list(restoring.end_what_was_live(timezone.now()))
+    said = list(restoring.end_what_was_live(timezone.now()))
+    assert said[0] == "2 live runs ended; no token of a run is good any more."
     naming.register()
     kept.refresh_from_db()
     assert kept.only_on == "restored"

@@ -141,9 +141,9 @@ def test_caches_that_no_run_used_for_long_go_unless_their_project_is_at_work(
     aged(of_removed.parent)
     said = StringIO()
     call_command("prune", "--dry-run", stdout=said)
-    assert "2 caches would go." in said.getvalue()
+    assert "Would go: 2 caches." in said.getvalue()
     assert all(path.exists() for path in [*kept, *gone])
-    assert "2 caches are removed." in retention.prune_host()
+    assert "Gone: 2 caches." in retention.prune_host()
     assert [path.exists() for path in kept] == [True] * 3
     assert [path.exists() for path in [*gone, of_removed.parent]] == [False] * 3
     settings.KEEP_DAYS = settings.KEEP_DAYS | {"caches": 0.0}

@@ -135,6 +135,8 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
         "  ledger-8  D-",
     ):
         assert line in said, line
+    Host.objects.update(seen_at=timezone.now(), ticked_at=timezone.now())
+    assert manage("status").startswith("The loop turns; 1 of 1 host alive.\n")
     found = json.loads(manage("status", "--json"))
     assert found["run_count"] == 1
     assert {card["of"] for card in found["cards"]} == {"ledger", "ledger-7", "ledger-8"}
