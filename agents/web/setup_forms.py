@@ -32,8 +32,8 @@ class CommandsForm(forms.Form):
         offered = {} if any(self.now[key] for key in SHELL_COMMANDS) else project.base_red.get("settings", {})
         self.is_offer = any(offered.get(key) for key in SHELL_COMMANDS)
         self.may_be_accepted = base.may_be_accepted(project)
-        values = {key: offered.get(key, value) for key, value in self.now.items()}
-        initial = {key: f"{value:g}" if key in LIMITS else value for key, value in values.items()}
+        self.filled_in = {key: offered.get(key, value) for key, value in self.now.items()}
+        initial = {key: f"{value:g}" if key in LIMITS else value for key, value in self.filled_in.items()}
         super().__init__(data, initial=initial | {"mark": self.shown})
         for key in (*SHELL_COMMANDS, *LIMITS):
             self.fields[key] = setting_field(key, SETTINGS[key])
@@ -68,6 +68,11 @@ class CommandsForm(forms.Form):
         self.data = self.data.copy()
         self.data["mark"] = self.shown
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether a valid form holds anything else than what the page had filled in."""
+        return self.changes() != self.filled_in
+
     def changes(self) -> dict[str, Any]:
         """The settings to write. A limit that was left empty has its default."""
         values = {key: self.cleaned_data[key] for key in (*SHELL_COMMANDS, *LIMITS)}
@@ -84,6 +89,7 @@ class RepositoryForm(forms.ModelForm):
     def __init__(self, project: Project, data: Any = None, *, may_move: bool = False) -> None:
         shown = {} if may_move else {"repo_url": project.address}
         super().__init__(data, instance=project, initial=shown)
+        self.fields["repo_url"].label = "Address"
         self.fields["repo_url"].disabled = not may_move
         for field in self.fields.values():
             field.show_hidden_initial = not field.disabled

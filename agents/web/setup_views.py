@@ -54,63 +54,50 @@ def _show(
 @staff_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is known of the target branch and what was tried; sent, the commands are saved and tried."""
+    """What is known of the target branch and what was tried; sent, the set-up is saved and tried."""
     project = project_of(request, slug)
     if request.method != "POST":
         return _show(request, project)
-    form = _commands_form(request, project, request.POST)
+    commands = _commands_form(request, project, request.POST)
+    repository = RepositoryForm(project_of(request, slug), request.POST, may_move=is_superuser(request))
     try:
-        _save_commands(request, project, form)
+        is_saved = _save(request, project, commands, repository)
     except Refused as refused:
-        return _show(request, project, refused=refused, commands=form)
-    if form.errors:
-        return _show(request, project, commands=form, status=422)
-    messages.success(request, f"Saved. {project.target_branch} is being tried with these commands.")
+        return _show(request, project, refused=refused, commands=commands, repository=repository)
+    if not is_saved:
+        return _show(request, project, commands=commands, repository=repository, status=422)
+    project.refresh_from_db()
+    messages.success(request, f"Saved. {project.branch} is being tried with these commands.")
     return redirect("project-setup", slug)
 
 
-def _save_commands(request: HttpRequest, project: Project, form: CommandsForm) -> None:
-    """Raises Refused: no_right, changed. Where the form holds errors nothing is saved."""
+def _save(request: HttpRequest, project: Project, commands: CommandsForm, repository: RepositoryForm) -> bool:
+    """Whether it was saved: not where a form holds errors. Raises Refused: no_right, changed."""
     require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
     actor = Actor.person(request.user)
     with transaction.atomic():
         row = locked(Project.objects).get(pk=project.pk)
-        if CommandsForm(row).shown != form.shown or form.is_stale:
-            form.renew()
-            now = "; ".join(f"{key.partition('_')[0]}: {form.now[key] or 'none'}" for key in SHELL_COMMANDS)
+        if CommandsForm(row).shown != commands.shown or commands.is_stale:
+            commands.renew()
+            now = "; ".join(
+                f"{key.partition('_')[0]}: {commands.now[key] or 'none'}" for key in SHELL_COMMANDS
+            )
             raise Refused(
                 "changed", f"Somebody changed the commands meanwhile. They are now {now}.",
                 "What you typed is kept below; save once more to put it in their place.",
             )  # fmt: skip
-        if not form.is_valid():
-            return
-        before = row.base_at
-        configure(row, form.changes(), actor=actor)
+        if not all([commands.is_valid(), repository.is_valid()]):  # both, so that each shows what is wrong
+            return False
+        before, moved = row.base_at, repository.changed_data
+        if moved:
+            repository.instance.save(update_fields=moved)  # what somebody else changed meanwhile stays
+            record(row, "project_edited", actor=actor, note=", ".join(moved))
+        if commands.is_typed or not moved:  # an offer that nobody touched was found elsewhere
+            configure(row, commands.changes(), actor=actor)
         row.refresh_from_db()
-        if row.base_at == before:  # the same commands as before, or other limits
+        if moved or row.base_at == before:  # the same commands as before, or other limits
             base.try_again(row, actor=actor)
-
-
-@staff_only
-@require_POST
-def move(request: HttpRequest, slug: str) -> HttpResponse:
-    """Save where the repository is, and look at it again."""
-    project = project_of(request, slug)
-    form = RepositoryForm(project_of(request, slug), request.POST, may_move=is_superuser(request))
-    try:
-        require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
-    except Refused as refused:
-        return _show(request, project, refused=refused, repository=form)
-    if not form.is_valid():
-        return _show(request, project, repository=form, status=422)
-    actor = Actor.person(request.user)
-    with transaction.atomic():
-        form.instance.save(update_fields=form.changed_data)  # what somebody else changed meanwhile stays
-        if form.changed_data:
-            record(project, "project_edited", actor=actor, note=", ".join(form.changed_data))
-        base.try_again(project, actor=actor)
-    messages.success(request, "Saved. The repository is being looked at.")
-    return redirect("project-setup", slug)
+    return True
 
 
 @never_cache

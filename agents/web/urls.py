@@ -25,7 +25,6 @@ urlpatterns = [
     path("projects/<slug:slug>/tasks/followed/", project_views.let_pass, name="project-todo"),
     path("projects/<slug:slug>/setup/", setup_views.setup_page, name="project-setup"),
     path("projects/<slug:slug>/setup/now/", setup_views.progress, name="project-setup-now"),
-    path("projects/<slug:slug>/setup/repository/", setup_views.move, name="project-move"),
     *(
         path(f"projects/<slug:slug>/setup/{verb}/", setup_views.act, {"verb": verb}, name=f"project-{verb}")
         for verb in VERBS

@@ -71,7 +71,7 @@ def test_a_red_branch_is_mended_with_other_commands(open_page: Open, bench: Benc
     expect(page.get_by_label("The end of the output of trial 1")).to_contain_text("1 failed, 8 passed")
 
     page.get_by_label("Test", exact=True).fill("echo one; sleep 4; echo two")
-    page.get_by_role("button", name="Save and try").first.click()
+    page.get_by_role("button", name="Save and try").click()
     expect(page.locator(".toast")).to_contain_text("is being tried with these commands")
     page.evaluate("document.body.dataset.stays = 'still'")
     for _ in range(300):
@@ -113,8 +113,8 @@ def test_a_wrong_address_is_seen_within_seconds_and_mended(open_page: Open, benc
     bench.turn(page, "Trouble")
     expect(page.locator("[data-setup-line]")).to_contain_text(f"{right}-not cannot be")
     shoot(page, "setup-wrong-address", full_page=True)
-    page.get_by_role("textbox", name="Repository").fill(right)
-    page.locator("#repository").get_by_role("button", name="Save and try").click()
+    page.get_by_role("textbox", name="Address").fill(right)
+    page.get_by_role("button", name="Save and try").click()
     bench.turn(page, "Red")
 
 

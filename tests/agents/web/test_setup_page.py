@@ -68,10 +68,12 @@ def red(ledger: Project) -> Project:
     return ledger
 
 
-def commands(client: Client, **typed: str) -> dict[str, str]:
+def commands(client: Client, path: str = PAGE, **typed: str) -> dict[str, str]:
     """What the form holds on the page, and what is typed into it."""
-    form = client.get(PAGE).context["form"]
-    held = {name: form[name].value() for name in form.fields}
+    page = client.get(path).context
+    held = {name: page["form"][name].value() for name in page["form"].fields}
+    for name in page["repository"].fields:
+        held[name] = held[f"initial-{name}"] = page["repository"][name].value()
     return {name: "" if value is None else str(value) for name, value in held.items()} | typed
 
 
@@ -271,15 +273,8 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
     trying.advance(host, lambda key, work: work())
     assert f"{right}-not cannot be" in html(client, path)
 
-    client.post(
-        f"{path}repository/",
-        {
-            "repo_url": right,
-            "initial-repo_url": f"{right}-not",
-            "target_branch": "main",
-            "initial-target_branch": "main",
-        },
-    )  # noqa: E501
+    assert html(client, path).count('<button class="button button-primary">Save and try</button>') == 1
+    client.post(path, commands(client, path, repo_url=right))
     trying.advance(host, lambda key, work: work())
     project.refresh_from_db()
     assert (project.repo_url, project.trouble, project.base_state) == (right, "", "nothing")
@@ -288,12 +283,20 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
     client.force_login(lea)
     User.objects.filter(pk=lea.pk).update(is_superuser=False)
     project.memberships.create(user=lea, role="maintainer")
-    client.post(
-        f"{path}repository/",
-        {"repo_url": "ext::evil", "target_branch": "next", "initial-target_branch": "main"},
-    )  # noqa: E501
+    reply = client.post(
+        path, commands(client, path, repo_url="ext::evil", target_branch="x" * 201, test_timeout="-3")
+    )
+    assert reply.status_code == 422
+    wrong = [name for form in ("form", "repository") for name in reply.context[form].errors]
+    assert wrong == ["test_timeout", "target_branch"], "both are told, and nothing is saved"
+    sent = commands(
+        client, path, repo_url="ext::evil", target_branch="next", test_command="make", test_timeout="900"
+    )
+    client.post(path, sent)
     project.refresh_from_db()
     assert (project.repo_url, project.target_branch) == (right, "next")
+    assert (project.config.test_command, project.config.test_timeout) == ("", 900.0), "what is locked stays"
+    assert project.base_state == "unknown"
 
 
 def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, lea: User) -> None:
@@ -301,6 +304,10 @@ def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, 
     closest = {"prepare_command": "pip install .", "test_command": "pytest -q", "test_timeout": 900.0}
     Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest})
     assert "Of what was tried, these got furthest." in html(client)
+    client.post(PAGE, commands(client, target_branch="next"))
+    red.refresh_from_db()
+    assert (red.target_branch, red.config.test_command) == ("next", ""), "found on another branch"
+    Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest}, base_state="red")
     client.post(PAGE, commands(client))
     red.refresh_from_db()
     assert {key: getattr(red.config, key) for key in closest} == closest
