@@ -121,6 +121,27 @@ def test_a_list_costs_as_many_queries_for_twelve_rows_as_for_three(client: Clien
     assert {label: costs for label, costs in counts.items() if costs[0] != costs[1]} == {}
 
 
+def test_a_page_says_what_it_lists_or_adds(client: Client, root: User) -> None:
+    as_user(client, root)
+    for label, said, offered in (
+        ("tasks.project", "Projects", "project"),
+        ("agents.agent", "Agents", "agent"),
+        ("disputes.decision", "Decisions", ""),  # which no form makes
+    ):
+        html = client.get(page(label, "changelist")).content.decode()
+        assert " ".join(html[html.index("<title>") :].split()).startswith(f"<title> {said} | "), label
+        assert f"No {said.lower()} yet" in html
+        assert (f"Add {offered}" in html) is bool(offered), label
+        narrowed = client.get(page(label, "changelist"), {"q": "zzz"}).content.decode()
+        assert f"No {said.lower()} match" in narrowed
+        assert ("Show all" in html, "Show all" in narrowed) == (False, True)
+        if offered:
+            added = client.get(page(label, "add")).content.decode()
+            heading = re.sub(r"<[^>]+>|chevron_right", " ", re.search(r"<h1.*?</h1>", added, re.S)[0])
+            assert heading.split() == [said, "Add", offered]
+            assert "addlink" not in added, "who adds one is not offered to begin anew"
+
+
 @pytest.fixture
 def filled(ledger: Project, root: User) -> Project:
     """A project with a row of every model."""
