@@ -91,3 +91,7 @@ def test_every_page_of_the_money_can_be_read(
         width = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert width <= 0, f"{name} is {width} px too wide"
         shoot(page, f"cost-{name}-{look}", full_page=True)
+    if look != "phone":
+        page.set_viewport_size({"width": 1280, "height": 900})
+        beyond = "table => table.scrollWidth - table.parentElement.clientWidth"
+        assert page.locator("section:has(#costs) table").evaluate(beyond) <= 0
