@@ -11,6 +11,7 @@ from django_q.models import OrmQ
 from agents.models import Agent
 from agents.setup import checking
 from tests.browser.scene import Scene
+from tests.factories import create_agent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -61,17 +62,31 @@ def test_a_command_is_made_by_keyboard_checked_and_seen(open_page: Open, shoot: 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_form_fits_a_phone_and_opens_where_a_fault_is(open_page: Open, shoot: Shoot, scheme: str) -> None:
     page = open_page(ADD, color_scheme=scheme)
-    page.locator("#id_name").fill("mine")
+    expect(page.get_by_role("heading", level=1, name="Agents Add agent")).to_be_visible()
+    expect(page.locator("#id_name")).to_be_focused()
+    page.keyboard.type("mine")
     page.get_by_text("Advanced", exact=True).click()
     page.locator("#id_base_url").fill("nowhere")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("body")).to_contain_text("Server is an address")
     expect(page.locator("#id_base_url")).to_have_value("nowhere")
     expect(page.locator("#id_base_url")).to_be_visible()
+    expect(page.locator("#id_base_url")).to_be_focused()
     shoot(page, f"agent-fault-{scheme}", full_page=True)
     page.set_viewport_size(PHONE["viewport"])
     shoot(page, f"agent-phone-{scheme}", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_list_that_is_wider_than_its_box_scrolls_below_its_last_row(open_page: Open) -> None:
+    create_agent("coder", name="a-coder-with-a-rather-long-name")
+    page = open_page("/admin/agents/agent/", viewport={"width": 1280, "height": 900})
+    bar = page.locator("[data-simplebar]:has(#result_list) > .simplebar-horizontal > .simplebar-scrollbar")
+    expect(bar).to_be_visible()
+    last = page.locator("#result_list tbody").last.bounding_box()
+    assert last["y"] + last["height"] <= bar.bounding_box()["y"]
+    page.get_by_role("button", name="Show or hide the sidebar").press("Enter")
+    expect(page.locator("#nav-sidebar-apps")).to_be_hidden()
 
 
 def test_without_a_script_every_field_is_there(open_page: Open, shoot: Shoot) -> None:

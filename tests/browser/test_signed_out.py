@@ -24,6 +24,7 @@ WORDS = "Back off from 2 s, and show the true time."
 
 
 def sign_in(page: "Page") -> None:
+    expect(page.get_by_label("Username")).to_be_focused()
     page.get_by_label("Username").fill("lea")
     page.get_by_label("Password").fill("secret-password")
     page.get_by_role("button", name="Log in").click()
