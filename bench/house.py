@@ -41,6 +41,7 @@ LOOKED_FOR = {
     "apps": re.compile(r"\w+Config"),
     "api_server_config": re.compile(r"[a-z]\w*"),
     "sqlite3.base": re.compile(r"DatabaseWrapper"),
+    "formats": re.compile(r"[A-Z]+_FORMAT"),
 }
 # Decorators after which somebody else holds the definition: Django's, and `source` of the tallies.
 REGISTERING = {"register", "receiver", "action", "source"}
@@ -417,7 +418,7 @@ class _House:
         name = path.parent.name if path.stem == "__init__" else path.stem
         return (
             module.is_program
-            or name in ("settings", "urls", "wsgi", "apps", "models", "admin")
+            or name in ("settings", "formats", "urls", "wsgi", "apps", "models", "admin")
             or "management" in path.parts
             or "templatetags" in path.parts
         )

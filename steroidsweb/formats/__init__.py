@@ -1,0 +1,1 @@
+"""How times are said, one module a language: where Django looks for them."""
