@@ -71,8 +71,10 @@ def _people(text: str, scheme: str, host: str) -> Address:
     is_native = scheme == "https" and any(
         host == each or (each.startswith(".") and host.endswith(each)) for each in NATIVE
     )
+    if not scheme:
+        raise _refused("It begins with a service, such as mailto:// or slack://.")
     if scheme not in SCHEMES and not is_native:
-        raise _refused(f"{scheme or 'Nothing'} is none of the services that are allowed here.")
+        raise _refused(f"{scheme} is none of the services that are allowed here.")
     named = {
         name.lower().lstrip("+-:") for name, _ in parse_qsl(urlsplit(text).query, keep_blank_values=True)
     }

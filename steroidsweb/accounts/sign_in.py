@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 class SignInForm(AuthenticationForm):
     """Name and password, behind the brake. `wait` is set where it held the try up."""
 
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": "No account with this username and password may sign in. Capitals count in both.",
+    }
     wait: timedelta | None = None
 
     def clean(self) -> dict[str, Any]:

@@ -133,6 +133,7 @@ def test_a_test_message_says_what_came_of_it(
     [
         ({"address": "http://example.org/"}, "A webhook begins with https://."),
         ({"address": "exec://ls", "kind": "people"}, "exec is none of the services"),
+        ({"address": "lea@example.org", "kind": "people"}, "It begins with a service, such as mailto://"),
         ({"address": ""}, "This field is required."),
         ({"wants": []}, "Choose at least one"),
         ({"wants": ["anything"]}, "Select a valid choice"),
