@@ -1,1 +1,1 @@
-"""What each role is told."""
+"""The prompts: what each role is told."""

@@ -1,11 +1,12 @@
-"""What each role is told. The texts are templates; the order of the parts is fixed (DEC-12).
+"""Compose the prompt of a run from templates, in a fixed order (DEC-12).
 
-Rulings come first, then why it runs again, the task, the findings to answer, the rule to keep hands off, and
-the format of the hand-in. What people, agents and repositories wrote is fenced: it is material, not orders.
+The rulings come first. Then come the reason why the task runs again, the task, the findings to answer, the
+rule not to touch the files of the process, and the format of the hand-in. Whatever people, agents and
+repositories wrote is fenced, so that it reads as material and not as orders.
 
-Each prompt has three parts. The first and the last are the program's own: rulings, hands off, hand-in. The
-one between them says what the task is, and a project may write its own. The whole is bounded: where it does
-not fit, every section gets less, and a list says what was cut.
+Each prompt has three parts. The first and the last are the program's own: rulings, prohibitions, hand-in. The
+part between them says what the task is, and a project may write its own. The length of the whole is bounded:
+if it does not fit, every section gets less space, and a list says what was cut.
 """
 
 import logging
@@ -36,24 +37,24 @@ INSTRUCTIONS_MAX = 16 * 1024
 KNOWN_MAX = 50  # red tests of the target branch that a prompt names
 COMMAND_MAX = 2_000
 CUTS_MAX = 60  # lines
-# The part of each budget that is tried, until the whole fits.
+# The shares of each section's budget that are tried in turn until the whole prompt fits.
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
 WITH_FIRST = frozenset({"coder", "reviewer", "engineer", "examiner"})
 
 
 @dataclass
 class Material:
-    """What a prompt is made of, read from the repository before the transaction begins."""
+    """What a prompt is made from, read from the repository before the transaction begins."""
 
     source: str = ""
     source_name: str = ""
     guide: str = ""
-    documents: list[tuple[str, str]] = field(default_factory=list)  # name and text; of rounds alone
+    documents: list[tuple[str, str]] = field(default_factory=list)  # (name, text); only for rounds
     commands: Recipe = field(default_factory=Recipe)
 
 
 def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
-    """Specification and AGENTS.md as they are in the commit that the run starts from."""
+    """Read the specification and AGENTS.md as they are in the commit that the run starts from."""
     guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
     return Material(
         source=specifications.read(mirror, run.base_sha, run.task.source),
@@ -69,29 +70,29 @@ def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A prompt, and of which texts it was made."""
+    """A prompt, and the texts it was made from."""
 
     text: str
     template_hash: str
-    own: PromptText | None  # the project's own text, where it has one
+    own: PromptText | None  # the project's own text, if it has one
     example: str = ""  # where its example came from
 
 
 def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed:
-    """The whole prompt with the project's own text of it, or the program's where it has none."""
+    """Return the whole prompt with the project's own text, or with the program's if the project has none."""
     return compose_with(run, material, decisions, texts.in_use(run.project_id, name_of(run)))
 
 
 def name_of(run: Run) -> str:
-    """The text that the run is told by: its role, or what the role is called in a round about documents."""
+    """Return the name of the run's prompt: its role, or engineer or examiner in a round about documents."""
     return rounds.ROLES[Run.Role(run.role)] if rounds.is_round(run) else str(run.role)
 
 
 def compose_with(run: Run, material: Material, decisions: list[Decision], own: PromptText | None) -> Composed:
-    """The whole prompt with this text of a project between the program's parts.
+    """Return the whole prompt with the project's text `own` between the program's parts.
 
-    A text that cannot be filled, because it was never checked or grows beyond all measure, is left out for
-    the program's: work does not stop for it, and the run's page says which text was used.
+    If that text cannot be filled, because it was never checked or exceeds its budget, the program's text is
+    used instead: work does not stop for it, and the run's page says which text was used.
     """
     data = _common(run, material)
     name = name_of(run)
@@ -122,7 +123,7 @@ def compose_with(run: Run, material: Material, decisions: list[Decision], own: P
 
 
 def _fitting(run: Run, data: dict[str, Any], own: PromptText | None) -> str | None:
-    """The prompt with as much of each section as fits; None where not even nothing of them does."""
+    """Return the prompt with as much of each section as fits, or None if it is too long even without them."""
     for share in SHARES:
         text = _assembled(name_of(run), data, own.text if own else None, share)
         if len(text.encode("utf-8", "replace")) <= PROMPT_MAX:
@@ -150,7 +151,7 @@ def _assembled(name: str, data: dict[str, Any], own: str | None, share: float) -
 
 
 def _common(run: Run, material: Material) -> dict[str, Any]:
-    """What every role is told: plain values and sections, no rows."""
+    """Return what every role is told, as plain values and sections without database rows."""
     task, agent = run.task, run.agent
     staged = stage_words(run)
     where = f"read {one_line(material.source_name)[:NAME_MAX]} in the clone"
@@ -186,7 +187,7 @@ def _common(run: Run, material: Material) -> dict[str, Any]:
 
 
 def _known_red(project: Project) -> str:
-    """The tests that are red on the target branch, as somebody accepted them; empty where none is named."""
+    """Return the names of the tests accepted as red on the target branch; empty if there are none."""
     names = project.base_known.get("failed", []) if project.base_state == Project.Base.ACCEPTED else []
     return one_line(", ".join(names[:KNOWN_MAX]))[:COMMAND_MAX]
 

@@ -1,6 +1,6 @@
-"""What a coder and a reviewer are told beside the task itself: rulings, findings, what came back, the change.
+"""What coder and reviewer are told besides the task: rulings, findings, what came back, the change.
 
-Only plain values and sections leave this module: no template sees a row.
+Only plain values and sections leave this module, so that no template sees a database row.
 """
 
 import copy
@@ -25,7 +25,7 @@ from tasks.states import Severity
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
 RULINGS_MAX = 48 * 1024
 FINDINGS_MAX = 32 * 1024
-FINDINGS_NAMED = 150  # with their text; the others by their code
+FINDINGS_NAMED = 150  # shown with their text; the others only by their code
 CODES_MAX = 1000
 SETTLED_MAX = 32 * 1024
 DIFF_MAX = 120 * 1024
@@ -81,7 +81,7 @@ _under_review, _verification = Prepared(_submissions), Prepared(_verifications)
 
 
 def guidelines_of(task: Task) -> Section:
-    """What the project's people have settled for good, for tasks like this one."""
+    """Return the standing guidelines of the project that apply to the task."""
     is_any = _any_guideline.rows(task.project_id)
     holding = Guideline.objects.for_task(task).select_related("decision__conflict")
     found = holding[:GUIDELINES_NAMED] if is_any else ()
@@ -92,7 +92,7 @@ def guidelines_of(task: Task) -> Section:
 
 
 def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    """The first and the last part of a coder's prompt (ARB-4)."""
+    """Return the values for the first and the last part of a coder's prompt (ARB-4)."""
     task = run.task
     last = task.last_submission()
     earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
@@ -114,7 +114,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
 
 
 def _rolled_back(back: Rollback | None, last: Submission | None) -> dict[str, Any]:
-    """That a human took rounds back, as long as nothing was handed in since, and why."""
+    """Return that and why a person took rounds back, as long as nothing has been handed in since."""
     if back is None:
         return {"back": None, "back_reason": ""}
     is_news = last is None or back.at > last.at
@@ -125,7 +125,7 @@ def _rolled_back(back: Rollback | None, last: Submission | None) -> dict[str, An
 
 
 def _red(task: Task, last: Submission | None) -> dict[str, Any]:
-    """Why the last attempt of this round came back: what failed, with the end of the log."""
+    """Return why the last attempt of this round came back: what failed, and the end of the log."""
     if last is None or last.round != task.round or last.state not in {"red", "lost"}:
         return {"red": None, "red_problem": "", "red_tests": "", "red_tail": ""}
     is_red = last.state == Submission.State.RED
@@ -142,7 +142,7 @@ def _red(task: Task, last: Submission | None) -> dict[str, Any]:
 
 
 def _clash(task: Task, last: Submission | None) -> dict[str, Any]:
-    """That the last submission was approved and no longer fits onto the target branch."""
+    """Return the clash if the last submission was approved but does not fit onto the target branch."""
     clash = _last_clash.first(task.pk) if last else None
     if clash is None or last is None or clash.submission_id != last.pk:
         return {"clash": "", "clash_problem": ""}
@@ -153,7 +153,7 @@ def _clash(task: Task, last: Submission | None) -> dict[str, Any]:
 
 
 def _resumed(run: Run | None, last: Submission | None) -> dict[str, Any]:
-    """How an earlier run of this round ended that handed nothing in, where nothing was since."""
+    """Return how an earlier run of this round ended without a hand-in, if nothing was handed in since."""
     if run is None or (last and run.queued_at <= last.at):
         return {"resumed": "", "resumed_reason": ""}
     return {
@@ -163,7 +163,7 @@ def _resumed(run: Run | None, last: Submission | None) -> dict[str, Any]:
 
 
 def _findings(findings: Sequence[Finding], ref: str) -> dict[str, Any]:
-    """The points to answer, as a numbered list; of very many only the codes."""
+    """Return the findings to answer; those beyond the first FINDINGS_NAMED appear only by their code."""
     named, others = findings[:FINDINGS_NAMED], findings[FINDINGS_NAMED:]
     codes = [finding.code for finding in others[:CODES_MAX]]
     if len(others) > CODES_MAX:
@@ -197,12 +197,12 @@ def _text_of(finding: Finding) -> str:
             parts.append(f"{label}: {value}")
     in_full = finding.text.strip()
     if not (finding.impact and finding.suggestion) and in_full != finding.title:
-        parts.append(f"As its reviewer wrote it:\n{in_full}")  # words under no label are in no field
+        parts.append(f"As its reviewer wrote it:\n{in_full}")  # text without a label is in no other field
     return "\n".join(parts)
 
 
 def retry_of(earlier: Run | None) -> dict[str, Any]:
-    """The notice, the example and the demand after a refused hand-in (EX-7); the demand is never cut."""
+    """Return notice, example and demand after a refused hand-in; the demand is never cut (EX-7)."""
     told = refusals.told(earlier)
     if not told:
         return {"retry": "", "example": "", "example_source": "", "demand": ""}
@@ -215,7 +215,7 @@ def retry_of(earlier: Run | None) -> dict[str, Any]:
 
 
 def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    """What a reviewer is told of rulings, of the coder's answers and of the change."""
+    """Return what a reviewer is told of the rulings, of the coder's answers and of the change."""
     task = run.task
     submission = _under_review.first(task.pk, run.sha)
     result = _verification.first(task.project_id, run.sha)
@@ -239,7 +239,10 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
 
 
 def _must_settle(task: Task) -> str:
-    """Which severities and tags the project does not let pass: CRITICAL, HIGH and remarks tagged [SHOULD]."""
+    """Name the severities and tags that the project does not let pass.
+
+    For example: "CRITICAL, HIGH and remarks tagged [SHOULD]".
+    """
     config = task.project.config
     named = [each.upper() for each in Severity if each in config.mandatory]
     tags = [tag for tag in config.mandatory_opinions if read_severity(tag) not in config.mandatory]
@@ -248,7 +251,7 @@ def _must_settle(task: Task) -> str:
 
 
 def _verified(result: Verification | None) -> dict[str, Any]:
-    """How build and tests ended for the commit."""
+    """Return how build and tests ended for the commit."""
     if result is None:
         return {"is_verified": False, "is_green": False, "red_tests": "", "seconds": ""}
     return {
@@ -263,7 +266,7 @@ NO_CHANGE = {"diff": "", "response": "", "answers": "", "rebased": None, "again"
 
 
 def change_of(submission: Submission) -> dict[str, Any]:
-    """What was handed in, and what is new of it where it was reviewed before."""
+    """Return what was handed in, and whether it was rebased or reviewed before."""
     answers = [
         f"{answer.finding.code}: {answer.kind}. {one_line(answer.text)}"
         for answer in _answers.found(submission.pk)
@@ -284,9 +287,10 @@ def change_of(submission: Submission) -> dict[str, Any]:
 
 
 def rulings_text(decisions: Sequence[Decision], share: float, cuts: list[str]) -> str:
-    """The rulings as the prompt words them, every one of them, each with an equal part of the budget.
+    """Return all rulings in the words of the prompt.
 
-    Only words of a ruling that is longer than its part are left out, and that is said in `cuts`.
+    If they exceed the budget, each gets an equal part of it. Only the words of a ruling that is longer than
+    its part are cut, and a line in `cuts` says so.
     """
     if not decisions:
         return ""
@@ -305,19 +309,22 @@ def _worded(decisions: Sequence[Decision]) -> str:
 
 
 def _without_open_fences(ruling: Ruling) -> Ruling:
-    """A ruling may quote an agent, and must not swallow the next one with a fence that it never closes."""
+    """Return the ruling with every fence closed.
+
+    A ruling may quote an agent, and a fence that it never closes must not swallow the ruling after it.
+    """
     names = ("text", "rationale", "constraints")
     return replace(ruling, **{name: _closed(getattr(ruling, name)) for name in names})
 
 
 def _closed(text: str) -> str:
-    below = [f"   {line}" for line in text.strip().splitlines()[1:]]  # the first stands behind its label
+    below = [f"   {line}" for line in text.strip().splitlines()[1:]]  # the first line follows its label
     fence = open_fence("\n".join(below))
     return f"{text.rstrip()}\n{fence}" if fence else text
 
 
 def _shortened(decision: Decision, limit: int) -> Decision:
-    """A copy with texts of at most that length; nobody saves it."""
+    """Return a copy, never to be saved, whose texts have at most `limit` characters."""
     short, conflict = copy.copy(decision), copy.copy(decision.conflict)
     for name in ("text", "rationale", "constraints_text"):
         setattr(short, name, _brief(getattr(decision, name), limit))

@@ -1,6 +1,6 @@
 """What a judge and a mediator are told of a conflict: the code, the item, the objection (ARB-6).
 
-All of it was written by others and stands between fences. What had to be cut is named above it.
+All of it was written by others and is fenced. Whatever had to be cut is named above it.
 """
 
 import re
@@ -20,7 +20,7 @@ PLACE_MAX = 300
 
 
 def told(run: Run) -> dict[str, Any]:
-    """The parts of the template; each has its budget and stands between fences."""
+    """Return the values of the template; every text has its budget and is fenced."""
     if run.opinion is None:
         raise ValueError(f"Run {run.pk} was asked for no opinion.")
     conflict = Conflict.objects.select_related("finding", "raised_as", "submission", "dispute__task").get(
@@ -70,7 +70,7 @@ def _objection(conflict: Conflict) -> str:
 
 
 def _code(finding: Finding) -> str:
-    """The lines around the place, with their numbers."""
+    """Return the lines around the finding's place, with their numbers; empty if there is no excerpt."""
     if not finding.excerpt:
         return ""
     first = finding.excerpt_start or 1
@@ -79,7 +79,7 @@ def _code(finding: Finding) -> str:
 
 
 def diff_of(diff: str, path: str) -> str:
-    """The part of a diff that is about one file; empty where it changes it not."""
+    """Return the part of a diff that is about one file; empty if the diff does not change that file."""
     parts = re.split(r"(?m)^(?=diff --git )", diff)
     wanted = re.compile(rf"(?m)^(?:\+\+\+ b/|--- a/){re.escape(path)}$")
     return next((part for part in parts if wanted.search(part)), "")

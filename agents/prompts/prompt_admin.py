@@ -1,4 +1,4 @@
-"""The admin of a project's own prompts: maintainers write versions, everybody in the project reads them."""
+"""The admin of a project's own prompts: maintainers write versions, all members read them."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ NAMES = [(name, name) for name in templates.SHAPES]
 
 
 def programs_text(name: str) -> str:
-    """What a new version begins with: the program's own text."""
+    """Return the program's own text, with which a new version begins."""
     return templates.own_source(name if name in templates.SHAPES else "coder").strip() + "\n"
 
 
 class PromptTextForm(forms.ModelForm):
-    """A new version. It is checked here, so that every fault stands beside the text with its line."""
+    """The form for a new version; it checks the text, so that each fault is shown with its line."""
 
     name = forms.ChoiceField(
         choices=NAMES, widget=UnfoldAdminSelectWidget(), label="Prompt",
@@ -44,7 +44,7 @@ class PromptTextForm(forms.ModelForm):
         fields = ("project", "name", "text", "is_active")
 
     def _get_validation_exclusions(self) -> set[str]:
-        """No constraint is asked: `prompt_texts.write` sees to versions, and that one is in use."""
+        """Exclude the constraints: `texts.write` numbers the versions and keeps at most one in use."""
         return super()._get_validation_exclusions() | {"project", "name"}
 
     def clean(self) -> dict[str, Any]:
@@ -57,13 +57,13 @@ class PromptTextForm(forms.ModelForm):
 
 
 def help_with_variables() -> str:
-    """The variables of each prompt, for the help of the form."""
+    """Return the variables of each prompt, for the help text of the form."""
     return " ".join(f"{name}: {', '.join(sorted(shape))}." for name, shape in templates.SHAPES.items())
 
 
 @admin.register(PromptText)
 class PromptTextAdmin(ProjectScopedAdmin):
-    """Versions are never changed or deleted; another one is written, or an earlier one used again."""
+    """Versions are never changed or deleted: write another one, or use an earlier one again."""
 
     list_display = ("version_label", "project", "is_active", "runs_told", "by_user", "at")
     list_filter = (ProjectFilter, "name", "is_active")
@@ -84,7 +84,7 @@ class PromptTextAdmin(ProjectScopedAdmin):
         return () if obj is None else self.get_fields(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes a version; in the list it lets maintainers choose one with the actions."""
+        """Forbid changes to a version, but let maintainers choose one with the actions of the list."""
         return obj is None and super().has_change_permission(request)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -157,9 +157,10 @@ class PromptTextAdmin(ProjectScopedAdmin):
 
 
 def preview_of(text: PromptText) -> str:
-    """The prompt of the project's newest run in that role, as it would be with this text; nothing is kept.
+    """Return the prompt of the project's newest run in that role, as it would be with this text.
 
-    What only the repository holds is not read for it.
+    Nothing is saved, and what only the repository contains is left out. If there is no such run, the return
+    value is a sentence that says so.
     """
     run = (
         Run.objects.filter(project=text.project_id, role=text.name)

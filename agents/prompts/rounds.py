@@ -1,6 +1,6 @@
-"""What the engineer and the reviewer of a round about documents are told beside the rulings.
+"""What the engineer and the examiner of a round about documents are told besides the rulings.
 
-Every text has its budget, and what did not fit is named (see `agents.prompts.sections`).
+Every text has its budget, and whatever did not fit is named (see `agents.prompts.sections`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,17 +30,21 @@ REVIEW_MAX = 24 * 1024
 PROPOSAL_MAX = 64 * 1024
 EARLIER_MAX = 16 * 1024
 EXAMPLE_MAX = 24 * 1024
-LISTED = 400  # documents that are named where no gap says which one it is about
+LISTED = 400  # files of the commit that are searched for documents if no gap says which one it is about
 ROLES = {Run.Role.CODER: "engineer", Run.Role.REVIEWER: "examiner"}
 
 
 def is_round(run: Run) -> bool:
-    """Whether the run is of a session, and so is told of gaps."""
+    """Whether the run belongs to a round about documents, and so is told of gaps."""
     return run.task.is_session and run.role in ROLES
 
 
 def documents_of(run: Run, mirror: Mirror) -> list[tuple[str, str]]:
-    """Name and text of what the gaps in question are about, as in the commit that the run starts from."""
+    """Return (name, text) of each document that the gaps in question name, as of the run's base commit.
+
+    If the gaps name none, return one pair of an empty name and the names of all documents; or nothing if
+    there are no documents.
+    """
     found: dict[str, str] = {}
     for gap in _in_question(run):
         if gap.source and gap.source not in found:
@@ -65,7 +69,7 @@ def _in_question(run: Run) -> list[Task]:
 
 
 def for_engineer(run: Run, decisions: list[Decision], documents: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The gaps that it is given, what was said of them, and the form that is due."""
+    """Return the gaps the engineer is given, what was said about them, and the form that is due."""
     session = run.task
     given = gaps.assigned(session)
     last = session.last_submission()
@@ -103,7 +107,7 @@ def _common(run: Run, gaps_in_question: Sequence[Task]) -> dict[str, Any]:
 
 
 def _told(gap: Task) -> str:
-    """One gap with its description, and what was proposed for it last."""
+    """Return one gap with its description and the last proposal for it."""
     lines = [f"### {gap.gap} ({gap.severity.upper()})", "", one_line(gap.title)]
     if gap.parent:
         lines.append(f"It came up in the work on {gap.parent.gap}.")
@@ -124,7 +128,7 @@ def _line(gap: Task) -> str:
 
 
 def _documents(documents: Sequence[tuple[str, str]]) -> Section:
-    """The documents as one part of the prompt, each between fences under its name."""
+    """Return the documents as one section, each fenced under its name."""
     whole = [name for name, _ in documents if name]
     if not whole:
         text = documents[0][1] if documents else ""
@@ -140,7 +144,7 @@ def _documents(documents: Sequence[tuple[str, str]]) -> Section:
 
 
 def for_examiner(run: Run, decisions: list[Decision]) -> dict[str, Any]:
-    """The proposals to look at, what was found before, and the form that is due."""
+    """Return the proposals to examine, the earlier findings, and the form that is due."""
     session = run.task
     is_final = not session.open_gaps().exists()
     rows = (
@@ -193,7 +197,7 @@ def _earlier(session: Task, rows: Iterable[Task]) -> Iterable[str]:
 
 
 def _checks(session: Task, submission: Submission | None) -> Iterable[str]:
-    """What the program looks at itself, so that the reviewer need not (PART-1)."""
+    """Yield the results of the checks that the program makes, so that the reviewer need not (PART-1)."""
     if submission is None or not submission.response.strip():
         return
     known = list(gaps.by_code(session.project))

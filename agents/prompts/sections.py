@@ -1,6 +1,7 @@
-"""The pieces of a prompt: fenced, so that nothing in them speaks as an order, each with its own budget.
+"""The pieces of a prompt, each fenced and with its own budget.
 
-What is cut is remembered by name, for the one list in which the prompt says so.
+A fence keeps a text from being read as an order. What is cut is remembered by name, for the list in the
+prompt that says what was left out.
 """
 
 import re
@@ -11,14 +12,14 @@ NAME_MAX = 200
 
 
 def fenced(text: str, info: str = "text") -> str:
-    """The text between fences that nothing in it can close."""
+    """Return the text between fences that nothing in the text can close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info}\n{text.rstrip()}\n{fence}"
 
 
 def open_fence(text: str) -> str:
-    """The fence that the text opens and never closes; empty where there is none."""
+    """Return the fence that the text opens and never closes; empty if there is none."""
     fence = ""
     for line in re.split(r"\r\n|\n|\r", text):
         found = re.match(r" {0,3}(`{3,}|~{3,})([^`]*)$", line)
@@ -32,25 +33,25 @@ def open_fence(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """The text with its last fence closed, so that it swallows nothing of what follows."""
+    """Return the text with its last fence closed, so that it swallows nothing that follows."""
     fence = open_fence(text)
     return f"{text}\n{fence}" if fence else text
 
 
 def one_line(text: str) -> str:
-    """The text without line ends, so that nothing in it begins a line of the prompt."""
+    """Return the text without line breaks, so that nothing in it begins a line of the prompt."""
     return " ".join(text.split())
 
 
 def cut(text: str, limit: int, what: str) -> str:
-    """The text up to the limit, saying so where something was left out."""
+    """Return the beginning of the text up to the limit, with a note if something was left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{what}: {len(text) - limit} characters left out]"
 
 
 def cut_head(text: str, limit: int) -> str:
-    """The end of the text, saying so where its beginning was left out."""
+    """Return the end of the text up to the limit, with a note if its beginning was left out."""
     if len(text) <= limit:
         return text
     return f"[{len(text) - limit} characters left out]\n{text[-limit:]}"
@@ -64,22 +65,22 @@ class Section:
     text: str
     limit: int  # characters
     info: str = "text"
-    where: str = ""  # where all of it is to be found: read docs/SPEC.md in the clone
+    where: str = ""  # where the whole text can be found: read docs/SPEC.md in the clone
     keeps_end: bool = False
-    is_fenced: bool = True  # only what people with rights wrote is not
-    instead: str = ""  # what stands there where it is empty
+    is_fenced: bool = True  # False only for what people with rights wrote, and for parts already fenced
+    instead: str = ""  # what is shown if the text is empty
     label: str = ""  # what the mark in the text calls it, if not by its name
 
 
 @dataclass
 class Cuts:
-    """What did not fit, a line each; `share` is the part of every budget that may be used."""
+    """What did not fit, one line each; `share` is the share of every budget that may be used."""
 
     share: float = 1.0
     lines: list[str] = field(default_factory=list)
 
     def fit(self, section: Section) -> str:
-        """The section as the prompt holds it."""
+        """Return the section as the prompt shows it, and note what was cut."""
         if not section.text.strip():
             return section.instead
         limit = max(int(section.limit * self.share), 0)
@@ -93,7 +94,7 @@ class Cuts:
         return fenced(text, section.info) if section.is_fenced else closed(text)
 
     def fit_all(self, value: Any) -> Any:
-        """The value with every section in it fitted."""
+        """Return the value with every section in it fitted, however deeply nested."""
         match value:
             case Section():
                 return self.fit(value)

@@ -1,4 +1,4 @@
-"""What a task names as its source, read from a commit: a document of the repository, or one section of it."""
+"""Reads the document, or the section of one, that a task names as its source."""
 
 from agents.hosts.git.mirror import Mirror
 from disputes.protocol.text import chapters
@@ -9,14 +9,14 @@ SECTION_MAX = MAX_BYTES // 4
 
 
 def read(mirror: Mirror, sha: str, source: str) -> str:
-    """The text behind docs/SPEC.md#login in that commit; empty where there is none."""
+    """Return the text of a source such as docs/SPEC.md#login in that commit; empty if there is none."""
     path, _, anchor = source.partition("#")
     text = mirror.read(sha, path, SOURCE_MAX * 4) if path else None
     return section_of(text, anchor) if text and anchor else text or ""
 
 
 def section_of(text: str, anchor: str) -> str:
-    """The part of a Markdown document below the heading that the anchor names; all of it if there is none."""
+    """Return the part of a Markdown document below the heading that the anchor names, or else all of it."""
     lines = scan(text[:SECTION_MAX])
     found = chapters.named(chapters.chapters(lines), anchor)
     return "\n".join(line.text for line in lines[found.start : found.end]) if found else text

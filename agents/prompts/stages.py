@@ -1,6 +1,6 @@
 """What a prompt says of the task's stage, and of objections between stages (COL-1, ITM-2).
 
-What agents and people wrote stands between fences, and is bounded.
+What agents and people wrote is fenced and bounded.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ LINE_MAX = 300
 
 
 def stage_words(run: Run) -> dict[str, Any]:
-    """The parts of the templates; all empty where the project has only one stage."""
+    """Return the values for the templates; none if the project has only one stage."""
     task = run.task
     config = task.project.config
     pipeline = stages.stages_of(config)
@@ -45,7 +45,7 @@ def stage_words(run: Run) -> dict[str, Any]:
 
 
 def _concerns(objection: Objection, task: Task) -> bool:
-    """Whether the task's stage has to answer it, or has just been answered."""
+    """Whether the task's stage has to answer the objection, or has just been answered."""
     if not objection.is_open:
         return False
     if objection.waits_for_answer:
@@ -69,7 +69,7 @@ def _told(objection: Objection, task: Task) -> dict[str, Any]:
 
 
 def _ruled(task: Task) -> str:
-    """The objections that a human has decided, a line for each; both stages keep to it."""
+    """Return the objections that a person has ruled on, one line each; both stages keep to them."""
     ruled = Conflict.objects.of(task).ruled().filter(thread__isnull=False)
     lines = []
     for conflict in ruled.select_related("thread").prefetch_related("decisions").order_by("-pk")[:RULED_MAX]:

@@ -1,7 +1,7 @@
-"""Filling the texts of prompts, also those that a project's maintainers wrote themselves.
+"""Fills the texts of prompts, including those that a project's maintainers wrote.
 
-Such a text sees plain words and nothing else: no rows, no settings, no files. Its tags and filters are few
-and know no loops, its variables are checked when it is saved, and a budget of characters bounds the rest.
+A maintainer's text sees plain words and nothing else: no rows, no settings, no files. It may use few tags and
+filters and no loops; its variables are checked when it is saved, and a budget of characters bounds the rest.
 """
 
 import re
@@ -18,15 +18,15 @@ from django.template.base import DebugLexer, FilterExpression, Parser, TokenType
 from agents.prompts.sections import open_fence
 
 TEXT_MAX = 32 * 1024  # bytes
-BUDGET = 1024 * 1024  # characters that a text may look at while it is filled
-DEPTH_MAX = 20  # of tags within tags
+BUDGET = 1024 * 1024  # characters that a text may read while it is filled
+DEPTH_MAX = 20  # levels of nested tags
 TAGS = frozenset({"if", "elif", "else", "endif", "comment", "endcomment"})
 FILTERS = frozenset(
     {"default", "upper", "lower", "title", "capfirst", "length", "first", "last", "yesno", "truncatechars"}
 )
 OPERATORS = frozenset({"and", "or", "not", "in", "is", "==", "!=", "<", ">", "<=", ">="})
 
-# --- What a text may use, with a value of the kind it will have ---
+# --- The variables that a text may use, each with a value of its type ---
 
 COMMON: dict[str, Any] = {
     "ref": "", "title": "", "round": 1, "stage": "", "stage_about": "", "model": "", "name": "",
@@ -55,7 +55,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "judge": OPINION,
     "mediator": OPINION,
 }  # fmt: skip
-# Without these a run could not know what it is about.
+# Without these variables a run could not know what it is about.
 NEEDED = {
     "coder": ("title", "body", "source"),
     "reviewer": ("title", "body", "diff"),
@@ -67,12 +67,12 @@ NEEDED = {
 
 
 class TooMuch(Exception):
-    """The text would look at or write more than its budget."""
+    """The text would read or write more than its budget allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a text, and in which line."""
+    """A fault in a text, with its line."""
 
     line: int
     message: str
@@ -95,13 +95,13 @@ def _own(name: str) -> Template:
 
 
 def own_source(name: str) -> str:
-    """The program's own text, with what it includes written out."""
+    """Return the source of one of the program's own texts, with its includes expanded."""
     source = str(_own(f"{name}.md").source)
     return re.sub(r'{% include "([a-z_]+)\.md" %}', lambda found: own_source(found[1]).rstrip(), source)
 
 
 def fill_own(name: str, data: Mapping[str, Any]) -> str:
-    """One of the program's own texts."""
+    """Return one of the program's own texts, filled with the data."""
     return str(_own(f"{name}.md").render(Context(dict(data), autoescape=False)))
 
 
@@ -110,14 +110,14 @@ def fill_own(name: str, data: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1)
 def _engine() -> Engine:
-    """Without folders, loaders of files, libraries and processors."""
+    """Return an engine without folders, file loaders, libraries and context processors."""
     return Engine(
         loaders=[("django.template.loaders.locmem.Loader", {})], autoescape=False, string_if_invalid=""
     )
 
 
 class Metered(Context):
-    """Plain data whose reading is counted, so that even a text that nobody checked comes to an end."""
+    """A context that counts what is read, so that even a text that was never checked comes to an end."""
 
     def __init__(self, data: Mapping[str, Any], size: int) -> None:
         self.left, self.size = BUDGET, size
@@ -150,12 +150,15 @@ def _size(value: Any) -> int:
 
 
 def fill(text: str, data: Mapping[str, Any]) -> str:
-    """A project's own text with the data. Raises TooMuch, and TemplateSyntaxError for one never checked."""
+    """Return a project's own text, filled with the data.
+
+    Raises TooMuch, and TemplateSyntaxError for a text that was never checked.
+    """
     return str(_engine().from_string(text).render(Metered(data, len(text))))
 
 
 def check(name: str, text: str) -> list[Fault]:
-    """All that is wrong with a text that is to take the place of the program's."""
+    """Return every fault of a text that is to replace the program's; empty if it can be used."""
     if name not in SHAPES:
         return [Fault(1, f"{name!r} is no prompt; there are {', '.join(SHAPES)}.")]
     if (size := len(text.encode("utf-8", "replace"))) > TEXT_MAX:
@@ -173,7 +176,7 @@ def check(name: str, text: str) -> list[Fault]:
 
 
 def _syntax(text: str) -> list[Fault]:
-    """What only shows in the whole: a tag that is never closed."""
+    """Return the fault that shows only in the whole text, such as a tag that is never closed."""
     try:
         _engine().from_string(text)
     except (TemplateSyntaxError, RecursionError) as error:
@@ -183,7 +186,7 @@ def _syntax(text: str) -> list[Fault]:
 
 
 def _faults(text: str, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]:
-    """Tags, filters and variables that are not allowed, in the order of the text."""
+    """Yield the tags, filters and variables that are not allowed, in the order of the text."""
     in_comment, depth = False, 0
     for token in DebugLexer(text).tokenize():
         word, line = (token.contents.split() or [""])[0], token.lineno or 1
@@ -207,7 +210,7 @@ def _faults(text: str, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]
 
 
 def _in_expression(expression: str, line: int, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]:
-    """One variable with its filters."""
+    """Yield the faults of one variable with its filters, and add the names it uses to `used`."""
     plain = re.sub(r"\"[^\"]*\"|'[^']*'", "''", expression)
     if bad := [name for name in re.findall(r"\|\s*([A-Za-z_]\w*)", plain) if name not in FILTERS]:
         allowed = ", ".join(sorted(FILTERS))
@@ -230,7 +233,10 @@ def _in_expression(expression: str, line: int, shape: dict[str, Any], used: set[
 
 
 def hash_of(name: str, own: str | None = None) -> str:
-    """Of the texts that a prompt is filled from: the program's parts, and the project's own in its place."""
+    """Return the hash of the texts that a prompt is filled from.
+
+    These are the program's parts, and between them the project's own text or else the program's.
+    """
     middle = own_source(name) if own is None else own
     frames = [own_source(each) for each in (f"{name}_first", f"{name}_last") if _has(each)]
     return sha256("\0".join([middle, *frames]).encode("utf-8", "replace")).hexdigest()

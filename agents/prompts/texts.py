@@ -1,4 +1,4 @@
-"""A project's own texts of prompts: versions that are checked, kept for good, and one of each in use."""
+"""A project's own prompt texts: checked versions, all kept, at most one of each prompt in use."""
 
 from hashlib import sha256
 from typing import Any
@@ -17,7 +17,7 @@ from tasks.models.prepared import Prepared
 
 
 class BadText(ValueError):
-    """The text cannot be used; `faults` says all that is wrong with it."""
+    """The text cannot be used; `faults` lists everything that is wrong with it."""
 
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = faults
@@ -25,7 +25,7 @@ class BadText(ValueError):
 
 
 def in_use(project_pk: int, name: str) -> PromptText | None:
-    """The project's own text of this name; None where it has the program's."""
+    """Return the project's own text for this prompt, or None if it uses the program's."""
     return _in_use.first(project_pk, name)
 
 
@@ -36,7 +36,7 @@ _in_use = Prepared(
 
 @transaction.atomic
 def write(project: Project, name: str, text: str, *, user: Any, is_active: bool = True) -> PromptText:
-    """A new version, used from now on unless it is only kept. Those before it stay. Raises BadText."""
+    """Save a new version, and use it unless `is_active` is false. Raises BadText."""
     text = text.replace("\r\n", "\n").replace("\0", "").strip() + "\n"
     if faults := templates.check(name, text):
         raise BadText(faults)
@@ -55,7 +55,7 @@ def write(project: Project, name: str, text: str, *, user: Any, is_active: bool 
 
 @transaction.atomic
 def use(text: PromptText, *, user: Any) -> None:
-    """Go back to an earlier version. Raises BadText where it would not be taken today."""
+    """Go back to an earlier version. Raises BadText if it would not be accepted today."""
     if faults := templates.check(text.name, text.text):
         raise BadText(faults)
     locked(Project.objects).get(pk=text.project_id)

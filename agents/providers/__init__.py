@@ -1,1 +1,1 @@
-"""One file per kind of agent command."""
+"""The providers, one file for each kind of agent command."""

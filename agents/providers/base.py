@@ -1,4 +1,7 @@
-"""What every provider can do. No Django here: settings in, a process' words, variables and files out."""
+"""What every provider can do; it imports no Django.
+
+A provider is given an agent's settings and returns the command line, variables and files of its process.
+"""
 
 import os
 import shutil
@@ -18,9 +21,9 @@ OURS = regex(r"(SECRET_KEY|DATABASE_URL|REDIS_URL|STEROIDS_|DJANGO_)")
 
 
 class ProviderError(Exception):
-    """The agent cannot be started as it is configured; the text says what to change.
+    """The agent cannot be started as it is configured; the message says what to change.
 
-    `setting` is the key of the settings at fault, or "model"; empty where it is none of them alone.
+    `setting` is the key of the setting at fault, or "model"; empty if no single setting is at fault.
     """
 
     def __init__(self, says: str, *, setting: str = "") -> None:
@@ -29,7 +32,7 @@ class ProviderError(Exception):
 
 
 class NotSignedIn(ProviderError):
-    """What the command signs in with is not there: no failure of the task (LAD-4)."""
+    """The credentials of the command are missing, which is no failure of the task (LAD-4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,59 +43,72 @@ class Launch:
     clone: Path
     model: str
     path: str  # the PATH the agent will see
-    home: Path = Path("/nonexistent")  # the run's own, empty
-    given: Mapping[str, str] = field(default_factory=dict)  # the operator's variables; few of them may pass
+    home: Path = Path("/nonexistent")  # the run's own home, empty
+    given: Mapping[str, str] = field(default_factory=dict)  # the operator's variables; few are passed on
     is_root: bool = False
 
 
 class Provider(ABC):
-    """Turns an agent's settings into a process, and the process' output into a report."""
+    """Turns an agent's settings into a process, and the output of that process into a report."""
 
-    settings: frozenset[str] = frozenset()  # the keys that have an effect
+    settings: frozenset[str] = frozenset()  # the keys of the settings that have an effect
 
     @abstractmethod
     def check(self, settings: dict[str, Any], model: str = "") -> None:
-        """Raise ProviderError where the settings are malformed."""
+        """Raise ProviderError if the settings are malformed."""
 
     @abstractmethod
     def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        """The argument list, without secrets; the prompt is on standard input. Raises ProviderError."""
+        """Return the arguments, without secrets; the prompt is on standard input. Raises ProviderError."""
 
     def program(self, settings: dict[str, Any]) -> str:
-        """The program that a host needs for it, by name or path; empty where that is known only in a run."""
+        """Return the name or path of the program a host needs; empty if it is only known in a run."""
         return ""
 
     def passes(self, settings: dict[str, Any]) -> list[str]:
-        """Names of the host's variables that the agent may see: its own sign-in, and nothing of ours."""
+        """Return the names of the host's variables that the agent may see.
+
+        These are those of its own sign-in, and none that belong to this program.
+        """
         return checked_names(settings)
 
     def hosts(self, settings: dict[str, Any], model: str) -> list[str]:
-        """The hosts that the command talks to; from inside a sandbox it reaches no others."""
+        """Return the hosts that the command talks to; it reaches no others from inside a sandbox."""
         return checked_hosts(settings)
 
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
-        """Further variables of the process. Raises NotSignedIn."""
+        """Return further variables of the process. Raises NotSignedIn."""
         return {}
 
     def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
-        """What stands in the run's home before it starts, by relative path. Raises ProviderError."""
+        """Return the files, by relative path, that the run's home needs before it starts.
+
+        Raises ProviderError.
+        """
         return {}
 
     def reader(self) -> Reader:
-        """Reads the output of one run of this command."""
+        """Return a reader for the output of one run of this command."""
         return SilentReader()
 
     def classify(self, report: Report, exit_code: int | None, tail: str = "") -> ErrorClass | None:
-        """What went wrong, from the report, the exit code and the end of the log; None where nothing did."""
+        """Return the class of what went wrong, or None if nothing did.
+
+        It judges by the report, the exit code and the end of the log.
+        """
         return report.error
 
     def asks_again(self, settings: dict[str, Any], exit_code: int | None, tail: str) -> str:
-        """Why the command wants to be tried again later, in its own words; empty where it does not."""
+        """Return why the command wants to be tried again later, in its own words; empty if it does not."""
         return ""
 
 
 def checked_names(settings: dict[str, Any]) -> list[str]:
-    """The setting `pass`. Raises ProviderError for what is no name, or the name of something of ours."""
+    """Return the setting `pass`.
+
+    Raises ProviderError for anything that is not the name of a variable, or that names one of the program's
+    own.
+    """
     names = settings.get("pass", [])
     if not isinstance(names, list):
         raise ProviderError('pass is a list of names of variables: ["MY_AGENT_API_KEY"].', setting="pass")
@@ -105,7 +121,7 @@ def checked_names(settings: dict[str, Any]) -> list[str]:
 
 
 def checked_hosts(settings: dict[str, Any]) -> list[str]:
-    """The setting `hosts`. Raises ProviderError for what is no host."""
+    """Return the setting `hosts`. Raises ProviderError for anything that is not a host."""
     names = settings.get("hosts", [])
     if not isinstance(names, list):
         raise ProviderError('hosts is a list of hosts: ["api.example.org"].', setting="hosts")
@@ -116,13 +132,13 @@ def checked_hosts(settings: dict[str, Any]) -> list[str]:
 
 
 def host_of(url: str) -> str:
-    """The host of an address with its port, as the setting `hosts` names it."""
+    """Return the host and port of a URL, in the form that the setting `hosts` uses."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
 def find_program(name: str, path: str) -> str:
-    """The absolute path of a program. Raises ProviderError naming it where it is not there."""
+    """Return the absolute path of a program. Raises ProviderError if it is not on the PATH."""
     found = shutil.which(name, path=path)
     if not found:
         raise ProviderError(

@@ -1,4 +1,4 @@
-"""Claude Code. Its prompt comes on standard input; its events are lines of JSON."""
+"""Claude Code: it reads its prompt from standard input and writes events as lines of JSON."""
 
 from collections import OrderedDict
 from dataclasses import replace
@@ -36,7 +36,7 @@ NAMES = {
 
 
 class Claude(Cli):
-    """The key is given as ANTHROPIC_API_KEY; a subscription's CLAUDE_CODE_OAUTH_TOKEN goes by `pass`."""
+    """The key is ANTHROPIC_API_KEY; a subscription's CLAUDE_CODE_OAUTH_TOKEN is passed with `pass`."""
 
     title = "Claude Code"
     command = "claude"
@@ -47,7 +47,7 @@ class Claude(Cli):
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         model = ["--model", launch.model] if launch.model else []
-        # A repository's own hooks and servers would run before the agent has read anything.
+        # Otherwise a repository's own hooks and servers would run before the agent has read anything.
         own_only = ["--strict-mcp-config", "--setting-sources", "user"]
         return [
             "-p", "--output-format", "stream-json", "--verbose", *model, *own_only,
@@ -65,7 +65,7 @@ class Claude(Cli):
             "CLAUDE_CODE_MAX_RETRIES": str(RETRIES),
             **({"ANTHROPIC_BASE_URL": settings["base_url"]} if settings.get("base_url") else {}),
             **({"ANTHROPIC_API_KEY": key} if key else {}),
-            **({"IS_SANDBOX": "1"} if launch.is_root else {}),  # else it refuses to run as root
+            **({"IS_SANDBOX": "1"} if launch.is_root else {}),  # otherwise it refuses to run as root
         }
 
     def reader(self) -> "ClaudeReader":
@@ -73,10 +73,11 @@ class Claude(Cli):
 
 
 class ClaudeReader:
-    """`subtype` says success in every error that was seen: is_error and the status of the API decide.
+    """Reads the events of Claude Code.
 
-    Before the result there are only the tokens that each request began with, and what its answers look like;
-    the result's own numbers take their place.
+    Every error seen so far had the `subtype` success, so `is_error` and the API's status decide. Until the
+    result arrives, tokens are estimated from the counts each request began with and the length of its
+    answers; the result's own numbers replace the estimate.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class ClaudeReader:
                 self._result(event)
 
     def _text(self, line: str) -> None:
-        """Its last words on standard error, where it never came to an event."""
+        """Take a line of standard error as the error, if no event has arrived yet."""
         if not self.report.is_ended and not self.report.session_id:
             error = error_of(line)
             self.report = replace(self.report, message=words(line, MESSAGE_MAX), error=error)
@@ -158,7 +159,11 @@ class ClaudeReader:
             self.report = replace(self.report, error=None, message="", retry_at=None)
 
     def _trouble(self, name: Any, status: Any, text: str, before: ErrorClass | None = None) -> None:
-        """Words first, for a quota comes as 400 or 429; then what it calls the error, then the status."""
+        """Note an error and its class.
+
+        The text decides first, since a quota comes as 400 or 429; then the name of the error, then the
+        status.
+        """
         code = status if isinstance(status, int) and not isinstance(status, bool) else None
         named = NAMES.get(words(name))
         said = error_of(text, code)

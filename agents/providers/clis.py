@@ -1,6 +1,6 @@
-"""What the four coding CLIs have in common: their settings, how they sign in, and a home of their own.
+"""What the four coding CLIs have in common: their settings, how they sign in, and a home for each run.
 
-Nothing secret is ever an argument: keys go by variables, or in files of mode 0600 in the run's own home.
+No secret is ever an argument: keys are passed in variables, or in files of mode 0600 in the run's own home.
 """
 
 from abc import abstractmethod
@@ -23,7 +23,7 @@ from agents.providers.base import (
 )
 from tasks.text.regex import regex
 
-NO_KEY = "none"  # for a server of the operator's own that asks for no key
+NO_KEY = "none"  # for the operator's own server, which asks for no key
 TEXT_MAX = 500
 MODEL = regex(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,119}\Z")
 SIGN_IN_FILE_MAX = 256 * 1024
@@ -32,17 +32,18 @@ SIGN_IN_FILE_MAX = 256 * 1024
 class Cli(Provider):
     """A vendor's command. All settings are optional.
 
-    `program` is its path or name; `base_url` another server than the vendor's; `key` the NAME of the variable
-    that holds the key; `pass` names further variables that may pass; `sign_in_file` is copied into each run's
-    home in the place where the command keeps its sign-in; agents with one `account` pause together.
+    `program` is its path or name; `base_url` is another server than the vendor's; `key` is the NAME of the
+    variable that holds the key; `pass` names further variables that the agent may see; `sign_in_file` is
+    copied into each run's home, to the place where the command keeps its sign-in; agents with the same
+    `account` pause together.
     """
 
     title: str
     command: str
     key_variable: str  # where the operator has the key by default
     own_hosts: tuple[str, ...] = ()
-    own_variable = ""  # of a subscription, where it has such a thing
-    sign_in_place: str  # its own file of sign-ins, relative to its home
+    own_variable = ""  # the variable with a subscription's token, if there is one
+    sign_in_place: str  # the file in which it keeps its sign-in, relative to its home
     settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account", "hosts"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
@@ -75,13 +76,13 @@ class Cli(Provider):
         return [*self.vendor_hosts(model), *checked_hosts(settings)]
 
     def vendor_hosts(self, model: str) -> tuple[str, ...]:
-        """Where its vendor answers: models, and what renews a sign-in."""
+        """Return the vendor's hosts: those of the models, and those that renew a sign-in."""
         return self.own_hosts
 
     def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
-        """The settings with which it signs in here; None where it cannot. Only names are looked at.
+        """Return the settings with which it can sign in on this host, or None if it cannot.
 
-        `given` are the names of the operator's variables, `home` is their home.
+        `given` holds the names of the operator's variables, `home` is their home. No value or file is read.
         """
         if self.usual_variable(model) in given:
             return {}
@@ -115,7 +116,7 @@ class Cli(Provider):
 
     @abstractmethod
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        """What follows the program."""
+        """Return the arguments that follow the program."""
 
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
         home = launch.home
@@ -144,13 +145,13 @@ class Cli(Provider):
         return {self.sign_in_place: text}
 
     def usual_variable(self, model: str) -> str:
-        """Where the key of this model is looked for, unless the settings say where."""
+        """Return the variable that holds the key for this model unless the settings name another."""
         return self.key_variable
 
     def key(self, settings: dict[str, Any], launch: Launch) -> str:
-        """The key of this run; empty where it signs in otherwise. Raises NotSignedIn.
+        """Return the key of this run; empty if it signs in in another way. Raises NotSignedIn.
 
-        The vendor's key never goes to another server unless `key` says so.
+        The vendor's key is never sent to another server unless `key` says so.
         """
         named, elsewhere = settings.get("key"), settings.get("base_url")
         otherwise = settings.get("sign_in_file") or settings.get("pass")

@@ -1,4 +1,4 @@
-"""Codex. Its configuration is a file in the run's home; what goes wrong it says in words alone."""
+"""Codex: its configuration is a file in the run's home, and it reports errors only in words."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ from agents.providers.troubles import error_of, retry_at
 OWN_SERVER = "https://api.openai.com/v1"
 RETRIES = 2
 IDLE_MS = 300_000
-WAITING = "waiting for network"  # where nobody listens it waits for ever, whatever its retries are
+WAITING = "waiting for network"  # if no server answers it waits for ever, whatever its retries are
 WAITS_MAX = 3
 
 
@@ -43,7 +43,7 @@ class Codex(Cli):
     def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
         lines = [
             "check_for_update_on_startup = false",
-            "allow_login_shell = false",  # else /etc/profile sets PATH anew, and `steroids` is gone
+            "allow_login_shell = false",  # otherwise /etc/profile resets PATH, and `steroids` is not found
         ]
         if launch.model:
             lines.append(f"model = {_toml(launch.model)}")
@@ -71,12 +71,15 @@ class Codex(Cli):
 
 
 def _toml(text: str) -> str:
-    """A TOML string; the texts were checked to be printable."""
+    """Return the text as a TOML string; it must be printable."""
     return json.dumps(text, ensure_ascii=False)
 
 
 class CodexReader:
-    """`usage` counts from the beginning of the thread: the last one holds. There are no codes, only words."""
+    """Reads the events of Codex.
+
+    `usage` counts from the beginning of the thread, so the last one holds. Errors have no codes, only words.
+    """
 
     def __init__(self) -> None:
         self.report = Report(cost_known=False)
@@ -89,7 +92,7 @@ class CodexReader:
                 self.report = replace(self.report, session_id=words(event.get("thread_id")))
             case "item.completed":
                 self._item(mapping(event.get("item")))
-            case "error":  # of a retry that is under way, or the last one
+            case "error":  # either of a retry that is under way, or the final one
                 message = words(event.get("message"), MESSAGE_MAX)
                 self._trouble(message, ErrorClass.NETWORK)
                 self._waits = self._waits + 1 if WAITING in message else 0

@@ -11,7 +11,7 @@ PLACEHOLDERS = ("prompt", "clone", "model")
 
 
 class CommandProvider(Provider):
-    """`argv` with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
+    """Runs `argv`, with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
     settings = frozenset({"argv", "pass", "account", "hosts", "again"})
 
@@ -38,7 +38,10 @@ class CommandProvider(Provider):
         return "" if "{" in first else first
 
     def asks_again(self, settings: dict[str, Any], exit_code: int | None, tail: str) -> str:
-        """By its exit code, or by a line among its last that holds one of the texts of `again`."""
+        """Return why to try again: a line among the last that contains a text of `again`, or exit code 75.
+
+        After exit code 75 without such a line, the last line is the reason.
+        """
         words = [each.lower() for each in settings.get("again", [])]
         last = [line.strip() for line in tail.splitlines() if line.strip()][-LINES_ASKED:]
         said = next((line for line in reversed(last) if any(word in line.lower() for word in words)), "")
@@ -54,7 +57,7 @@ class CommandProvider(Provider):
 
 
 def _fits(word: str) -> bool:
-    """Whether every placeholder in the word is the name of a known one and nothing more."""
+    """Whether every placeholder in the word is a known name without a format or a conversion."""
     try:
         parts = list(Formatter().parse(word))
     except ValueError:

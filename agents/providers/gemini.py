@@ -1,4 +1,4 @@
-"""Gemini CLI. Its exit code is the server's status modulo 256; ended from outside it says 0."""
+"""Gemini CLI: its exit code is the server's status modulo 256, and 0 if it was ended from outside."""
 
 import json
 from dataclasses import replace
@@ -27,8 +27,9 @@ class Gemini(Cli):
     sign_in_place = ".gemini/oauth_creds.json"
 
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        model = ["-m", launch.model] if launch.model else []  # without one it asks a router first
-        # Untrusted, the repository's own hooks and servers don't run; skipping only spares the question.
+        model = ["-m", launch.model] if launch.model else []  # without a model it asks a router first
+        # The folder stays untrusted, so the repository's hooks and servers do not run.
+        # --skip-trust only spares the question.
         return ["-o", "stream-json", "--skip-trust", "--approval-mode", "yolo", *model]
 
     def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
@@ -61,7 +62,10 @@ class Gemini(Cli):
         return GeminiReader()
 
     def classify(self, report: Report, exit_code: int | None, tail: str = "") -> ErrorClass | None:
-        """The status that hides in the exit code is firmer than the words; it has none for the network."""
+        """Return what went wrong; the status in the exit code is more reliable than the words.
+
+        No exit code stands for trouble with the network, so there the words decide.
+        """
         if exit_code == NO_SIGN_IN:
             return ErrorClass.SIGN_IN
         if not exit_code or exit_code < 0:
@@ -73,7 +77,10 @@ class Gemini(Cli):
 
 
 class GeminiReader:
-    """The type of an error is always "unknown", so its words decide. Statistics are of this run alone."""
+    """Reads the events of Gemini CLI.
+
+    The type of an error is always "unknown", so its words decide. The statistics are of this run alone.
+    """
 
     def __init__(self) -> None:
         self.report = Report(cost_known=False)
@@ -100,7 +107,7 @@ class GeminiReader:
         stats = mapping(event.get("stats"))
         asked, cached = count(stats.get("input_tokens")), count(stats.get("cached"))
         out = count(stats.get("output_tokens"))
-        thought = count(stats.get("total_tokens")) - asked - out  # counted in the total alone, but paid for
+        thought = count(stats.get("total_tokens")) - asked - out  # only part of the total, but paid for
         self.report = replace(
             self.report,
             tokens_in=max(asked - cached, 0),
@@ -115,7 +122,11 @@ class GeminiReader:
             self.report = replace(self.report, error=None, message="", retry_at=None)
 
     def _text(self, line: str) -> None:
-        """Standard error: noise, unless it never began; a quota that is used up is named only here."""
+        """Look for an error on standard error, which is mostly noise.
+
+        Before the session begins any known error counts; after that only a used-up quota, which is named
+        nowhere else.
+        """
         if self.report.is_ended:
             return
         if USED_UP in line:

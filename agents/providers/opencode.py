@@ -1,4 +1,4 @@
-"""opencode. Its configuration goes by a variable; it never says that it is done."""
+"""opencode: its configuration is passed in a variable, and it never says that it is done."""
 
 import json
 from collections.abc import Container
@@ -25,7 +25,7 @@ from agents.providers.troubles import CLAIMED_MAX, error_of, retry_at
 from tasks.text.regex import regex
 
 LOGGED = regex(r'\blevel=ERROR\b.*\berror\.error="(.*)"')
-BROKEN_OFF_MAX = 10  # answers in a row without an end; it would ask for ever
+BROKEN_OFF_MAX = 10  # answers in a row that broke off; it would go on asking for ever
 NAMES = {
     "ContextOverflowError": ErrorClass.PROMPT,
     "ProviderAuthError": ErrorClass.SIGN_IN,
@@ -50,7 +50,7 @@ class Opencode(Cli):
     """The model is PROVIDER/MODEL. With base_url, PROVIDER is any name for a server of chat completions.
 
     `cost` (dollars for a million tokens: input, output, cache_read) and `limit` (context, output) describe
-    such a server's model.
+    the model of that server.
     """
 
     title = "opencode"
@@ -76,7 +76,7 @@ class Opencode(Cli):
     def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
         if not launch.model:
             raise ProviderError("opencode needs a model: PROVIDER/MODEL.")
-        # Its log is the only place where it says that it retries.
+        # Only its log says that it retries.
         log = ["--print-logs", "--log-level", "ERROR"]
         return ["run", "--format", "json", "--pure", "--title", "run", *log, "-m", launch.model]
 
@@ -111,11 +111,14 @@ class Opencode(Cli):
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
             "OPENCODE_DISABLE_SHARE": "1",
-            "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # the repository's own servers and tools would run
+            "OPENCODE_DISABLE_PROJECT_CONFIG": "1",  # otherwise the repository's servers and tools would run
         }
 
     def sign_in(self, given: Container[str], home: Path, model: str = "") -> dict[str, Any] | None:
-        """Without a model, which names the vendor, the key of any vendor will do."""
+        """Return the settings to sign in with, or None.
+
+        The model names the vendor; without one, the key of any vendor will do.
+        """
         if not model and any(name in given for name in KEY_VARIABLES.values()):
             return {}
         return super().sign_in(given, home, model)
@@ -136,7 +139,11 @@ def _is_amount(value: Any) -> bool:
 
 
 class OpencodeReader:
-    """Each step says what it used. While it retries it says nothing; a broken answer it asks for again."""
+    """Reads the events of opencode.
+
+    Each step says what it used. While it retries it writes no event, and an answer that broke off it asks for
+    again.
+    """
 
     def __init__(self) -> None:
         self.report = Report()
@@ -166,7 +173,7 @@ class OpencodeReader:
             tokens_in=self.report.tokens_in + count(tokens.get("input")) + count(cache.get("write")),
             tokens_cached=self.report.tokens_cached + count(cache.get("read")),
             tokens_out=self.report.tokens_out + count(tokens.get("output")) + count(tokens.get("reasoning")),
-            cost=(known or Decimal(0)) + cost if cost else known,  # 0: it knows no price
+            cost=(known or Decimal(0)) + cost if cost else known,  # 0 means that it knows no price
             is_ended=reason not in {"", "tool-calls", "unknown"},
         )
         self._broken_off = self._broken_off + 1 if reason == "unknown" else 0
@@ -192,7 +199,7 @@ class OpencodeReader:
         )
 
     def _text(self, line: str) -> None:
-        """Its log on standard error. Where a quota is used up it waits without a word."""
+        """Look for an error in its log on standard error; a used-up quota it only logs, and waits."""
         logged = LOGGED.search(line)
         said = words(logged[1] if logged else line, MESSAGE_MAX)
         if self.report.is_ended or not (logged or not self.report.session_id):
@@ -206,7 +213,7 @@ class OpencodeReader:
 
 
 def _header(headers: dict[str, Any], now: datetime) -> datetime | None:
-    """The time of Retry-After, where it is a number of seconds."""
+    """Return the time that a Retry-After header names, if it is a number of seconds."""
     said = words(headers.get("retry-after"), 12)
     seconds = int(said) if said.isdecimal() else 0
     return now + timedelta(seconds=seconds) if 0 < seconds <= CLAIMED_MAX.total_seconds() else None

@@ -1,4 +1,4 @@
-"""An agent elsewhere, which claims its own work over REST. Nothing of it is started here."""
+"""An agent on a machine without a host, which claims its own work over REST and is never started here."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from agents.providers.base import Launch, Provider, ProviderError
 
 
 class PullProvider(Provider):
-    """It needs no settings: how it is started is known where it runs."""
+    """It needs no settings, since it is started elsewhere."""
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         for name in ("argv", "cassettes", "pass"):

@@ -1,4 +1,4 @@
-"""Which kinds of agent command there are."""
+"""The table of all providers."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from agents.providers.replay import ReplayProvider
 if TYPE_CHECKING:
     from agents.models import Agent
 
-# They bring their own command.
+# These come with a command of their own.
 CLIS: dict[str, Cli] = {
     "claude": Claude(),
     "codex": Codex(),
@@ -31,7 +31,7 @@ PROVIDERS: dict[str, Provider] = {
 
 
 def provider_for(agent: "Agent") -> Provider:
-    """The provider of this agent. Raises ProviderError for one that this version does not know."""
+    """Return the provider of the agent. Raises ProviderError if this version does not know it."""
     try:
         return PROVIDERS[agent.provider]
     except KeyError:

@@ -1,4 +1,4 @@
-"""A recorded cassette, played by a process of its own that goes the way of every agent."""
+"""A recorded cassette, played by a process that is started like that of any agent."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ PLAYER = Path(__file__).with_name("replay_player.py")
 
 
 class ReplayProvider(Provider):
-    """`cassettes` names the folder of cassettes."""
+    """`cassettes` is the path of the folder of cassettes."""
 
     settings = frozenset({"cassettes"})
 

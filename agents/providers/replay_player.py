@@ -67,7 +67,7 @@ ACTIONS = (*TEXT_ACTIONS, *FILE_ACTIONS, "pause")
 
 
 class PlayerError(Exception):
-    """The player ends here, with a sentence for people and an exit code."""
+    """The player stops here, with a sentence for people and an exit code."""
 
     def __init__(self, exit_code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -75,7 +75,7 @@ class PlayerError(Exception):
 
 
 class CassetteError(Exception):
-    """A part of a cassette is not what it should be."""
+    """A part of a cassette is malformed."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class ReadPrompt:
 
     @property
     def ruling(self) -> str:
-        """What a human decided since the last run, or nothing."""
+        """What a person decided since the last run; empty if there is nothing."""
         found = RULING.search(self.text)
         return found.group(1).strip() if found else ""
 
 
 @dataclass(frozen=True)
 class SceneStep:
-    """One thing a scene does. Only ``steroids`` knows a file and may fail."""
+    """One step of a scene; only ``steroids`` may have a file and may be allowed to fail."""
 
     action: str
     value: Any
@@ -106,7 +106,7 @@ class SceneStep:
 
 @dataclass(frozen=True)
 class Scene:
-    """What one role does when the words of the prompt fit."""
+    """What one role does if the words of the prompt fit."""
 
     role: str
     when: tuple[str, ...]
@@ -114,7 +114,7 @@ class Scene:
     steps: tuple[SceneStep, ...]
 
     def fits(self, prompt: ReadPrompt) -> bool:
-        """Say whether this scene is meant for ``prompt``."""
+        """Whether this scene is meant for ``prompt``."""
         return (
             self.role == prompt.role
             and all(words in prompt.text for words in self.when)
@@ -135,7 +135,7 @@ class Cassette:
 
 
 def read_prompt(path: Path) -> ReadPrompt:
-    """Read the prompt; its first heading names the role, the task and the title."""
+    """Read the prompt, whose first heading names the role, the task and the title."""
     text = path.read_text(encoding="utf-8")
     heading = HEADING.search(text)
     if heading is None:
@@ -174,7 +174,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Read one cassette and refuse it when any scene is malformed."""
+    """Read one cassette. Raises PlayerError if any scene is malformed."""
     content = read_yaml(path)
     task, scenes = content.get("task"), content.get("scenes")
     if set(content) != {"task", "scenes"} or not isinstance(task, str) or not isinstance(scenes, list):
@@ -215,7 +215,7 @@ def read_words(raw: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def read_step(raw: Any, folder: Path) -> SceneStep:
-    """Read one step: an action with its value, and for ``steroids`` what goes with it."""
+    """Read one step: an action with its value, and for ``steroids`` the file and whether it may fail."""
     if not isinstance(raw, dict):
         raise CassetteError(f"a step must be a mapping, not {raw!r}.")
     actions = [key for key in raw if key in ACTIONS]
@@ -231,7 +231,7 @@ def read_step(raw: Any, folder: Path) -> SceneStep:
 
 
 def check_value(step: SceneStep, folder: Path) -> None:
-    """Refuse a step whose value the action cannot work with."""
+    """Raise CassetteError if the action cannot work with the step's value."""
     value = step.value
     if step.action == "pause":
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -253,7 +253,7 @@ def check_value(step: SceneStep, folder: Path) -> None:
 
 
 def check_command(step: SceneStep) -> None:
-    """Refuse a ``steroids`` step that cannot be run."""
+    """Raise CassetteError if a ``steroids`` step cannot be run."""
     try:
         shlex.split(step.value)
     except ValueError as error:
@@ -265,7 +265,7 @@ def check_command(step: SceneStep) -> None:
 
 
 def inside(folder: Path, relative: str) -> Path:
-    """Return the path of a file below ``folder``; refuse one that leaves it."""
+    """Return the path of a file below ``folder``. Raises CassetteError if it leaves the folder."""
     root = folder.resolve()
     path = (root / relative).resolve()
     if path == root or not path.is_relative_to(root):
@@ -286,7 +286,7 @@ class Player:
         self.time_scale = time_scale
 
     def play(self, scene: Scene) -> None:
-        """Do one step after the other."""
+        """Do the steps of the scene, one after the other."""
         for step in scene.steps:
             try:
                 self.do(step)
@@ -323,7 +323,7 @@ class Player:
             target.write_text(value["text"].replace("{ruling}", self.prompt.ruling), encoding="utf-8")
 
     def replace(self, path: str, old: str, new: str) -> None:
-        """Replace the only place where ``old`` stands in a file."""
+        """Replace ``old`` in a file, where it must occur exactly once."""
         target = inside(self.clone, path)
         text = target.read_text(encoding="utf-8")
         found = text.count(old)
@@ -341,7 +341,7 @@ class Player:
             raise PlayerError(CANNOT_PLAY, f"git could not commit {message!r}.")
 
     def steroids(self, step: SceneStep) -> None:
-        """Run the ``steroids`` command; what it is handed lies outside the clone."""
+        """Run the ``steroids`` command; the file it is given lies outside the clone."""
         with tempfile.TemporaryDirectory(prefix="replay-") as folder:
             file = Path(folder) / "file.md"
             file.write_text(step.file or "", encoding="utf-8")
@@ -354,19 +354,19 @@ class Player:
             raise PlayerError(exit_code, f"'steroids {step.value}' failed with exit code {exit_code}.")
 
     def run(self, command: list[str]) -> int:
-        """Run a command in the clone, its output going where ours goes, and return its exit code."""
+        """Run a command in the clone, with its output going where ours goes, and return its exit code."""
         return subprocess.run(
             command, cwd=self.clone, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False
         ).returncode
 
 
 def say(text: str) -> None:
-    """Print ``text`` at once, so that it comes before the output of the next command."""
+    """Print ``text`` at once, so that it appears before the output of the next command."""
     print(text, flush=True)
 
 
 def read_time_scale() -> float:
-    """Return how many times longer than recorded every pause takes."""
+    """Return the factor by which every recorded pause is multiplied."""
     written = os.environ.get("STEROIDS_TIME_SCALE", "1")
     try:
         scale = float(written)

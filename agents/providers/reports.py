@@ -1,7 +1,7 @@
 """Core: what an agent's own output says about its run: text, tokens, cost, and what went wrong.
 
-A report is the word of a command that nobody trusts. It may make a run cheaper to explain and an account rest
-for a bounded while; it never approves, hands in or lands anything, so a forged event gains nothing.
+A report comes from a command that nobody trusts. It may help to explain a run and make an account rest for a
+bounded time; it never approves, hands in or lands anything, so a forged event gains nothing.
 """
 
 import json
@@ -24,56 +24,57 @@ COST_MAX = Decimal(100_000)
 class ErrorClass(StrEnum):
     """What went wrong, as far as it decides what happens next."""
 
-    SIGN_IN = "sign_in"  # no key, a wrong one, or an account that may not
-    QUOTA = "quota"  # a budget is used up, until a time or until somebody pays
-    RATE = "rate"  # too many requests or a server that has no room
-    NETWORK = "network"  # nobody answered, or the answer broke off
-    PROMPT = "prompt"  # longer than the model takes
-    MODEL = "model"  # unknown, or not for this account
+    SIGN_IN = "sign_in"  # no key, a wrong one, or an account without permission
+    QUOTA = "quota"  # a budget is used up, until a certain time or until somebody pays
+    RATE = "rate"  # too many requests, or an overloaded server
+    NETWORK = "network"  # no server answered, or the answer broke off
+    PROMPT = "prompt"  # the prompt is longer than the model accepts
+    MODEL = "model"  # the model is unknown, or not available to this account
     PERMISSION = "permission"  # the command asked a human who isn't there
     CRASH = "crash"
 
 
-# These are no failure of the task (LAD-4); the others are.
+# These do not count as failures of the task (LAD-4); the others do.
 PROVIDER_TROUBLE = frozenset({ErrorClass.SIGN_IN, ErrorClass.QUOTA, ErrorClass.RATE, ErrorClass.NETWORK})
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run's output said so far.
+    """What a run's output has said so far.
 
-    Tokens and cost are of this run alone; tokens_in does not count those that came from a cache. `error` is
-    what the last word was about: while a run streams, a retry that is under way; a later success clears it.
+    Tokens and cost are of this run alone; `tokens_in` does not count those that came from a cache. `error` is
+    the last error reported: while a run streams, that may be one it is retrying, and a later success clears
+    it.
     """
 
     text: str = ""  # the last thing it said
     tokens_in: int = 0
     tokens_cached: int = 0
     tokens_out: int = 0
-    cost: Decimal | None = None  # US dollars; None: it says none
+    cost: Decimal | None = None  # US dollars; None if the command reports none
     cost_known: bool = True  # False: the command guessed the price of a model that it does not know
     model: str = ""
     session_id: str = ""
-    is_ended: bool = False  # it said itself that it is done, well or badly
+    is_ended: bool = False  # the command itself said that it is done, well or badly
     error: ErrorClass | None = None
-    message: str = ""  # of the error, in the command's words
+    message: str = ""  # the error in the command's words
     retry_at: datetime | None = None
-    is_hopeless: bool = False  # it will go on like this for ever; nobody needs to wait for its limits
+    is_hopeless: bool = False  # it would go on like this for ever, so end it before it reaches its limits
 
 
 class Reader(Protocol):
-    """Reads one run's output as it grows. Bounded in memory; broken lines and bytes do no harm."""
+    """Reads one run's output as it grows, in bounded memory; broken lines and bytes do no harm."""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes, wherever they were cut. Feed a newline when there will be no more."""
+        """Take the next bytes, wherever they were cut; after the last ones, feed a newline."""
 
     @property
     def report(self) -> Report:
-        """What the whole lines so far amount to."""
+        """The report of all whole lines so far."""
 
 
 class SilentReader:
-    """For commands whose output has no form that we know."""
+    """A reader for commands whose output has no known format."""
 
     def feed(self, chunk: bytes) -> None:
         pass
@@ -84,7 +85,7 @@ class SilentReader:
 
 
 class Lines:
-    """Cuts bytes into lines: JSON objects go to `on_event`, all else to `on_text`."""
+    """Cuts bytes into lines; JSON objects go to `on_event`, everything else to `on_text`."""
 
     def __init__(self, on_event: Callable[[dict[str, Any]], None], on_text: Callable[[str], None]) -> None:
         self._on_event, self._on_text = on_event, on_text
@@ -126,31 +127,31 @@ class Lines:
             self._on_event(event)
 
 
-# --- Reading what may be anything -------------------------------------------------------------------------
+# --- Reading values of any type ---------------------------------------------------------------------------
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The value where it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, or else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any) -> list[Any]:
-    """The value where it is a list, else an empty one."""
+    """Return the value if it is a list, or else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def words(value: Any, limit: int = NAME_MAX) -> str:
-    """The value where it is a text, without NULs and not longer than the limit."""
+    """Return the value, without NULs and cut to the limit, if it is a string; or else an empty string."""
     return value.replace("\0", "")[:limit] if isinstance(value, str) else ""
 
 
 def count(value: Any) -> int:
-    """A number of tokens: whole, not negative, not absurd."""
+    """Return a number of tokens as an integer from 0 to TOKENS_MAX; 0 if the value is no number."""
     return int(min(max(value, 0), TOKENS_MAX)) if _is_number(value) else 0
 
 
 def dollars(value: Any) -> Decimal | None:
-    """A cost, to a millionth of a dollar; None where it is none."""
+    """Return a cost of at most COST_MAX, to a millionth of a dollar, or None if the value is none."""
     if not _is_number(value) or value < 0:
         return None
     return Decimal(str(value)).quantize(Decimal("0.000001")) if value < COST_MAX else COST_MAX

@@ -1,6 +1,6 @@
 """Core: which class of error a command's words and a server's status mean, and when to try again.
 
-The commands say the same things in other words, and some have nothing but words. One table serves all.
+The commands say the same things in different words, and some have nothing but words. One table serves all.
 """
 
 import re
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agents.providers.reports import ErrorClass
 from tasks.text.regex import regex
 
-# The first that is found decides; quota stands before rate because both come with the status 429.
+# The first match decides; quota comes before rate because both come with the status 429.
 WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
     (kind, regex(pattern, re.IGNORECASE))
     for kind, pattern in (
@@ -57,7 +57,7 @@ WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
 STATUS = regex(r"(?:status(?: code)?|\"?code\"?|HTTP(?:/[\d.]+)?)\W{0,4}([45]\d\d)\b", re.IGNORECASE)
 
 CLAIMED_MIN = timedelta(seconds=1)
-CLAIMED_MAX = timedelta(days=8)  # a week's quota and a day; what is later is taken for no time at all
+CLAIMED_MAX = timedelta(days=8)  # a week's quota and a day; later times are ignored
 AMOUNT = r"\d{1,7}(?:\.\d{1,9})?"
 UNIT = r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)"
 RELATIVE = regex(
@@ -78,7 +78,7 @@ CLOCK = regex(
 
 
 def error_of(text: str, status: int | None = None) -> ErrorClass | None:
-    """The class of an error from what was said about it and from the HTTP status; None where nothing fits."""
+    """Return the class of an error from its text and the HTTP status, or None if nothing fits."""
     text = text[:4000]
     status = status or status_in(text)
     said = next((kind for kind, pattern in WORDS if pattern.search(text)), None)
@@ -89,7 +89,7 @@ def error_of(text: str, status: int | None = None) -> ErrorClass | None:
 
 
 def of_status(status: int | None) -> ErrorClass | None:
-    """What an HTTP status means by itself; 400 means nothing."""
+    """Return the class of error that an HTTP status means by itself; None for 400, among others."""
     if status in {401, 403}:
         return ErrorClass.SIGN_IN
     if status == 402:
@@ -104,7 +104,7 @@ def of_status(status: int | None) -> ErrorClass | None:
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP status that a text names, if it does."""
+    """Return the HTTP status that a text names, or None if it names none."""
     found = STATUS.search(text)
     return int(found[1]) if found else None
 
@@ -113,7 +113,7 @@ def status_in(text: str) -> int | None:
 
 
 def retry_at(text: str, now: datetime) -> datetime | None:
-    """The time that the text names for trying again; None where it names none, or one that can't be meant."""
+    """Return the time the text names for trying again, or None if it names none that is plausible."""
     text = text[:4000]
     found = _in_seconds(text, now) or _epoch(text) or _iso(text) or _clock(text, now)
     return found if found and now + CLAIMED_MIN <= found <= now + CLAIMED_MAX else None
@@ -150,13 +150,16 @@ def _iso(text: str) -> datetime | None:
 
 
 def _clock(text: str, now: datetime) -> datetime | None:
-    """A time of day, perhaps with a date: resets 3pm (Europe/Berlin); try again at Nov 25th, 2026 3:05 PM."""
+    """Read a time of day, perhaps with a date, or return None.
+
+    For example: "resets 3pm (Europe/Berlin)" or "try again at Nov 25th, 2026 3:05 PM".
+    """
     found = CLOCK.search(text)
     if not found:
         return None
     month, day, year, hour, minute, half, zone = found.groups()
     if minute is None and half is None:
-        return None  # a bare number is no time
+        return None  # a bare number is not a time
     try:
         local = now.astimezone(ZoneInfo(zone) if zone else UTC)
         hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
