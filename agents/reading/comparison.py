@@ -1,7 +1,7 @@
 """Core: whether a red run is no worse than one that people accepted as it is.
 
-A wrong "no worse" lets broken work through, a wrong "worse" only asks a human. So where it is in doubt, it is
-worse. `compare()` asks in this order; the first that applies decides:
+A wrong "no worse" lets broken work through, while a wrong "worse" only asks a person. So whatever is in doubt
+counts as worse. `compare()` checks the following in this order; the first row that applies decides:
 
 | now | known base | no worse? |
 |---|---|---|
@@ -11,8 +11,8 @@ worse. `compare()` asks in this order; the first that applies decides:
 | broke off | ran to its end | no |
 | a failed test that the base's list lacks | any | no: that one is newly red |
 | broke off | broke off as well | only with the same code, the same names (one at least) and no fewer tests |
-| fewer than half of the base's tests ran, or how many is no longer told | any | no |
-| every failed test has a name, one at least | has, too | yes |
+| fewer than half of the base's tests ran, or it is not known how many | any | no |
+| every failed test has a name, one at least | the same | yes |
 | nothing counted | any | no: nothing says that it is the same failure |
 | any | nothing counted | no |
 | no test failed, yet it is red | some failed | no: another step failed |
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from agents.reading.results import Tests
 from tasks.text.counting import counted
 
-FRACTION = 2  # a run with fewer than the base's tests divided by this is not the same suite
+FRACTION = 2  # a run with fewer tests than the base's divided by this is not the same suite
 NOT_RUN = {126, 127}
 SIGNALS = range(128, 193)
 SHOWN = 5
@@ -33,7 +33,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A red run held against the known base: names that failed only now, those that did before, and why."""
+    """A red run compared with the known base: which tests failed only now, which did before, and why."""
 
     is_no_worse: bool
     newly_red: tuple[str, ...]
@@ -42,7 +42,7 @@ class Comparison:
 
 
 def compare(now: Tests, now_code: int | None, known: Tests, known_code: int | None) -> Comparison:
-    """Whether a run is no worse than the accepted base; the table above. Codes: None where none was left."""
+    """Compare a run with the accepted base by the table above; an exit code is None if the run left none."""
     before = frozenset(known.failed)
     newly = tuple(name for name in now.failed if name not in before)
     still = tuple(name for name in now.failed if name in before)
@@ -55,7 +55,7 @@ def compare(now: Tests, now_code: int | None, known: Tests, known_code: int | No
 
 
 def _worse(now: Tests, code: int | None, known: Tests, known_code: int | None, newly: tuple[str, ...]) -> str:
-    """Why the run is worse, as one sentence; empty where it is not."""
+    """Return why the run is worse, as one sentence; empty if it is not."""
     if known_code == 0:
         return f"The base is green and this is not{_list(': {} failed', newly)}."
     if code is None or code < 0 or code in NOT_RUN or code in SIGNALS:
@@ -85,7 +85,7 @@ def _has_fewer(now: Tests, known: Tests) -> bool:
 
 
 def _uncounted(now: Tests, code: int, known: Tests, known_code: int | None) -> str:
-    """Why names alone do not explain the redness and exit code and count don't either; empty if they do."""
+    """Return why names, exit code and count do not explain the failure; empty if they do."""
     if now.failed and now.are_all_named and known.are_all_named:
         return ""
     if now.failed_count is None or known.failed_count is None:
@@ -122,9 +122,10 @@ def _list(pattern: str, names: tuple[str, ...]) -> str:
 
 
 def flaky(first: Tests, second: Tests) -> tuple[str, ...]:
-    """Tests that failed in the first try and not in the second one, of the same code.
+    """Return the tests that failed in the first try but not in the second, of the same code.
 
-    Empty where the second try broke off or has failures without a name: who is absent there may have failed.
+    Nothing is returned if the second try broke off or has failures without a name, since a test that is not
+    listed there may have failed.
     """
     if second.broke_off or not second.are_all_named:
         return ()

@@ -1,11 +1,11 @@
-"""Core: signs that the surroundings of a build or test failed, and not the work.
+"""Core: signs that the environment of a build or test failed, and not the work.
 
-What is said here is a suspicion: whoever acts on it tries the untouched base once more, and only what fails
-there as well is the surroundings' fault. The work's own output can print any of these words, so:
+A sign is only a suspicion: whoever acts on it tries the untouched base once more, and only what fails there
+too is the environment's fault. Since the work's own output can print any of these words:
 
-1. A reason or an exit code that the host itself saw counts always: a time limit, a program not found (127),
+1. A reason or an exit code that the host itself saw always counts: a time limit, a program not found (127),
    an end by signal 9.
-2. Words count only where no test failed by name: tests that ran and failed explain the end themselves.
+2. Words count only if no test failed by name: tests that ran and failed explain the end themselves.
 3. Words count only near the end, in the last LINES lines that are not empty.
 """
 
@@ -15,7 +15,7 @@ from agents.reading.output import plain, read_output
 from agents.reading.results import UNPRINTABLE
 from tasks.text.regex import regex
 
-LINES = 60  # what tools print after the cause: advice, a chain of make's, the path of a log
+LINES = 60  # tools print more after the cause: advice, a chain of errors from make, the path of a log
 THING_MAX = 80
 TIME = {"timeout", "wall", "silent"}
 KILLED = {137, -9}
@@ -34,7 +34,7 @@ def _any(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(regex(pattern, re.MULTILINE) for pattern in patterns)
 
 
-# A program that is not there, in the words of shells, env, make, npm and of what starts programs by itself.
+# A missing program, in the words of shells, env, make, npm and other tools that start programs.
 MISSING = _any(
     rf"^{SHELL}: (?:line )?(?:\d+: )?(?:{PROGRAM}: )?{IT}: (?:command )?not found$",
     rf"^[^\s:]{{1,200}}: (?:line )?\d+: {IT}: (?:command )?not found$",
@@ -53,7 +53,7 @@ MISSING = _any(
 
 NOT_REACHED = "A package registry or another server could not be reached"
 NOT_THERE = "The package registry does not have"
-# The rest: any of these words, and the sentence. `it` is what the sentence names, where the words name it.
+# All other faults: the sentence, and the patterns that mean it. The group `it` is what the sentence names.
 FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     (
         "The disk of this host is full.",
@@ -159,7 +159,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"^ {1,4}Could NOT find (?P<it>[\w.+-]{1,80})",
             r"package configuration file provided by \"(?P<it>[\w.+-]{1,80})\"",
             r"cannot find -l(?P<it>[\w.+-]{1,80})",
-            # Only <…>: a header in quotes is mostly the repository's own.
+            # Only headers in <…>: one in quotes is mostly the repository's own.
             r"fatal error: '?(?P<it>[\w./+-]{1,120})'?(?:: No such file or directory| file not found)\n"
             r"(?: *\d+ \|)? *# *include <",
             r"fatal error: '?(?P<it>(?:Python|ruby|jni|node_api)\.h)'?(?::| file not found)",
@@ -239,7 +239,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
 )
 
 
-# These come and go by themselves: no change of the work brings them about, or mends them.
+# These faults come and go by themselves: no change of the work causes or mends them.
 PASSING = (
     "The disk of this host is full.",
     NOT_REACHED,
@@ -248,14 +248,14 @@ PASSING = (
 
 
 def is_passing(fault: str) -> bool:
-    """Whether a fault that `environment_fault` names may be gone the next time, whoever's work is tried."""
+    """Whether a fault named by `environment_fault` may be gone the next time, whatever work is tried."""
     return fault.startswith(PASSING)
 
 
 def environment_fault(output_tail: str, exit_code: int | None, reason: str = "") -> str:
-    """A sentence about what failed in the environment; empty if the work itself seems at fault.
+    """Return a sentence about what failed in the environment; empty if the work itself seems at fault.
 
-    `reason`: the host's word for why it ended the run itself, such as `timeout`; empty where it did not.
+    `reason` is why the host ended the run, such as `timeout`; empty if the host did not end it.
     """
     if reason in TIME:
         is_silent = reason == "silent"
@@ -289,13 +289,17 @@ def silent_port(output: str) -> str:
 
 
 def missing_program(fault: str) -> str:
-    """The program that the fault says is missing; empty where it is another one."""
+    """Return the program that the fault says is missing; empty for any other fault."""
     found = LACKS.fullmatch(fault)
     return found["it"] if found else ""
 
 
 def without_network(fault: str) -> str:
-    """The same fault of a run that was let through to no server, so that no registry can have answered it."""
+    """Return the fault of a run that could reach no server, given the fault read from its output.
+
+    No registry can have answered such a run, so "the registry does not have it" becomes "could not be
+    reached".
+    """
     return f"{NOT_REACHED}." if not fault or fault.startswith(NOT_THERE) else fault
 
 
@@ -314,21 +318,27 @@ def _said(end: str) -> str:
 
 
 def _unnamed(end: str) -> str:
-    """Exit code 127 without a program's bare name: a path is the repository's own script."""
+    """Return the fault for exit code 127 if no program is named.
+
+    It is empty if the end names a path: that is a script which the repository itself lacks.
+    """
     if OWN_SCRIPT.search(end):
         return ""
     return "A program that the commands call is missing on this host (exit code 127)."
 
 
 def _last(patterns: tuple[re.Pattern[str], ...], end: str, *, is_named: bool = False) -> re.Match[str] | None:
-    """The match nearest to the end, where the cause is; of those that name something, if so wished."""
+    """Return the match nearest to the end, where the cause is.
+
+    With `is_named`, only a match that names something counts.
+    """
     found = [match for pattern in patterns for match in pattern.finditer(end)]
     found = [match for match in found if _thing(match) or not is_named]
     return max(found, key=lambda match: match.start(), default=None)
 
 
 def _thing(match: re.Match[str] | None) -> str:
-    """What a match names, short and on one line; empty where it names nothing."""
+    """Return what a match names, short and on one line; empty if it names nothing."""
     if match is None:
         return ""
     named = match.groupdict().get("it") or ""

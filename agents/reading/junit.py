@@ -1,7 +1,7 @@
-"""Core: reading reports in the format of JUnit, as most runners can write them.
+"""Core: reads reports in JUnit's format, which most runners can write.
 
-Whoever wrote the tests wrote these files, too: links and pipes are not opened, number, size and depth are
-bounded, and a file with a document type is refused, so that there are no entities to expand.
+These files come from whoever wrote the tests. So links and pipes are not opened; number, size and depth are
+bounded; and a file with a document type is refused, so that there are no entities to expand.
 """
 
 import os
@@ -20,20 +20,20 @@ ALL_BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 40
 CASES_MAX = 1_000_000
 RED = {"failure", "error"}
-SAYS_NOTHING = {"", "test", "suite"}  # what node writes as the class of each test
+SAYS_NOTHING = {"", "test", "suite"}  # class names without meaning: node writes one of these for each test
 
-Place = tuple[tuple[str, ...], str]  # the suites around a test, its name
+Place = tuple[tuple[str, ...], str]  # the suites around a test, and its name
 
 
 class UnusableReport(Exception):
-    """Not a report, or one that goes beyond the limits."""
+    """The file is not a report, or exceeds the limits."""
 
 
 def read_reports(folder: Path, root: str = "") -> Tests | None:
-    """The tests of all reports in this folder and below it; None where there is no usable one.
+    """Return the tests of all reports in this folder and below it, or None if there is no usable one.
 
-    `root`: a path that is another one in the next run, such as the run's own folder; it is cut out of names.
-    A report that cannot be read counts as broken off, as the tests in it are unknown.
+    `root` is a path that differs in the next run, such as the run's own folder; it is cut out of names. A
+    report that cannot be read counts as broken off, since the tests in it are unknown.
     """
     found: list[str] = []
     total = failed = 0
@@ -52,7 +52,7 @@ def read_reports(folder: Path, root: str = "") -> Tests | None:
             broken += 1
             continue
         if not report.is_report:
-            continue  # another kind of XML, such as one of coverage
+            continue  # another kind of XML, such as a coverage report
         used += 1
         found += report.failed()
         total += report.total
@@ -63,7 +63,7 @@ def read_reports(folder: Path, root: str = "") -> Tests | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The XML files below the folder, sorted; links are not followed."""
+    """Return the XML files below the folder, sorted; links are not followed."""
     found: list[Path] = []
     seen = 0
     waiting = [(folder, 0)]
@@ -85,7 +85,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read(path: Path, limit: int) -> bytes | None:
-    """What a regular file holds; None for anything else and for more than `limit` bytes."""
+    """Return the content of a regular file, or None for anything else and for more than `limit` bytes."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -101,7 +101,7 @@ def _read(path: Path, limit: int) -> bytes | None:
 
 
 class JUnitReport:
-    """One report while it is read: its failed cases, and what its outermost suites say they add up to."""
+    """One report while it is read: its failed cases, and the failures that its outermost suites add up to."""
 
     def __init__(self, root: str = "") -> None:
         self.root = root
@@ -118,7 +118,7 @@ class JUnitReport:
         self._later_green: Counter[Place] = Counter()
 
     def read(self, data: bytes) -> None:
-        """Read one file; raises UnusableReport."""
+        """Read one file. Raises UnusableReport."""
         parser = expat.ParserCreate("utf-8")
         parser.StartDoctypeDeclHandler = self._refuse
         parser.StartElementHandler = self._start
@@ -129,9 +129,9 @@ class JUnitReport:
             raise UnusableReport(str(error)) from error
 
     def failed(self) -> list[str]:
-        """Names of the failed cases, in order. One that passed when it was tried again is left out.
+        """Return the names of the failed cases, in order, except those that passed in a later try.
 
-        It still counts among the failures: two tests of one name in one suite look the same.
+        The latter still count among the failures, since two tests of one name in one suite look the same.
         """
         return [name for suite, name in self._red if not self._later_green[suite, name]]
 
@@ -153,7 +153,7 @@ class JUnitReport:
 
     def _suite(self, tag: str, attributes: dict[str, str]) -> None:
         told = [_count(attributes[word]) for word in ("failures", "errors") if word in attributes]
-        # Only the outermost that counts at all: inner ones are in its sum.
+        # Only the outermost suite with a count is added: the inner ones are part of its sum.
         if told and self._depth_of_told is None:
             self._depth_of_told = len(self._open)
             self.told += sum(told)
@@ -169,7 +169,7 @@ class JUnitReport:
             self._name = " > ".join([suite for suite in self._suites if suite] + [name])
         else:
             self._name = name if group == name else f"{group} > {name}"
-        # ctest: what could not be started is red for it.
+        # For ctest, a test that could not be started is red.
         self._is_not_run = attributes.get("status") == "notrun" and "result" not in attributes
         self._is_red = self._is_skipped = False
 

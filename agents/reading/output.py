@@ -1,11 +1,12 @@
-"""Core: which tests failed, from what their runner printed.
+"""Core: which tests failed, judging by what their runner printed.
 
-One row of RUNNERS for each runner: the lines that name a failed test, and the line that says how many there
-were. A list of names counts as whole only where the runner's own count confirms it, section by section (a run
-of tox or make has several). What a test prints may look like such a line; it adds a name, it takes none away.
+RUNNERS has one row for each runner: the lines that name a failed test, and the line that says how many there
+were. A list of names counts as complete only if the runner's own count confirms it, section by section (a run
+of tox or make has several). What a test prints may look like such a line; it can add a name, but not remove
+one.
 
-The text is hostile: every pattern begins at a line's start, repeats only what cannot match in two ways, and
-long lines are cut, so the time grows with the length of the text.
+The text is hostile: every pattern begins at the start of a line and repeats only what cannot match in two
+ways, and long lines are cut, so the time is linear in the length of the text.
 """
 
 import re
@@ -26,11 +27,11 @@ WORD_FIRST = regex(r"\b([a-z]+(?: [a-z]+)?)(?:: *|=| +)(\d{1,7})\b")
 
 
 def read_output(text: str, root: str = "", *, is_whole: bool = True) -> Tests:
-    """The tests that failed, by their runners' printed lines; nothing but defaults where none is known.
+    """Return the tests that failed, by their runners' printed lines; only defaults if no runner is known.
 
-    `text`: at most its last TEXT_MAX characters are read. `root`: a path that is another one in the next run,
-    such as the run's own folder; it is cut out of names. `is_whole`: False where the text is the end of a
-    longer one. What is lost may have named more failures, so it counts as broken off.
+    At most the last TEXT_MAX characters of `text` are read. `root` is a path that differs in the next run,
+    such as the run's own folder; it is cut out of names. `is_whole` is false if the text is the end of a
+    longer one. Since what is missing may have named more failures, the run then counts as broken off.
     """
     is_cut = not is_whole or len(text) > TEXT_MAX
     text = plain(text)
@@ -52,24 +53,27 @@ def read_output(text: str, root: str = "", *, is_whole: bool = True) -> Tests:
 
 
 def _ran(sections: list[CountedNames]) -> int | None:
-    """How many tests ran; None where no runner says it."""
+    """Return how many tests ran, or None if no runner says so."""
     ran = [section.ran for section in sections if section.ran is not None]
     return min(sum(ran), COUNT_MAX) if ran else None
 
 
 def _is_told(sections: list[CountedNames]) -> bool:
-    """Whether every runner says how many tests failed, and at least one of them ran to its end."""
+    """Whether every section says how many tests failed, and at least one section did not break off."""
     return any(not each.broke_off for each in sections) and all(each.bad is not None for each in sections)
 
 
 def plain(text: str) -> str:
-    """The end of the text as lines: no colours; what was written over is a line of its own."""
+    """Return the end of the text as lines, without colours.
+
+    Each text that was later overwritten in place becomes a line of its own.
+    """
     text = OVERWRITE.sub("\n", text[-TEXT_MAX:])
     return LONG_LINE.sub(r"\1", "\n" + CONTROL.sub("", text) + "\n")
 
 
 def _read(runner: Runner, text: str) -> list[CountedNames]:
-    """What one runner says; nothing where nothing in the text is its own."""
+    """Return what one runner says; nothing if it printed none of the text."""
     if not any(sign in text for sign in runner.signs):
         return []
     events = _events(runner, text)
@@ -84,7 +88,7 @@ def _read(runner: Runner, text: str) -> list[CountedNames]:
 
 
 def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterator[CountedNames]:
-    """One section for each of its counts, and one for names without a count."""
+    """Yield one section for each count, and one for the names that the runner counts nowhere."""
     own: dict[str, None] = {}
     named = list(_named(runner, events, own))
     yield from _by_count(runner, named)
@@ -95,9 +99,9 @@ def _sections(runner: Runner, events: list[tuple[str, re.Match[str]]]) -> Iterat
 def _named(
     runner: Runner, events: list[tuple[str, re.Match[str]]], own: dict[str, None]
 ) -> Iterator[re.Match[str] | str]:
-    """The counts, and the names of what failed in between; names counted by themselves go into `own`.
+    """Yield the counts and the names of the failed tests in order; put uncounted names into `own`.
 
-    Where names follow their count, those before the first count do not belong to any.
+    If names follow their count, those before the first count belong to none and are left out.
     """
     scope, is_listed, is_open = "", True, not runner.names_follow
     for kind, match in events:
@@ -117,7 +121,10 @@ def _named(
 
 
 def _by_count(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[CountedNames]:
-    """Each count with its names: those after it, or before it, where names after the last one have none."""
+    """Yield one section for each count, with its names: those before it, or after it if `names_follow`.
+
+    Names left over at the end make a section without a count.
+    """
     section = CountedNames([])
     for each in named:
         is_counted = section.bad is not None
@@ -133,7 +140,7 @@ def _by_count(runner: Runner, named: list[re.Match[str] | str]) -> Iterator[Coun
 
 
 def _events(runner: Runner, text: str) -> list[tuple[str, re.Match[str]]]:
-    """All that its patterns find, in the order of the text."""
+    """Return everything that the runner's patterns find, in the order of the text."""
     patterns = {
         "heads": runner.heads, "scope": runner.scope, "failed": runner.failed, "own": runner.own,
         "told": runner.told,
@@ -154,7 +161,7 @@ def _scoped(scope: str, name: str) -> str:
 
 
 def _count(runner: Runner, match: re.Match[str], section: CountedNames) -> None:
-    """What a runner's count says, into the section that it closes."""
+    """Put what a runner's count says into the section that it closes."""
     groups = match.groupdict()
     if groups.get("scope"):
         section.names[:] = [_scoped(groups["scope"], name) for name in section.names]

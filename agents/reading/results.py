@@ -1,7 +1,7 @@
-"""Core: the tests of one run as values, and names that are the same in two runs of the same code.
+"""Core: the tests of one run as values, with names that stay the same in two runs of the same code.
 
-Names come from programs that nobody trusts: they are bounded in number and length and hold no control
-characters. Whoever shows them still has to escape them.
+Names come from programs that nobody trusts: they are bounded in number and length and contain no control
+characters. Whoever displays them still has to escape them.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ NAME_MAX = 300
 COUNT_MAX = 9_999_999
 
 UNPRINTABLE = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
-# A duration at the end, in brackets as runners print it; words such as "waits 5s" belong to the name.
+# A duration at the end, in brackets as runners print it; words such as "waits 5s" are part of the name.
 DURATION = regex(r"\s*[(\[]\s?\d{1,9}(?:[.,]\d{1,9})?\s?(?:ns|us|µs|μs|ms|s|sec|seconds?|m)\s?[)\]]$")
 ADDRESS = regex(r"\bat 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}\b")
 TEMPORARY = regex(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[^\s'\"\]\),:]{1,300}")
@@ -26,12 +26,13 @@ TEMPORARY = regex(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[^\s'\"\]\),:]{1
 class Tests:
     """What a run says about its tests.
 
-    `failed`: sorted, unique, at most NAMES_MAX names. `total`: how many ran. `failed_count`: how many failed
-    or broke with an error; larger than the number of names where some have none. None: nothing says so.
-    `broke_off`: not all tests ran, as the runner itself says, or a part of what it left is lost.
+    `failed` holds at most NAMES_MAX names, sorted and unique. `total` is how many tests ran. `failed_count`
+    is how many failed or ended with an error; it exceeds the number of names if some have none. Both are None
+    if nothing says so. `broke_off` means that not all tests ran, as the runner itself says, or that a part of
+    the output is lost.
     """
 
-    __test__ = False  # pytest would take a class of this name for tests
+    __test__ = False  # otherwise pytest would collect this class because of its name
 
     failed: tuple[str, ...] = ()
     total: int | None = None
@@ -46,7 +47,7 @@ class Tests:
 
 @dataclass(slots=True)
 class CountedNames:
-    """The names up to one count of a runner; `bad` and `ran` are None where it does not say."""
+    """The names up to one count of a runner; `bad` and `ran` are None if it does not say."""
 
     names: list[str]
     bad: int | None = None
@@ -55,10 +56,10 @@ class CountedNames:
 
 
 def together(reported: Tests, printed: Tests) -> Tests:
-    """The tests of a run by its reports and by its output: names of the reports, of two counts the larger.
+    """Combine a run's reports with its output: the reports' names, and the larger count of failures.
 
-    Reports have the better names and leave things out: meson's count a test that took too long as passed,
-    pytest's do not say that it stopped at the first failure. So what the output counts holds as well.
+    Reports have the better names but leave things out: meson's count a test that took too long as passed, and
+    pytest's do not say that it stopped at the first failure. So what the output says counts too.
     """
     return replace(
         reported,
@@ -68,9 +69,10 @@ def together(reported: Tests, printed: Tests) -> Tests:
 
 
 def tidy(name: str, root: str = "") -> str:
-    """A test's name without what differs between two runs: durations, addresses, temporary paths, `root`.
+    """Return a test's name without what differs between runs: durations, addresses, temporary paths, `root`.
 
-    Empty where nothing of it is left. A long one ends in a digest of the whole, so that two stay two.
+    The result is empty if nothing is left. A long name ends in a digest of the whole, so that two names stay
+    distinct.
     """
     if root:
         name = name.replace(root, "")
@@ -84,7 +86,7 @@ def tidy(name: str, root: str = "") -> str:
 
 
 def numbered(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in order, the second of one name as `name (2)`: two failures stay two."""
+    """Return the names in order, a repeated one as `name (2)`, so that two failures stay two."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -94,5 +96,5 @@ def numbered(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def bounded(names: Iterable[str]) -> tuple[str, ...]:
-    """What a row may hold: the first NAMES_MAX of the sorted names."""
+    """Return what a row may hold: the first NAMES_MAX of the sorted names."""
     return tuple(sorted(set(names))[:NAMES_MAX])

@@ -1,7 +1,8 @@
-"""Core: how each test runner prints its result, as a table.
+"""Core: a table of how each test runner prints its result.
 
-One row for each runner: the lines that name a failed test, and the line that says how many there were. The
-text is hostile: every pattern begins at a line's start, and repeats only what cannot match in two ways.
+It has one row for each runner: the lines that name a failed test, and the line that says how many there were.
+The text is hostile: every pattern begins at the start of a line and repeats only what cannot match in two
+ways.
 """
 
 import re
@@ -20,13 +21,13 @@ def _line(pattern: str) -> re.Pattern[str]:
 class Runner:
     """How one runner prints its result.
 
-    `signs`: one of them is in the text, or nothing in it is this runner's.
+    `signs`: unless one of them is in the text, nothing in it is from this runner.
     `failed`: a failed test; its groups make the name. `own`: names that the runner's count leaves out.
-    `told`: how many, as groups `bad` and `ran`, or as words with numbers, of which `red` and `ran` count.
-    `green`: its words for those that passed, where it has none for `red`: the others of `ran` are.
-    `scope`: a file or package that the names below it belong to (those above it, as a group of `told`).
+    `told`: the counts, as groups `bad` and `ran`, or as words with numbers, of which `red` and `ran` count.
+    `green`: the words for passed tests if there are none for `red`; the others of `ran` have failed.
+    `scope`: a file or package that the names below it belong to (as a group of `told`: the names above it).
     `heads`: headings of lists; names below one without the group `red` did not fail.
-    `done`: what stands behind the last count of a red run that came to its end. `broke`: it did not.
+    `done`: what follows the last count of a red run that came to its end. `broke`: says that it broke off.
     """
 
     signs: tuple[str, ...]
@@ -36,7 +37,7 @@ class Runner:
     ran: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
     words_come_first: bool = False
-    names_follow: bool = False  # the list stands below the count
+    names_follow: bool = False  # the list of names follows the count
     own: re.Pattern[str] | None = None
     scope: re.Pattern[str] | None = None
     heads: re.Pattern[str] | None = None
@@ -76,7 +77,7 @@ RUNNERS: dict[str, Runner] = {
     ),
     "node": Runner(
         signs=("\nℹ tests ",),
-        # node --test itself writes that mark behind a test that is allowed to fail
+        # node --test itself puts "# TODO" after a test that is allowed to fail
         failed=_line(rf"^test at (.+?):\d+:\d+\n✖ ((?!.*# TODO$).+?)(?: {MS})?$"),
         told=_line(r"^ℹ tests \d+\n(?:ℹ [a-z_]+ [\d.]+\n){1,12}"),
         red=_words("fail cancelled"),
@@ -147,7 +148,7 @@ RUNNERS: dict[str, Runner] = {
         signs=("\nok  \t", "\nFAIL\t", "\n?   \t"),
         failed=_line(r"^ *--- FAIL: (\S+)"),
         own=_line(r"^FAIL\t(\S+ \[(?:build|setup) failed\])$"),
-        # A package has no count: one that failed has at least one failure.
+        # There is no count for a package, so a failed package counts as one failure.
         told=_line(r"^(?:exit status \d+\n)?(?:(?P<some>FAIL)|ok  )\t(?P<scope>\S+)\t.*$"),
         done=_line(r"^FAIL$|^exit status \d+$"),
         broke=_line(r"^(?:panic: |fatal error: |\*\*\* Test killed|signal: )"),

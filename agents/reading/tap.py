@@ -1,4 +1,4 @@
-"""Core: what Perl's prove prints, and streams of the Test Anything Protocol. The text is hostile."""
+"""Core: reads what Perl's prove prints, and streams of the Test Anything Protocol; the text is hostile."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ TAP_FAIL = regex(r"fail +(\d{1,7})")
 
 
 def read_prove(text: str) -> list[CountedNames]:
-    """What prove says: `t/sum.t 2` for the second test of a file, the file alone where it ended badly."""
+    """Return what prove says: `t/sum.t 2` for the second test of a file, only the file if it ended badly."""
     sections = []
     start = 0
     for told in PROVE_TOLD.finditer(text):
@@ -51,7 +51,7 @@ def _is_good(file: re.Match[str]) -> bool:
 
 
 def _numbers(text: str) -> Iterator[int]:
-    """Each number of `1-3, 7`, no more than RANGE_MAX of them."""
+    """Yield each number of a text such as `1-3, 7`, at most RANGE_MAX of them."""
     given = 0
     for first, last in RANGE.findall(text):
         for number in range(int(first), int(last or first) + 1):
@@ -62,7 +62,7 @@ def _numbers(text: str) -> Iterator[int]:
 
 
 def read_tap(text: str) -> list[CountedNames]:
-    """What a stream of the Test Anything Protocol says: names with the subtests and titles around them."""
+    """Return what a TAP stream says; each name contains the subtests and titles around the test."""
     if "\n1.." not in text and "\nTAP version " not in text:
         return []
     has_titles = "\nTAP version " in text and "# Subtest: " not in text
@@ -75,16 +75,16 @@ def read_tap(text: str) -> list[CountedNames]:
 
 @dataclass
 class _TapStream:
-    """What the lines so far say."""
+    """What the lines read so far say."""
 
     has_titles: bool
     names: list[str] = field(default_factory=list)
     seen: int = 0
     planned: int = 0
-    told: int | None = None  # failures, as the stream sums them up itself
+    told: int | None = None  # the number of failures as the stream itself sums them up
     broke_off: bool = False
     title: str = ""
-    around: list[tuple[int, str]] = field(default_factory=list)  # the open subtests: their indent, their name
+    around: list[tuple[int, str]] = field(default_factory=list)  # (indent, name) of the open subtests
     last_failed: tuple[str, ...] = ()
 
     def take(self, line: re.Match[str]) -> None:

@@ -1,1 +1,1 @@
-"""From an empty installation to work that can begin."""
+"""The set-up: from an empty installation to work that can begin."""

@@ -17,7 +17,7 @@ ELSEWHERE = "Where another host starts it, say --elsewhere."
 
 
 def missing_program(agent: Agent) -> str:
-    """What this host lacks to start the agent, and where it was looked for; empty where it lacks nothing."""
+    """Return what this host lacks to start the agent and where it looked; empty if it lacks nothing."""
     name, path = provider_for(agent).program(agent.settings), commands.system_path()
     if not name:
         return ""
@@ -36,12 +36,13 @@ def missing_program(agent: Agent) -> str:
 def agent_from(
     name: str, role: str, argv: list[str], *, model: str = "", slots: int = 1, **said: object
 ) -> Agent:
-    """An agent of this command that is not kept yet; a known one alone is started the way this program knows.
+    """Return an unsaved agent that runs this command.
 
-    `said` are further settings; empty ones are left out.
+    The bare name of a known CLI becomes that provider. `said` holds further settings; empty ones are left
+    out.
     """
     if "{" not in argv[0] and os.path.dirname(argv[0]) and os.path.exists(argv[0]):
-        argv = [os.path.abspath(argv[0]), *argv[1:]]  # a host need not start where this was typed
+        argv = [os.path.abspath(argv[0]), *argv[1:]]  # the host may be started in another folder
     is_known = argv in [[command] for command in CLIS]
     wanted = {"argv": [] if is_known else argv, **said}
     return Agent(
@@ -52,9 +53,10 @@ def agent_from(
 
 
 def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
-    """Keep a new agent that works in these projects, or everywhere; in words where that is.
+    """Save a new agent for these projects, or for all if there are none, and return where it works, in words.
 
-    `elsewhere` takes it though this host lacks its program. Raises CommandError, and then nothing is kept.
+    With `elsewhere` it is accepted even if this host lacks its program. Raises CommandError, and then saves
+    nothing.
     """
     try:
         agent.full_clean()

@@ -1,4 +1,4 @@
-"""Questions on the terminal: answered there, by an option, or by their default."""
+"""Questions on the terminal, answered by the person, by an option, or by their default."""
 
 import getpass
 import sys
@@ -13,27 +13,30 @@ T = TypeVar("T")
 
 
 class Asker:
-    """Asks what no option answered; with `never` it takes the defaults. `given` are the options by name."""
+    """Asks whatever no option answered; `given` holds the options by name.
+
+    With `never` it asks nothing and takes the defaults.
+    """
 
     def __init__(self, given: Mapping[str, str], write: Callable[[str], object], *, never: bool) -> None:
         self._given = {name: answer for name, answer in given.items() if answer}
         self._write, self._never = write, never
 
     def say(self, text: str) -> None:
-        """A line, without anything in it that a terminal would obey."""
+        """Print a line without anything that a terminal would obey."""
         self._write(plain(text))
 
     def given(self, name: str) -> str:
-        """What the option says; empty where it was not used."""
+        """Return the value of the option; empty if it was not used."""
         return self._given.get(name, "")
 
     def ask(
         self, name: str, question: str, take: Callable[[str], T], *,
         default: str = "", may_be_empty: bool = False,
     ) -> T:  # fmt: skip
-        """What `take` makes of the answer; it is asked again for as long as that raises CommandError.
+        """Return what `take` makes of the answer, asking again as long as `take` raises CommandError.
 
-        An option or a default that is refused raises it, and so does `never` where there is no default.
+        Raises CommandError if an option or a default is refused, and with `never` if there is no default.
         """
         if answer := self._given.pop(name, ""):
             return take(answer)
@@ -52,14 +55,14 @@ class Asker:
                 self.say(f"  {error}")
 
     def more(self, question: str) -> str:
-        """One more line; empty if the person is done, or nobody is asked."""
+        """Return one more line; empty if the person is done, or nobody is to be asked."""
         try:
             return "" if self._never else input(f"  {question} ").strip()
         except EOFError:
             return ""
 
     def password(self, check: Callable[[str], None]) -> str:
-        """A new password, typed twice and unseen; empty where one is to be made."""
+        """Return a new password, typed twice and unseen; empty if one is to be generated."""
         while not self._never:
             first = self._unseen("Password (empty: one is made): ")
             if not first:

@@ -1,4 +1,4 @@
-"""Trying an agent: its command once, with a tiny prompt in an empty clone, and a sentence about it."""
+"""Checks an agent: runs its command once, with a tiny prompt in an empty clone, and says how that went."""
 
 import contextlib
 import shutil
@@ -31,7 +31,7 @@ from tasks.spans import clock, duration
 PROMPT = "Answer with the one word READY. Change no file and run no command.\n"
 SAYS_MAX = 500
 POLL = 0.1
-LATE = 60.0  # seconds beyond the longest check, after which nobody is at it
+LATE = 60.0  # seconds beyond the longest check, after which no process can still be at it
 WITHOUT_PROCESS = {Agent.Provider.PULL}
 SPEAKING = {
     Agent.Provider.CLAUDE, Agent.Provider.CODEX, Agent.Provider.GEMINI, Agent.Provider.OPENCODE,
@@ -40,25 +40,25 @@ SPEAKING = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How it went."""
+    """The result of a check, with a sentence about it."""
 
     is_fine: bool
     says: str
 
 
 def ask(agent: Agent) -> None:
-    """Have the agent checked beside the cluster. Until then it counts as being checked."""
+    """Have the agent checked in the background by the cluster; until then it counts as being checked."""
     Agent.objects.filter(pk=agent.pk).update(checked_at=timezone.now(), is_fine=None, check_says="")
     transaction.on_commit(partial(async_task, "agents.jobs.check_agent", agent.pk, group="check"))
 
 
 def is_asked(agent: Agent) -> bool:
-    """Whether a check was asked for and nothing came of it yet."""
+    """Whether a check was asked for and has no result yet."""
     return agent.checked_at is not None and agent.is_fine is None
 
 
 def last_check(agent: Agent) -> str:
-    """In a sentence what came of the last check, or how it stands."""
+    """Return a sentence about the result of the last check, or about how it is going."""
     if agent.checked_at is None:
         return "Not checked yet. Save and check starts its command once."
     when = clock(agent.checked_at, timezone.now())
@@ -70,7 +70,7 @@ def last_check(agent: Agent) -> str:
 
 
 def check(agent: Agent) -> Checked:
-    """Start the agent's command once, under the limits of a run, and keep what came of it with the agent."""
+    """Start the agent's command once, under the limits of a run, and save the result with the agent."""
     checked = _checked(agent)
     Agent.objects.filter(pk=agent.pk).update(
         checked_at=timezone.now(), is_fine=checked.is_fine, check_says=checked.says[:SAYS_MAX]
@@ -153,7 +153,11 @@ def _fine(agent: Agent, report: Report, seconds: str) -> str:
 
 
 def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
-    """Hold the shim's lease until it wrote what became of the process. Raises ProviderError."""
+    """Run the agent's process, feed its output to the reader, and return what the shim reports at its end.
+
+    The shim's lease is renewed meanwhile. If no report comes in time, the result is {"reason": "wall"}.
+    Raises ProviderError.
+    """
     read = 0
     clone = folder / "clone"
     subprocess.run(
@@ -191,7 +195,7 @@ def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
 
 
 def _feed(reader: Reader, folder: Path, read: int) -> int:
-    """Give the reader what is new in the log. How many bytes were read in all."""
+    """Give the reader what is new in the log, and return how many bytes were read in all."""
     with contextlib.suppress(OSError), processes.open_regular(folder / "output.log") as file:
         file.seek(read)
         while chunk := file.read(1024 * 1024):

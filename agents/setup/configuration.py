@@ -1,4 +1,4 @@
-"""A project's settings and agents from a file, and into one."""
+"""Reads a project's settings and agents from a file, and writes them to one."""
 
 import shlex
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
 
-# Key of a file, field of the row. What stands in the row's own settings is added below.
+# From the keys of the file to the fields of the row. Keys of the agent's own settings follow in OWN.
 FIELDS = {
     "type": "kind",
     "role": "role",
@@ -45,7 +45,7 @@ FIELDS = {
 }
 
 
-# Keys of the agent's own settings, by the same names in the file; which of them fit says its provider.
+# Keys of the agent's own settings, named the same in the file; its provider says which of them fit.
 OWN = ("pass", "program", "base_url", "key", "sign_in_file", "account", "hosts", "again")
 
 
@@ -56,16 +56,16 @@ UNSIGNED = (
 
 
 class _DryRun(Exception):  # noqa: N818  (nothing went wrong)
-    """Ends the transaction of a dry run."""
+    """Raised to roll back the transaction of a dry run."""
 
 
 def import_config(
     project: Project, text: str, *, actor: Actor, dry_run: bool = False, elsewhere: bool = False
 ) -> list[str]:
-    """Bring the project and its agents into the shape of the file, and say what that changed.
+    """Change the project and its agents to match the file, and return lines that say what changed.
 
-    `elsewhere` takes agents whose program this host lacks. Raises FaultyFile with all that is wrong; then
-    nothing is changed. A dry run changes nothing either.
+    With `elsewhere`, agents whose program this host lacks are accepted. Raises FaultyFile with everything
+    that is wrong, and then changes nothing. A dry run changes nothing either.
     """
     file = read_settings(text)
     said: list[str] = []
@@ -84,7 +84,7 @@ def import_config(
 
 
 def export_config(project: Project) -> str:
-    """The project's settings and its agents as a file that import_config takes."""
+    """Return the project's settings and agents as a file that import_config reads."""
     agents = Agent.objects.filter(Q(projects=None) | Q(projects=project)).order_by("role", "name")
     title = f"Settings of {project.slug}. import_config reads this file."
     return write_settings(project.config, [_entry(agent) for agent in agents], title, project.kind)
@@ -95,7 +95,7 @@ def export_config(project: Project) -> str:
 
 def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
     row = locked(Project.objects).get(pk=project.pk)
-    file.over(ProjectSettings.salvaged(row.settings)[0])  # a fault gets its line here
+    file.over(ProjectSettings.salvaged(row.settings)[0])  # raises faults together with their lines
     try:
         made = configure(project, file.values, actor=actor)
     except SettingsError as error:
@@ -104,7 +104,7 @@ def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
 
 
 def _kind(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
-    """Raises FaultyFile where the project's work has begun as another kind."""
+    """Change the project's kind to the file's. Raises FaultyFile if its work has begun as another kind."""
     row = locked(Project.objects).get(pk=project.pk)
     if file.kind in {"", row.kind}:
         return []
@@ -134,7 +134,7 @@ def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor, elsew
 
 
 def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -> list[str]:
-    """Make the agent, or give it what the entry says and leave the rest of it."""
+    """Create the agent, or set what the entry says and leave everything else as it is."""
     name = entry.values["name"]
     agent = Agent.objects.filter(name=name).first()
     before = _entry(agent) if agent else {}
@@ -160,7 +160,7 @@ def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -
 def _edited(
     project: Project, agent: Agent, before: dict[str, Any], actor: Actor, *, joins: bool
 ) -> list[str]:
-    """Record what changed as an event and say it in a line; nothing if all is as before."""
+    """Record what changed as an event and return it as a line; nothing if all is as before."""
     after = _entry(agent)
     changed = [key for key in after | before if after.get(key) != before.get(key)]
     note = ", ".join([*changed, *(["works here"] if joins else [])])
@@ -172,13 +172,13 @@ def _edited(
 
 
 def _require_program(agent: Agent) -> None:
-    """Raises ValidationError."""
+    """Raise ValidationError if this host lacks the agent's program."""
     if missing := missing_program(agent):
         raise ValidationError({"settings": f"{missing} {ELSEWHERE}"})
 
 
 def _set_command(agent: Agent, values: dict[str, Any]) -> None:
-    """Which process is started: a command, one of the known CLIs, or a recorded cassette."""
+    """Set which process is started: a command, one of the known CLIs, or a recorded cassette."""
     if "cassettes" in values:
         agent.provider, agent.settings = Agent.Provider.REPLAY, {"cassettes": values["cassettes"]}
     elif "command" in values:
@@ -192,7 +192,7 @@ def _set_command(agent: Agent, values: dict[str, Any]) -> None:
 
 
 def _faults(entry: AgentEntry, error: ValidationError) -> list[Fault]:
-    """What the row refuses, at the keys of the file."""
+    """Return what the row refuses, at the keys of the file."""
     process = next((key for key in (*STARTS, *OWN) if key in entry.values), "command")
     keys = {field: key for key, field in FIELDS.items()} | {"settings": process}
     return [
@@ -203,7 +203,7 @@ def _faults(entry: AgentEntry, error: ValidationError) -> list[Fault]:
 
 
 def _entry(agent: Agent) -> dict[str, Any]:
-    """The agent as a file names it: what differs from a new one's fields."""
+    """Return the agent as it is written in a file: whatever differs from a new agent's fields."""
     plain = Agent()
     entry: dict[str, Any] = {"name": agent.name}
     settings = agent.settings

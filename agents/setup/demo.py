@@ -1,4 +1,4 @@
-"""The demo project: a real small library, a bare remote, recorded agents, and an admin to rule with."""
+"""The demo project: a small real library, a bare remote, recorded agents, and an admin to rule with."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ TESTS = "python3 -m unittest discover -s tests -t ."
 
 
 def create() -> Project:
-    """The demo project with its remote, agents and tasks. Done once; later calls change nothing."""
+    """Return the demo project, created with its remote, agents and tasks if it does not exist yet."""
     found = Project.objects.filter(slug=SLUG).first()
     if found:
         return found
@@ -55,7 +55,7 @@ def create() -> Project:
 
 
 def _remote() -> Path:
-    """A bare repository that holds the library's first commit on main."""
+    """Return a bare repository whose main branch has the library's first commit."""
     home = paths.folder("demo")
     remote, work = home / "remote.git", home / "seed"
     if remote.exists():

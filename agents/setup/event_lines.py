@@ -1,4 +1,4 @@
-"""Events as lines, for the terminal in which the loop was started."""
+"""Prints events as lines on the terminal in which the loop was started."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from django.utils import timezone
 from agents.web.log import plain
 from tasks.models import Event
 
-AT_ONCE = 50  # lines of one turn; the rest comes with the next
-LATE = 200  # PostgreSQL gives out numbers before it commits: how far back a late one is looked for
+AT_ONCE = 50  # lines per call; the rest comes with the next call
+LATE = 200  # PostgreSQL assigns keys before it commits, so look this far back for late events
 LINE_MAX = 200
 
 
 class EventLines:
-    """Says each event that is recorded from now on, once, about in the order of their numbers."""
+    """Prints each event that is recorded from now on, once, roughly in the order of their keys."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -22,7 +22,7 @@ class EventLines:
         self.said: set[int] = set()
 
     def __call__(self) -> None:
-        """Print new events. Once nobody reads the output any more, print nothing."""
+        """Print new events; once the output can no longer be written, print nothing."""
         fresh = Event.objects.filter(pk__gt=max(self.first, self.last - LATE)).exclude(pk__in=self.said)
         for event in fresh.select_related("task__project", "project").order_by("pk")[:AT_ONCE]:
             self.said.add(event.pk)
@@ -43,7 +43,10 @@ def _nothing(text: str) -> None:
 
 
 def line_of(event: Event) -> str:
-    """Time, task or project, what happened, who did it and why: one line, nothing in it moves a cursor."""
+    """Return an event as one line: time, task or project, what happened, who did it and why.
+
+    Nothing in the line moves a cursor.
+    """
     where = event.task.ref if event.task else event.project.slug
     what = event.kind
     if event.to_status and event.to_status != event.from_status:

@@ -1,7 +1,7 @@
-"""From a fresh installation to work that can begin: account, project, agents, tasks.
+"""The steps from a fresh installation to work that can begin: account, project, agents, tasks.
 
-Each step looks at the rows first and does only what is missing, so that it may be taken again at any time.
-What is refused raises CommandError with how to mend it.
+Each step looks at the rows first and does only what is missing, so it can be repeated at any time. A refusal
+raises CommandError, which says what to do about it.
 """
 
 import getpass
@@ -48,14 +48,14 @@ UNKNOWN = {Project.Base.UNKNOWN, Project.Base.TRYING}
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Where all steps led to; `problems` are still open, each with how to mend it."""
+    """The result of all steps; `problems` are still open, each with how to solve it."""
 
     project: Project
     problems: list[str]
 
 
 def walk(asker: Asker, *, check_agents: bool) -> Walked:
-    """All steps."""
+    """Take all steps."""
     account(asker)
     project = choose_project(asker)
     problems = [
@@ -70,7 +70,7 @@ def walk(asker: Asker, *, check_agents: bool) -> Walked:
 
 
 def account(asker: Asker) -> None:
-    """The first superuser, where there is none. Superusers lead the projects that have no members."""
+    """Make the first superuser if there is none, and have superusers lead the projects without members."""
     users = get_user_model()
     admins = users.objects.filter(is_superuser=True, is_active=True)
     if names := list(admins.values_list("username", flat=True)[:5]):
@@ -90,7 +90,10 @@ def account(asker: Asker) -> None:
 
 
 def first_admin() -> str | None:
-    """An admin named `admin` with a random password where there is no superuser yet; the password, once."""
+    """Make a superuser named `admin` if there is none, and return its random password.
+
+    Return None if there is a superuser or a user of that name.
+    """
     users = get_user_model()
     if users.objects.filter(Q(is_superuser=True) | Q(username="admin")).exists():
         return None
@@ -101,14 +104,14 @@ def first_admin() -> str | None:
 
 
 def keep_password(password: str) -> Path:
-    """Write a password that was made here into the data folder, for its owner alone; where."""
+    """Write a generated password into the data folder, readable only by its owner, and return the path."""
     path = paths.folder() / "admin-password"
     agent_command.write_private(path, password + "\n")
     return path
 
 
 def forget_password(password: str) -> None:
-    """Remove the file once its password was used: whoever has it has signed in."""
+    """Remove the file with the password if this is it: whoever signed in with it no longer needs the file."""
     path = paths.folder() / "admin-password"
     try:
         if hmac.compare_digest(path.read_bytes().strip(), password.encode()):
@@ -149,14 +152,14 @@ def _check_password(name: str, password: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FoundRepository:
-    """An address that git reads here, and the branch that it calls its default; empty where it has none."""
+    """A URL or path that git can read here, and its default branch; empty if it names none."""
 
     url: str
     branch: str
 
 
 def choose_project(asker: Asker) -> Project:
-    """A project that is there, or a new one whose target branch was tried."""
+    """Return an existing project, or a new one whose target branch has been tried."""
     known = list(Project.objects.filter(status=Project.Status.ACTIVE).exclude(slug=DEMO).order_by("-pk"))
     asker.say("Project:" if known else "Project: there is none yet.")
     for project in known:
@@ -188,7 +191,7 @@ def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | Fou
 
 
 def look_at(url: str) -> FoundRepository:
-    """Ask the repository for its default branch. Raises CommandError where git cannot read it."""
+    """Ask the repository for its default branch. Raises CommandError if git cannot read it."""
     try:
         validate_repository(url)
         return FoundRepository(url, remotes.default_branch(url, paths.network()))
@@ -203,7 +206,7 @@ def look_at(url: str) -> FoundRepository:
 
 
 def _address(answer: str) -> str:
-    """A path is kept from the root: a host need not start where it was typed."""
+    """Return the answer, a local folder as an absolute path: the host may be started in another folder."""
     path = Path(answer).expanduser()
     return str(path.resolve()) if path.is_dir() else answer
 
@@ -231,7 +234,7 @@ def _added(asker: Asker, repository: FoundRepository) -> Project:
 
 
 def new_slug(slug: str) -> str:
-    """The short name of a new project. Raises CommandError where it is none, or taken."""
+    """Return the slug for a new project. Raises CommandError if it is malformed or taken."""
     if slug != slugify(slug) or len(slug) > SLUG_MAX:
         raise CommandError(
             f"{slug!r} is no short name: small letters, digits and hyphens are, {SLUG_MAX} at most."
@@ -258,7 +261,10 @@ def _slug_of(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A known command on this host; `settings` are those with which it signs in, None where it cannot."""
+    """A known command on this host.
+
+    `settings` are those with which it signs in, None if it cannot; `needs` says what signing in takes.
+    """
 
     command: str
     title: str
@@ -267,7 +273,7 @@ class Installed:
 
 
 def installed(given: Container[str] = os.environ, home: Path | None = None) -> list[Installed]:
-    """The known commands of this host, those that are signed in first. Nobody's key is read."""
+    """Return the known commands of this host, those that can sign in first. No key is read."""
     found = []
     for command, cli in CLIS.items():
         try:
@@ -281,7 +287,7 @@ def installed(given: Container[str] = os.environ, home: Path | None = None) -> l
 
 
 def crew(asker: Asker, project: Project, role: Agent.Role, *, check: bool) -> str:
-    """An agent for the role, checked; what is wrong with it, empty where nothing is."""
+    """Find or add an agent for the role and check it; return what is wrong with it, empty if nothing is."""
     mine = Agent.objects.filter(Q(projects=project) | Q(projects=None), role=role, is_active=True)
     agent = mine.order_by("-is_fine", "pk").first()
     asker.say(f"{role.label}: {agent.name}." if agent else f"{role.label}: there is none yet.")
@@ -307,7 +313,7 @@ def _new_agent(asker: Asker, project: Project, role: Agent.Role) -> Agent:
         state = "signed in" if each.settings is not None else f"not signed in: it needs {each.needs}"
         asker.say(f"  {each.command}: {each.title}, {state}")
     ready = [each.command for each in here if each.settings is not None]
-    # Two vendors see more than one: the reviewer is the second of what is there.
+    # Two vendors see more than one, so the second command found here is offered as the reviewer.
     default = ready[1] if role == Agent.Role.REVIEWER and len(ready) > 1 else (ready or [""])[0]
     names = f"{', '.join(CLIS)}, or any command"
     argv = asker.ask(
@@ -349,7 +355,7 @@ def _free_name(name: str) -> str:
 
 
 def tasks(asker: Asker, project: Project) -> None:
-    """Tasks from a file or from typed lines, where the project has none."""
+    """Import tasks from a file or from typed lines if the project has none, or if an option names them."""
     count = project.tasks.exclude(origin=Task.Origin.SETUP).count()
     asker.say(f"Tasks: {count or 'there are none yet'}.")
     if count and not asker.given("todo"):
@@ -371,7 +377,10 @@ def tasks(asker: Asker, project: Project) -> None:
 
 
 def bring_file(project: Project, path: Path) -> ImportReport:
-    """Import a TODO.md. Raises CommandError with each line that cannot be read, and nothing is imported."""
+    """Import a TODO.md.
+
+    Raises CommandError with each line that cannot be read, and then imports nothing.
+    """
     text = text_of(path)
     try:
         return import_todo(project, text, actor=ACTOR)
@@ -380,7 +389,7 @@ def bring_file(project: Project, path: Path) -> ImportReport:
 
 
 def bring_lines(project: Project, titles: list[str]) -> ImportReport:
-    """Import tasks that have only a title each. Raises CommandError, and nothing is imported."""
+    """Import tasks that consist of a title each. Raises CommandError, and then imports nothing."""
     text = "".join(f"- [ ] {as_line(title)}\n" for title in titles)
     try:
         return import_todo(project, text, actor=ACTOR)

@@ -1,4 +1,4 @@
-"""What people do with a host: let it run empty, let it take work again, strike it off."""
+"""What people do with a host: drain it, let it take work again, or remove it."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ from tasks.models import Submission
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a host still has, and what would be lost with it."""
+    """What a host still has and what would be lost with it."""
 
     runs: int
-    commits: int  # handed in and not fetched, or too large for a bundle
+    commits: int  # handed in but not fetched, or too large for a bundle
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.commits)
@@ -32,7 +32,7 @@ class Left:
 
 
 def named(name: str) -> Host:
-    """The host of this name. Raises Refused: unknown_host."""
+    """Return the host of this name. Raises Refused("unknown_host")."""
     host = Host.objects.filter(name=name, is_removed=False).first()
     if host is None:
         known = ", ".join(Host.objects.filter(is_removed=False).values_list("name", flat=True))
@@ -43,7 +43,7 @@ def named(name: str) -> Host:
 
 
 def left_on(host: Host) -> Left:
-    """Its runs, and the commits of unfinished tasks that nobody else has."""
+    """Return the host's runs, and the commits of unfinished tasks that no other host has."""
     unfetched = Q(state=Submission.State.RECEIVED, run__host=host, run__is_pulled=False)
     kept = Q(state__in=[Submission.State.KEPT, Submission.State.VERIFIED], only_on=host.name)
     commits = Submission.objects.standing().filter(unfetched | kept, task__landed_at__isnull=True)
@@ -51,14 +51,14 @@ def left_on(host: Host) -> Left:
 
 
 def set_draining(host: Host, is_draining: bool) -> None:
-    """Whether it begins nothing new. What only it has is brought to its end there first."""
+    """Set whether the host begins no new work; what only it has is still brought to its end there."""
     Host.objects.filter(pk=host.pk).update(is_draining=is_draining)
 
 
 def remove(host: Host) -> bool:
-    """Strike off a host that is gone for good; its work is done again at once. Whether its row went.
+    """Remove a host that is gone for good, let its work be done again at once, and say whether its row went.
 
-    One that ran anything keeps its row, so that its runs keep its name. Raises Refused: host_alive.
+    The row of a host that ran anything is kept, so that its runs keep its name. Raises Refused("host_alive").
     """
     with transaction.atomic():
         locked(Host.objects).get(pk=host.pk)

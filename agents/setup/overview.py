@@ -1,4 +1,4 @@
-"""The state of the whole installation, for its operator: `manage.py status`."""
+"""The state of the whole installation for its operator, as `manage.py status` shows it."""
 
 from typing import Any
 
@@ -15,14 +15,18 @@ from tasks.models import Project, Task
 from tasks.projects import counts_of
 from tasks.states import MEANINGS, Status
 
-SHOWN = 20  # of each list; the counts are of all
+SHOWN = 20  # rows of each list; the counts cover all rows
 UNDER_WAY = [
     status for status, meaning in MEANINGS.items() if not meaning.finished and status != Status.PENDING
 ]
 
 
 def overview() -> dict[str, Any]:
-    """What JSON can hold: the loop, projects, live runs, open cards, paused accounts, whom tasks wait for."""
+    """Return the state of the installation as values that JSON can hold.
+
+    These are the loop, projects, live runs, open cards, paused accounts, and what the tasks under way wait
+    for.
+    """
     now = timezone.now()
     found = health()
     projects = list(Project.objects.exclude(status=Project.Status.FINISHED).order_by("slug"))
@@ -80,5 +84,5 @@ def _time(moment: Any) -> str | None:
 
 
 def _line(text: str) -> str:
-    """One line without anything that moves a cursor."""
+    """Return the text as one line without anything that moves a cursor."""
     return " ".join(plain(text).split())

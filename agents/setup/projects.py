@@ -1,4 +1,4 @@
-"""From a repository's address to a project whose target branch is known, told as it happens."""
+"""Adds a project by its repository and follows the trials of its target branch."""
 
 import contextlib
 import shutil
@@ -29,9 +29,9 @@ def add_project(
     slug: str, url: str, *, name: str = "", branch: str = "", settings: dict[str, Any] | None = None,
     kind: str = Project.Kind.CODE, leads: Iterable[Any] = (), actor: Actor = SYSTEM,
 ) -> Project:  # fmt: skip
-    """Fetch the repository, then make its project. Nothing is left of one that cannot be fetched.
+    """Fetch the repository and create its project; if it cannot be fetched, nothing is left behind.
 
-    Without a branch it is the one that the remote calls its default. Raises GitError.
+    Without `branch`, the remote's default branch is used. Raises GitError.
     """
     network = paths.network()
     branch = branch or remotes.default_branch(url, network)
@@ -63,7 +63,7 @@ def add_project(
 def follow(project: Project, say: Callable[[str], None]) -> None:
     """Wait until the target branch is known, and say what is tried and how it went.
 
-    This process tries it where nothing else holds this host's runs; else it watches.
+    This process tries the branch itself unless another one runs this host; then it only watches.
     """
     told: set[int] = set()
     begun: set[int] = set()
@@ -92,7 +92,7 @@ def _hold_host(stack: contextlib.ExitStack) -> Reconciler | None:
 
 
 def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str], None]) -> None:
-    """A line for each trial that began, and one for each that ended, since the last call."""
+    """Say a line for each trial that began, and one for each that ended, since the last call."""
     trials = list(project.trials.exclude(outcome=Trial.Outcome.SKIPPED).order_by("pk"))
     for trial in trials:
         if trial.status != Trial.Status.QUEUED and trial.pk not in begun:

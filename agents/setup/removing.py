@@ -1,4 +1,4 @@
-"""Removing a project: deleting one that left nothing behind, ending one that did."""
+"""Removes a project: deletes one without a history, and ends one that has landings or rulings."""
 
 import shutil
 from collections import defaultdict
@@ -20,11 +20,14 @@ from tasks.models import Event, Landing, Project, Seal
 from tasks.text.counting import counted
 from tasks.triggers import no_deletion
 
-AT_ONCE = 500  # keys of one query
+AT_ONCE = 500  # keys per query
 
 
 def history_of(project: Project) -> str:
-    """Why it is kept: what landed and was ruled must stay readable. Empty where it may be deleted."""
+    """Return how many landings and rulings the project has, in words; empty if it may be deleted.
+
+    A project with either is kept, since what landed and what was ruled must stay readable.
+    """
     landed = Landing.objects.filter(project=project, status=Landing.Status.LANDED).count()
     rulings = Decision.objects.filter(conflict__dispute__project=project).count()
     told = [counted(landed, "landing")] if landed else []
@@ -32,9 +35,10 @@ def history_of(project: Project) -> str:
 
 
 def remove(project: Project, *, actor: Actor) -> str:
-    """Delete the project with all its rows, or end it as abandoned where it has a history; what became of it.
+    """Delete the project with all its rows, or end it as abandoned if it has a history; say which.
 
-    Its mirror and run folders on this host go either way. Raises Refused where runs are under way.
+    Its mirror and caches on this host are removed in either case, its run folders only with the rows. Raises
+    Refused("runs_live") if runs are under way.
     """
     with transaction.atomic():
         row = locked(Project.objects).get(pk=project.pk)
@@ -76,7 +80,7 @@ def _folders(project: Project, runs: Iterable[int]) -> list[Path]:
 def _delete_below(project: Project) -> None:
     """Delete the project and every row that leads to it.
 
-    The program's own rules protect them one from the other; the database looks only when all is done.
+    Django's own rules would protect these rows from one another; the database checks only at the end.
     """
     found: dict[type[models.Model], set[Any]] = defaultdict(set)
     fresh: list[tuple[type[models.Model], set[Any]]] = [(Project, {project.pk})]
@@ -99,7 +103,7 @@ def _delete_below(project: Project) -> None:
 
 
 def _pointing_at(model: type[models.Model]) -> list[Any]:
-    """The foreign keys that lead here, also those of tables between two others."""
+    """Return the relations that point at the model, including those of many-to-many tables."""
     return [
         field
         for field in model._meta.get_fields(include_hidden=True)

@@ -1,1 +1,1 @@
-"""Building and testing: the target branch before anybody works on it, and what was handed in."""
+"""Building and testing the target branch before anybody works on it, and whatever is handed in."""

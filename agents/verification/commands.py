@@ -1,4 +1,4 @@
-"""Which commands prepare, build and test a project, and in which environment they run."""
+"""The commands that prepare, build and test a project, and the environment in which they run."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ COMMAND_FILE_LIMIT = 256 * 1024
 PREPARE, BUILD, TESTS = "prepare", "build", "tests"
 PYTEST = regex(r"(?<![\w./-])py\.?test(?![\w.-])")
 ENVIRONMENT = "environment"
-# Folders of version managers in the home of whoever runs this host, and what each package manager keeps.
+# Folders of version managers in the home of the host's user, and the caches of package managers.
 TOOLCHAINS = {
     "RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "RBENV_ROOT": ".rbenv", "NVM_DIR": ".nvm",
     "SDKMAN_DIR": ".sdkman", "ASDF_DATA_DIR": ".asdf", "VOLTA_HOME": ".volta",
@@ -31,33 +31,36 @@ CACHES = {
     "COMPOSER_HOME": "composer", "BUNDLE_USER_HOME": "bundle", "COREPACK_HOME": "corepack",
     "YARN_CACHE_FOLDER": "yarn", "npm_config_store_dir": "pnpm",
 }  # fmt: skip
-AGAIN = "tests again"  # as the shim names the second try
+AGAIN = "tests again"  # the shim's name for the second try
 FIRST, SECOND = "1", "2"
-PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # which asks for no pip by itself
+PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # does not need pip by itself
 
 
 def commands_of(project: Project, mirror: Mirror, sha: str, task: Task | None = None) -> Recipe:
-    """The project's own commands. A task that is to find them is verified with what its commit names."""
+    """Return the project's own commands.
+
+    A task that is to find the commands is verified with those that its commit names in steroids.yaml.
+    """
     if task is not None and task.origin == Task.Origin.SETUP:
         return own_file.read(mirror.read(sha, own_file.NAME, COMMAND_FILE_LIMIT)) or Recipe()
     return configured(project)
 
 
 def configured(project: Project) -> Recipe:
-    """The commands in the project's settings."""
+    """Return the commands in the project's settings."""
     config = project.config
     return Recipe(config.prepare_command, config.build_command, config.test_command)
 
 
 def commands_hash(recipe: Recipe) -> str:
-    """A verification holds for one commit under one set of commands."""
+    """Return the hash of the commands; a verification holds for one commit under one set of commands."""
     return hashlib.sha256("\0".join(recipe.commands).encode()).hexdigest()
 
 
 def own_environment(project: Project | None, run_folder: Path, role: str) -> dict[str, str]:
-    """An environment from nothing, with a home and a cache that belong to this run or this project and role.
+    """Return an environment from nothing, with a home for this run and a cache for this project and role.
 
-    Never the server's: no variable of ours passes but those the operator named in PASS_TO_BUILDS. Coders and
+    No variable of the server is passed except those the operator named in PASS_TO_BUILDS. Coders and
     verifications share no cache, so that an agent cannot plant anything in what a verification trusts.
     """
     home = run_folder / "home"
@@ -65,7 +68,7 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     cache = Path(settings.HOME) / "env" / (str(project.pk) if project else "none") / role / "cache"
     for path in (home, temporary, cache):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.utime(cache.parent)  # outside of what runs may write to: when the cache was used last
+    os.utime(cache.parent)  # notes when the cache was used last, where runs cannot write
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}
     return {
         **toolchain_folders(),
@@ -87,18 +90,18 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
 
 
 def caches_of(steps: list[dict[str, Any]]) -> list[Path]:
-    """The caches of projects and roles that these steps write to.
+    """Return the caches of projects and roles that these steps write to.
 
-    XDG_CACHE_HOME does not tell it: the commands of most agents have theirs in the run's own home.
+    XDG_CACHE_HOME does not tell, since the commands of most agents have theirs in the run's own home.
     """
     places = {Path(one["env"]["PIP_CACHE_DIR"]).parent for one in steps if "PIP_CACHE_DIR" in one["env"]}
     return sorted(place for place in places if place.is_relative_to(Path(settings.HOME) / "env"))
 
 
 def toolchain_folders() -> dict[str, str]:
-    """Where version managers of this host's user keep their toolchains; their programs ask by variable.
+    """Return the variables that say where this user's version managers keep their toolchains.
 
-    The home of a run is empty, so that without these `cargo` finds no toolchain and `python3` no version.
+    The home of a run is empty, so without them `cargo` would find no toolchain and `python3` no version.
     """
     home = Path.home()
     places = {name: Path(os.environ.get(name) or home / folder) for name, folder in TOOLCHAINS.items()}
@@ -106,19 +109,22 @@ def toolchain_folders() -> dict[str, str]:
 
 
 def system_path() -> str:
-    """The host's PATH without the folder of the server's own environment."""
+    """Return the host's PATH without the folder of the server's own environment."""
     own = Path(sys.prefix) / "bin"
     words = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(word for word in words if word and Path(word) != own)
 
 
 def base_python() -> str:
-    """The Python below the server's environment: what a fresh environment is made from."""
+    """Return the Python below the server's environment, from which fresh environments are made."""
     return str(getattr(sys, "_base_executable", None) or shutil.which("python3") or sys.executable)
 
 
 def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Make the Python environment of this run, with pip and pytest only where the commands call for them."""
+    """Return the steps that make the run's Python environment; none if the commands need no Python.
+
+    Pip and pytest are installed only if the commands call for them.
+    """
     wanted = "\n".join(recipe.commands)
     if not needs_python(wanted):
         return []
@@ -134,7 +140,7 @@ def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, s
 def step(
     name: str, argv: list[str], cwd: Path, environment: dict[str, str], *, timeout: float = 0, stdin: str = ""
 ) -> dict[str, Any]:
-    """One command of a run, as the shim reads it."""
+    """Return one command of a run, as the shim reads it."""
     limit = timeout or settings.DURATIONS["command"]
     return {
         "name": name, "argv": argv, "cwd": str(cwd), "env": environment, "timeout": limit, "stdin": stdin,
@@ -143,7 +149,7 @@ def step(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that each command may take."""
+    """How many seconds each command may take."""
 
     prepare: float
     build: float
@@ -156,7 +162,7 @@ class Limits:
 
     @classmethod
     def of_a_trial(cls) -> "Limits":
-        """Generous: how long the commands take is what a trial finds out."""
+        """Return generous limits, since a trial is to find out how long the commands take."""
         longest = settings.DURATIONS["trial"]
         return cls(longest, longest, longest)
 
@@ -164,13 +170,13 @@ class Limits:
 def verification_steps(
     recipe: Recipe, run_folder: Path, environment: dict[str, str], limits: Limits
 ) -> list[dict[str, Any]]:
-    """Environment, build and tests in a clean checkout. Empty where there is nothing to run.
+    """Return the steps: environment, build and tests in a clean checkout; empty if there is nothing to run.
 
-    Tests that fail are tried once more, to tell the ones that fail now and then.
+    Tests that fail are tried once more, to find those that fail only now and then.
     """
     clone = run_folder / "clone"
-    # Or pytest takes the settings of whatever lies further up. The sandbox shows nothing that does, nor this
-    # file: there the top of a repository without settings is where pytest begins, as it is for its people.
+    # Otherwise pytest takes settings from a folder further up. The sandbox shows neither those nor this file:
+    # there pytest begins at the top of a repository without settings, as it does for its own people.
     (run_folder / "pytest.ini").touch()
     steps = [
         step(name, ["/bin/sh", "-c", command], clone, environment, timeout=seconds)
@@ -189,12 +195,12 @@ def verification_steps(
 
 
 def reports_folder(run_folder: Path, which: str) -> Path:
-    """Where one try of the tests may leave its results as JUnit XML."""
+    """Return the folder where one try of the tests may leave its results as JUnit XML."""
     return run_folder / "reports" / which
 
 
 def _asking_for_reports(run_folder: Path, which: str) -> dict[str, str]:
-    """Variables by which test runners that know how write JUnit XML; the others take no notice."""
+    """Return variables that make test runners write JUnit XML if they know how; the others ignore them."""
     folder = reports_folder(run_folder, which)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return {

@@ -1,4 +1,4 @@
-"""What follows for a project from the trials of its branch: its commands, or a card that says what is red."""
+"""Concludes from the trials of a branch: keeps its commands, or opens a card that says what is red."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -16,15 +16,15 @@ from tasks.events import SYSTEM
 from tasks.models import Project
 
 Base = Project.Base
-LIMIT_FACTOR = 3  # a command may take so many times what it took on the base
+LIMIT_FACTOR = 3  # a command may take this many times what it took on the base
 LIMIT_MIN = 600  # seconds
-FEWER = 2  # a green recipe that runs fewer tests than a red one divided by this hides something
+FEWER = 2  # a green trial with fewer tests than a red one's divided by this hides something
 DETAIL_MAX = 4000  # characters of output on a card
 NAMED_MAX = 20
 
 
 def decide(pk: int) -> None:
-    """Once a trial is green, or none is left to try, the branch is known."""
+    """Settle the state of the branch once a trial is green, or none is left to try."""
     project = Project.objects.get(pk=pk)
     if project.base_state != Base.TRYING:
         return
@@ -43,7 +43,7 @@ def decide(pk: int) -> None:
 
 
 def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
-    """Green, and not by running far fewer tests than one before it that found some red."""
+    """Whether the trial is green, and not only because it ran far fewer tests than a red one."""
     if trial.outcome != Trial.Outcome.GREEN:
         return False
     red = [other.total or 0 for other in tried if other.outcome == Trial.Outcome.RED]
@@ -57,14 +57,14 @@ def _found_green(project: Project, trial: Trial) -> None:
 
 
 def _keep_commands(project: Project, trial: Trial) -> None:
-    """Its commands become the project's, with limits by the time that they took here."""
+    """Make the trial's commands the project's, with limits based on the time that they took."""
     if changes := _settings_of(project, trial):
         configure(project, changes, actor=SYSTEM, is_tried=True)
     Trial.objects.filter(pk=trial.pk).update(is_kept=True)
 
 
 def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
-    """What the project's settings would be with this trial's commands."""
+    """Return the settings to change so that the project uses this trial's commands."""
     changes: dict[str, Any] = {}
     if trial.why == Trial.Why.SEARCH:
         changes = {
@@ -82,7 +82,11 @@ def _settings_of(project: Project, trial: Trial) -> dict[str, Any]:
 
 
 def _found_none(project: Project, tried: list[Trial]) -> None:
-    """No trial is green: the best says what is red. Where that was accepted as it is, only news counts."""
+    """Conclude that no trial is green: the best one says what is red.
+
+    If that was accepted as it is, or red tests stop nothing in the project, the branch is accepted and no
+    card opens.
+    """
     not_green = [trial for trial in tried if trial.outcome != Trial.Outcome.GREEN]
     best = max(not_green, key=_worth)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
@@ -119,7 +123,7 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
 
 
 def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
-    """How much a trial that is not green says: the one whose tests ran, else the likeliest of all."""
+    """Return how much a trial that is not green says: first those whose tests ran, then the likeliest."""
     is_told = trial.outcome == Trial.Outcome.RED and bool(trial.failed or trial.failed_count)
     failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
     passed = max((trial.total or 0) - failed, 0)
@@ -128,13 +132,16 @@ def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
 
 
 def _came_far(trial: Trial) -> tuple[int, int, int]:
-    """How far a trial came of which none says what is red: by its steps, else the likeliest of all."""
+    """Return how far a trial came: by its steps, the likelier one first.
+
+    It ranks trials of which none says what is red.
+    """
     passed = sum(step.get("code") == 0 for step in trial.steps)
     return (passed, len(trial.steps), -trial.ordinal)
 
 
 def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list[str]:
-    """The commit, the commands, the tests that are red, and what else was tried."""
+    """Return the commit, the commands, the red tests, and what else was tried."""
     facts = [f"Commit {best.sha[:12]}."]
     facts += [f"{name}: {command}" for name, command in best.commands]
     names = list(newly_red or best.failed)
@@ -147,7 +154,7 @@ def _evidence(best: Trial, tried: list[Trial], newly_red: Sequence[str]) -> list
 
 
 def says(trial: Trial) -> str:
-    """How a trial ended, in one line."""
+    """Return how a trial ended, in one line."""
     if trial.outcome != Trial.Outcome.GREEN:
         return f"{trial.get_outcome_display().lower()}: {trial.problem}"
     count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""

@@ -1,4 +1,4 @@
-"""The head of the target branch: noticing that it moved, and what is known of where it is now."""
+"""The head of the target branch: notices that it moved, and what is known of the new commit."""
 
 from agents.hosts import rewrites
 from agents.hosts.git.mirror import Mirror
@@ -10,9 +10,9 @@ Base = Project.Base
 
 
 def note(project: Project, mirror: Mirror, head: str) -> bool:
-    """Remember where the branch is. Whether a coder may begin there.
+    """Note where the branch is, and return whether a coder may begin there.
 
-    What was verified before it was pushed is known; any other commit is tried first. Raises GitError,
+    A commit that was verified before it was pushed is known; any other one is tried first. Raises GitError,
     Unreachable.
     """
     project.refresh_from_db()
@@ -50,7 +50,7 @@ def _note_another(project: Project, mirror: Mirror, head: str) -> bool:
                 project, Base.ACCEPTED, sha=head, problem=known.problem, base_known=verdicts.red_of(known)
             )
             return True
-    if project.base_state == Base.NOTHING and is_ours:  # reviewed, and there was nothing to run
+    if project.base_state == Base.NOTHING and is_ours:  # it was reviewed, and there was nothing to run
         base.set_base(project, Base.NOTHING, sha=head)
         return True
     base.try_again(project, why=f"{mirror.branch} moved on to {head[:12]}.")
@@ -58,7 +58,7 @@ def _note_another(project: Project, mirror: Mirror, head: str) -> bool:
 
 
 def _known_green(project: Project, head: str, known: Verification) -> None:
-    """Green as a whole, nothing is to be compared with any more; else what was accepted goes on."""
+    """Mark the branch as green and forget what was accepted; if tests still fail, keep it accepted."""
     if known.failed and project.base_known:
         base.set_base(project, Base.ACCEPTED, sha=head, problem=project.base_problem)
     else:

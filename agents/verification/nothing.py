@@ -1,4 +1,4 @@
-"""Where a project has neither build nor tests, nobody runs anything: a commit goes on to its review."""
+"""A project with neither build nor tests: nothing is run, and commits go straight to their review."""
 
 from django.db import transaction
 
@@ -16,19 +16,19 @@ def may_pass_by(project: Project) -> bool:
 
 
 def is_to_be_run(task: Task) -> bool:
-    """Whether a commit of this task is built or tested. One that is to find them names its own."""
+    """Whether a commit of this task is built or tested; a task that is to find commands names its own."""
     return task.origin == Task.Origin.SETUP or not may_pass_by(task.project)
 
 
 def note(project: Project, sha: str) -> None:
-    """Remember of a commit that nothing was to be run on it."""
+    """Store that nothing was to be run on a commit."""
     known = {"project": project, "sha": sha, "commands_hash": commands.commands_hash(Recipe())}
     Verification.objects.bulk_create([Verification(**known, green=True)], ignore_conflicts=True)
 
 
 @transaction.atomic
 def pass_by(task: Task, sha: str) -> None:
-    """Let what was handed in go on to its review."""
+    """Let the commit that was handed in go on to its review."""
     kept = Submission.objects.standing().filter(task=task, sha=sha, state=Submission.State.KEPT)
     if kept.update(state=Submission.State.VERIFIED, problem=""):
         note(task.project, sha)

@@ -1,8 +1,8 @@
-"""Trying a project's target branch before anybody works on it: which commands are green, or what is red.
+"""Tries a project's target branch before anybody works on it: which commands are green, or what is red.
 
 A host looks at the branch, queues the recipes that may fit as trials, runs them one after the other like any
-verification, and keeps the first that is green; else the best, with a card that says what is red. One process
-a host does it at a time, who holds the host's lock.
+verification, and keeps the first that is green. If none is, it keeps the best, with a card that says what is
+red. On each host, only the process that holds the host's lock does this.
 """
 
 import contextlib
@@ -39,16 +39,16 @@ from tasks.text.counting import counted
 
 Base = Project.Base
 AT_ONCE = 2  # trials on one host
-ATTEMPTS_MAX = 3  # of a trial whose host or shim died
+ATTEMPTS_MAX = 3  # for a trial whose host or shim died
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
 PATHS_MAX = 20_000
 Do = Callable[[str, Callable[[], None]], None]
 
 
 def is_under_way(until: datetime | None = None, *, host: Host | None = None) -> bool:
-    """Whether a trial is queued or runs, or a project's first is due by then; None means now.
+    """Whether a trial is queued or running, or a project's first is due by `until` (None means now).
 
-    With a host, only what runs there, or may begin there.
+    With `host`, only what runs there or may begin there counts.
     """
     due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
     waiting = Project.objects.filter(
@@ -63,9 +63,10 @@ def is_under_way(until: datetime | None = None, *, host: Host | None = None) -> 
 
 
 def advance(host: Host, do: Do, *, only: int | None = None) -> None:
-    """One pass: look at branches that nobody knows, begin what is queued, read what has ended.
+    """Make one pass: look at unknown branches, begin what is queued, read what has ended.
 
-    `do` carries out what is slow, by a key under which it is not begun twice. `only` is a project's key.
+    `do` carries out slow work under a key, so that it is not begun twice. `only` is the key of the one
+    project to look at.
     """
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     projects = projects.filter(pk=only) if only else projects
@@ -83,7 +84,7 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
 
 
 def beat(host: Host) -> None:
-    """Prolong what this host tries, as for its runs."""
+    """Renew the leases of the trials on this host, as is done for its runs."""
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host)
     mine.update(lease_until=Now() + timedelta(seconds=settings.DURATIONS["lease"]))
     for pk in mine.values_list("pk", flat=True):
@@ -98,7 +99,7 @@ def folder_of(pk: int) -> Path:
 
 
 class CommitTree:
-    """One commit of a mirror, for the readers of recipes."""
+    """One commit of a mirror, as the readers of recipes see it."""
 
     def __init__(self, mirror: Mirror, sha: str) -> None:
         self._mirror, self._sha = mirror, sha
@@ -106,7 +107,7 @@ class CommitTree:
         self._known = set(self.names)
 
     def read(self, path: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """Return the text of a file, or None if there is none."""
         if path not in self._known:
             return None
         return self._mirror.read(self._sha, path, commands.COMMAND_FILE_LIMIT)
@@ -153,7 +154,10 @@ def _begin(project: Project) -> None:
 
 
 def _recipes(project: Project, mirror: Mirror, sha: str) -> tuple[list[Recipe], str]:
-    """The project's own commands; where it has none and wants them looked for, what may fit."""
+    """Return the recipes to try, and why: the project's own commands, or those that may fit if it has none.
+
+    There is nothing to try if the project has no commands and does not want them detected.
+    """
     own = commands.commands_of(project, mirror, sha)
     if any(own.commands):
         return [own], Trial.Why.CONFIGURED
@@ -165,7 +169,7 @@ def _recipes(project: Project, mirror: Mirror, sha: str) -> tuple[list[Recipe], 
 
 
 def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -> None:
-    """A trial to run; ended at once where this host lacks what it needs."""
+    """Queue a trial; it ends at once if this host lacks what it needs."""
     lacks = toolchains.missing(recipe.tools)
     ended = {}
     if lacks:
@@ -184,7 +188,7 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
 
 
 def _claim(host: Host, projects: Any, do: Do) -> None:
-    """Begin queued trials: one of a project at a time, in their order."""
+    """Begin queued trials in their order, one at a time for each project."""
     running = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).count()
     busy = Trial.objects.filter(status=Trial.Status.RUNNING).values("project")
     queued = Trial.objects.filter(status=Trial.Status.QUEUED, project__in=projects).exclude(project__in=busy)
@@ -208,13 +212,13 @@ def _take(trial: Trial, host: Host) -> bool:
                 status=Trial.Status.RUNNING, host=host, lease_until=lease, started_at=timezone.now(),
                 attempts=F("attempts") + 1,
             )  # fmt: skip
-    except IntegrityError:  # another host tries this project
+    except IntegrityError:  # another host already tries this project
         return False
     return bool(won)
 
 
 def _start(trial: Trial) -> None:
-    """A clean checkout, and a shim that holds the steps."""
+    """Make a clean checkout, and start a shim that runs the steps."""
     folder = folder_of(trial.pk)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
@@ -240,7 +244,10 @@ def _start(trial: Trial) -> None:
 
 
 def _reach(project: Project) -> sandbox.Reach:
-    """What the project names; where it names nothing yet, what is public, so that it can be learned."""
+    """Return the hosts that the project allows.
+
+    If it names none yet, that is everything public, so that the trial shows what it needs.
+    """
     return sandbox.Reach(tuple(project.config.allowed_hosts.split()) or ("*",))
 
 
@@ -274,7 +281,7 @@ def _bury(trial: Trial, folder: Path) -> None:
 
 
 def _put_back(trial: Trial) -> None:
-    """Its process was lost; it starts over, but not endlessly."""
+    """Queue a trial again whose process was lost, or end it after ATTEMPTS_MAX attempts."""
     if trial.attempts >= ATTEMPTS_MAX:
         problem = f"Its process was lost {counted(trial.attempts, 'time')}."
         _end(trial, Trial.Outcome.BROKEN, problem=problem, step="host")
@@ -285,9 +292,9 @@ def _put_back(trial: Trial) -> None:
 
 
 def _take_over_lost(host: Host) -> None:
-    """Trials of other hosts that are gone, and looks at a branch that ended half-way."""
+    """Queue the trials of hosts that are gone again, and reset branches whose first look was cut short."""
     lost = Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now())
-    for trial in lost.exclude(host=host):  # its own it knows by their processes
+    for trial in lost.exclude(host=host):  # this host knows its own trials by their processes
         _put_back(trial)
     long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
     stuck = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)
@@ -308,7 +315,7 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
     fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=now)
-    for pk in fit.values_list("pk", flat=True):  # nobody may be at work there for long
+    for pk in fit.values_list("pk", flat=True):  # it may be long until somebody works there
         if _is_due(pk, "base_retry"):
             do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
 
@@ -325,7 +332,7 @@ def _is_due(pk: int, duration: str = "base_poll") -> bool:
 
 
 def _look_at_head(project: Project) -> None:
-    """Whether a fit branch still has what landed. That it moved is noticed by whoever begins there."""
+    """Check that a fit branch still has what landed; that it moved is noticed when the next coder begins."""
     with contextlib.suppress(GitError):
         mirror = paths.mirror(project)
         rewrites.look(project, mirror, mirror.fetch_target())
@@ -363,7 +370,7 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
 
 
 def _keep_result(trial: Trial, verdict: Verdict) -> None:
-    """What was tried on a commit is known of it, for landings and for coders who begin there."""
+    """Store the result as known of the commit, for landings and for coders who begin there."""
     recipe = Recipe(trial.prepare, trial.build, trial.test)
     Verification.objects.update_or_create(
         project=trial.project, sha=trial.sha, commands_hash=commands.commands_hash(recipe),
@@ -378,7 +385,7 @@ def _keep_result(trial: Trial, verdict: Verdict) -> None:
 
 
 def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> None:
-    """End the trial once, and decide what follows for its project, before another one of it can begin."""
+    """End the trial once, and decide what follows before the project's next trial can begin."""
     with transaction.atomic():
         locked(Project.objects).get(pk=trial.project_id)
         ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(

@@ -10,16 +10,16 @@ from tasks.models.event import record
 
 
 def pause_after(failures: int) -> float:
-    """Seconds until a remote is asked again: about a third of how long that went wrong, bounded."""
+    """Return the seconds until a remote is asked again: about a third of how long it has failed, bounded."""
     growing = settings.DURATIONS["remote_retry"] * 1.33 ** min(failures, 100)
     return float(min(growing, settings.DURATIONS["backoff_max"]))
 
 
 def trouble(project: Project, problem: str) -> None:
-    """Nothing of this project is started for a while; the pages say why."""
+    """Let the project rest for a while, so that nothing of it is started, and store why for the pages."""
     project.refresh_from_db()
     now = timezone.now()
-    rests_already = bool(project.trouble_until and project.trouble_until > now)  # another run met it as well
+    rests_already = bool(project.trouble_until and project.trouble_until > now)  # another run failed too
     count = max(project.trouble_count + (not rests_already), 1)
     until = now + timedelta(seconds=pause_after(count))
     Project.objects.filter(pk=project.pk).update(

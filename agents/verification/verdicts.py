@@ -1,7 +1,7 @@
-"""What a build-and-test run says about its commit: read from its exit, its output and its test reports.
+"""What a build-and-test run says about its commit, read from its exit, its output and its test reports.
 
-Everything in the run's folder may have been written by the code under test. It can only make a commit look
-worse by it, or say what an exit code of 0 says as well.
+Everything in the run's folder may have been written by the code under test. That can only make a commit look
+worse, or confirm what an exit code of 0 says.
 """
 
 import re
@@ -21,14 +21,14 @@ from agents.verification import commands
 from tasks.models import Project, Verification
 from tasks.text.counting import counted
 
-INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that fail by what cannot be fetched
+INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that may fail because something cannot be fetched
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
 MISSING_MAX = 64 * 1024  # bytes that say which submodules are missing
 MISSING_SHOWN = 300  # characters of the first of them
-# Where build tools leave JUnit XML by themselves, below the checkout.
+# Folders below the checkout where build tools leave JUnit XML by themselves.
 LEFT_BEHIND = (
     "target/surefire-reports", "build/test-results/test", "target/nextest/default", "target/nextest/ci",
 )  # fmt: skip
@@ -36,11 +36,11 @@ LEFT_BEHIND = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a verification went. If `fault` names the environment, it says nothing about the commit."""
+    """The result of a verification. If `fault` names the environment, it says nothing about the commit."""
 
     green: bool
     steps: list[dict[str, Any]]
-    step: str = ""  # the one that ended it
+    step: str = ""  # the step that ended it
     exit_code: int | None = None
     problem: str = ""
     fault: str = ""
@@ -54,7 +54,7 @@ class Verdict:
 
     @property
     def red(self) -> dict[str, Any]:
-        """What is red, as it is kept to compare with later; empty where nothing is."""
+        """What is red, in the form in which it is stored for later comparison; empty if nothing is."""
         if self.green:
             return {}
         return {
@@ -65,7 +65,7 @@ class Verdict:
 
 
 def read(folder: Path, left: dict[str, Any]) -> Verdict:
-    """The verdict on a run whose shim left these steps in its folder."""
+    """Return the verdict on a run, given what its shim left about its steps."""
     steps = [step for step in left.get("steps", []) if isinstance(step, dict)]
     reason = str(left.get("reason", ""))
     last = steps[-1] if steps else {"name": "", "code": 0}
@@ -82,7 +82,7 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     code = last.get("code")
     red = problem_of(name, code, reason, tests)
     fault = "" if tests.failed else _fault(folder, name, code, reason, tail)
-    if not fault and name.startswith(commands.ENVIRONMENT):  # no step of the project's own has run
+    if not fault and name.startswith(commands.ENVIRONMENT):  # none of the project's own steps has run
         fault = red
     problem = fault or red
     told_more = (*_what_brings(fault), *_missing(folder, steps), *_silent(tail), *_unreached(folder, fault))
@@ -92,7 +92,7 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
 
 
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
-    """What of the surroundings is at fault, by what was printed and by what the gate let through."""
+    """Return what in the environment is at fault, judging by the output and by what the gate let through."""
     fault = faults.environment_fault(tail, code, reason)
     is_shut_in = bool(sandbox.unreached(folder)) and not sandbox.reached(folder)
     if is_shut_in and not reason and (fault or step in INSTALLS):
@@ -101,7 +101,7 @@ def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) ->
 
 
 def _what_brings(fault: str) -> Iterator[str]:
-    """How to get the program that is missing, where we know it."""
+    """Yield how to get the missing program, if that is known."""
     if hint := toolchains.HINTS.get(faults.missing_program(fault)):
         yield f"What brings it: {hint}."
 
@@ -116,9 +116,9 @@ def _silent(output: str) -> Iterator[str]:
 
 
 def _unreached(folder: Path, fault: str) -> Iterator[str]:
-    """From which hosts the sandbox kept it and what helps, a sentence for each reason.
+    """Yield which hosts the run could not reach and what helps, one sentence for each reason.
 
-    That a host is away may be what a test is about: it is said where that is the fault.
+    A host that is down may be what a test is about, so it is mentioned only if that is the fault.
     """
     hosts = sandbox.unreached(folder)
     unnamed, private, away = (
@@ -134,7 +134,7 @@ def _unreached(folder: Path, fault: str) -> Iterator[str]:
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:
-    """The result of the tests, of the second try if there was one, and which of them are flaky."""
+    """Return the result of the tests, of the second try if there was one, and which tests are flaky."""
     first = next((step for step in steps if step["name"] == commands.TESTS), None)
     again = next((step for step in steps if step["name"] == commands.AGAIN), None)
     tests = _tests(folder, first, commands.FIRST) if first else Tests()
@@ -145,7 +145,7 @@ def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tupl
 
 
 def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
-    """What is red, in one sentence."""
+    """Return what is red, in one sentence without a full stop."""
     if reason == "timeout":
         return f"{step} took longer than its limit"
     if reason:
@@ -159,24 +159,27 @@ def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
 
 
 def in_words(names: Any) -> str:
-    """The first of the names, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     shown = ", ".join(list(names)[:NAMED])
     more = len(names) - NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def is_only_told(project: Project, step: str) -> bool:
-    """Whether a red step is told to the reviewer and on pages, and stops nothing: `test_required`."""
+    """Whether a red step is only reported and stops nothing, because of the setting `test_required`."""
     return step == commands.TESTS and not project.config.test_required
 
 
 def compare(project: Project, verdict: Verdict) -> comparison.Comparison | None:
-    """A red verdict beside what somebody accepted of the target branch; None where that says nothing."""
+    """Compare a red verdict with what was accepted of the target branch.
+
+    Return None if the verdict is green or names a fault, or if there is nothing to compare it with.
+    """
     return None if verdict.green or verdict.fault else compare_red(project, verdict.red)
 
 
 def compare_red(project: Project, red: dict[str, Any]) -> comparison.Comparison | None:
-    """What is red beside what somebody accepted; None where nothing was, or another step was red."""
+    """Compare what is red with what was accepted; None if nothing was, or if another step was red."""
     known = project.base_known
     if not known or known.get("step") != red["step"]:
         return None
@@ -184,7 +187,7 @@ def compare_red(project: Project, red: dict[str, Any]) -> comparison.Comparison 
 
 
 def red_of(known: Verification) -> dict[str, Any]:
-    """What is red by a result that was kept, to compare with later."""
+    """Return what is red by a stored result, for later comparison."""
     names = ("step", "exit_code", "failed", "failed_count", "total")
     return {name: getattr(known, name) for name in names}
 
@@ -197,9 +200,9 @@ def _as_tests(red: dict[str, Any]) -> Tests:
 
 
 def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
-    """By the reports where there are any that say why it is red, else by what was printed.
+    """Return the tests by the reports if any of them names a failure, or else by the printed output.
 
-    Names do not say in which run's clone their files lie, so that they are the same in the next run.
+    The path of the run's clone is cut out of names, so that they are the same in the next run.
     """
     root, output = f"{folder / 'clone'}/", _slice(folder, step, OUTPUT_MAX + 1)
     text = masking.clean(output[-OUTPUT_MAX:])
@@ -214,19 +217,19 @@ def _tests(folder: Path, step: dict[str, Any], which: str) -> Tests:
 
 
 def _slice(folder: Path, step: dict[str, Any], most: int) -> bytes:
-    """The end of what one step printed."""
+    """Return the end of what one step printed."""
     begin, end = _span(step)
     return masking.read(folder / "output.log", begin, end, most)
 
 
 def _span(step: dict[str, Any]) -> tuple[Any, Any]:
-    """Where the step's output is in the log, as far as the exit file says."""
+    """Return where the step's output begins and ends in the log, as far as the exit file says."""
     span = step.get("log")
     return (span[0], span[1]) if isinstance(span, list) and len(span) == 2 else (0, None)
 
 
 def _missing(folder: Path, steps: list[dict[str, Any]]) -> Iterator[str]:
-    """What could not be checked out, submodules: it stands in the log before the first step."""
+    """Yield what the log says before the first step: which submodules could not be checked out."""
     end = _span(steps[0])[0] if steps else 0
     if not isinstance(end, int) or end <= 0:
         return

@@ -1,6 +1,7 @@
 """The end of a verification: what it says about the commit, and whose fault a red one is.
 
-It says so of the commands that ran. Where the project has others by now, it is run again with those.
+The result holds for the commands that ran. If the project's commands have changed meanwhile, the verification
+is run again.
 """
 
 from contextlib import suppress
@@ -20,12 +21,12 @@ from tasks.models import Landing, Project, StaleTask, Submission, Task, Verifica
 from tasks.models.event import record
 from tasks.states import IllegalMove
 
-TOLD = "This project lets red tests pass."  # in the note of an event of red tests that stop nothing
+TOLD = "This project lets red tests pass."  # noted in the event if red tests stop nothing
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
 
 
 def finish(run: Run, left: dict[str, Any]) -> None:
-    """Keep the result, and let the submission go on or back. Interrupted or outdated, it runs again."""
+    """Store the result and let the submission go on or back; if interrupted or outdated, run it again."""
     reason = str(left.get("reason", ""))
     if reason in INTERRUPTED:
         run_ends.end(run, INTERRUPTED[reason], reason="The verification was interrupted and runs again.")
@@ -66,7 +67,7 @@ def _judge(project: Project, verdict: Verdict) -> _Judged:
 
 
 def _write(run: Run, judged: _Judged) -> bool:
-    """Store the result and its event. Returns whether the environment is suspected first."""
+    """Store the result and its event, and return whether the environment is suspected first."""
     verdict, green = judged.verdict, judged.green
     known = {"project": run.project, "sha": run.sha, "commands_hash": run.commands_hash}
     suspected = Verification.objects.filter(**known).exclude(fault="").first()
@@ -92,7 +93,7 @@ def _write(run: Run, judged: _Judged) -> bool:
 
 
 def _go_on(run: Run, judged: _Judged, *, is_suspect: bool) -> None:
-    """Act on the result: retry the branch, ask a human, or move the task. A landing reads it itself."""
+    """Act on the result: retry the branch, ask a person, or move the task. A landing reads it itself."""
     if is_suspect:
         why = f"{run.task.ref} could not be verified: {judged.verdict.fault}"
         base.try_again(run.project, why=why)
@@ -105,7 +106,11 @@ def _go_on(run: Run, judged: _Judged, *, is_suspect: bool) -> None:
 
 
 def _may_be_the_surroundings(project: Project, suspected: Verification | None) -> bool:
-    """The untouched branch is tried first. Where that is fit, what fails again is the work's own."""
+    """Whether to suspect the environment, and so to try the untouched branch first.
+
+    If the branch has been tried since the last suspicion and is fit, what fails again is the work's own
+    fault.
+    """
     if suspected is None:
         return True
     tried_since = project.base_at is not None and project.base_at > suspected.at
@@ -113,7 +118,7 @@ def _may_be_the_surroundings(project: Project, suspected: Verification | None) -
 
 
 def _ask(run: Run, problem: str) -> None:
-    """A registry or a disk failed again, and only here: a human looks, and no agent is blamed."""
+    """Ask a person, since a registry or a disk failed again, and only here; no agent is blamed."""
     judged = Submission.objects.standing().filter(task=run.task, sha=run.sha, state=Submission.State.KEPT)
     if judged.update(state=Submission.State.RED, problem=problem[:500]):
         task = Task.objects.select_related("project").get(pk=run.task_id)
@@ -122,7 +127,7 @@ def _ask(run: Run, problem: str) -> None:
 
 
 def _is_only_told(run: Run, judged: _Judged) -> bool:
-    """Whether it is red and may go on. A task that is to find the commands shows that they work."""
+    """Whether it is red and may go on all the same; never for a task that is to find the commands."""
     is_setup = run.task.origin == Task.Origin.SETUP
     return not judged.green and not is_setup and verdicts.is_only_told(run.project, judged.verdict.step)
 
