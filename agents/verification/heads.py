@@ -23,7 +23,7 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
 
 
 def note_own(project: Project, mirror: Mirror, head: str) -> bool:
-    """The same of a head that this host has just pushed onto the one before: nothing is gone from it."""
+    """Do the same for a head that this host has just pushed onto the last one: it can have lost nothing."""
     project.refresh_from_db()
     if project.base_sha == head:
         return project.base_state in Project.FIT

@@ -1,1 +1,1 @@
-"""Pages that show runs."""
+"""The pages of tasks, boards, projects and runs."""

@@ -1,4 +1,4 @@
-"""What people do to accounts in trouble."""
+"""What people do about accounts in trouble."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +17,7 @@ from tasks.errors import Refused
 @require_POST
 @refuses
 def try_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """End the pause of an account: the next run of its agents shows whether the trouble is over."""
+    """End the pause of an account; the next run of its agents shows whether the trouble is over."""
     paused = next((each for each in accounts.paused_accounts(request) if each.pause.pk == pk), None)
     if paused is None:
         raise Http404("No such account is paused.")

@@ -1,4 +1,4 @@
-"""Accounts in trouble, as people see them: until when, why, and whom it holds up (LAD-4)."""
+"""Accounts in trouble, as people see them: until when, why, and which agents they hold up (LAD-4)."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from agents.models import Agent, ProviderPause
 from tasks.access import MAINTAIN, is_superuser, my_roles
 from tasks.spans import clock
 
-NAMED = 4  # agents in a line
+NAMED = 4  # agents named in a line
 
 
 @dataclass(frozen=True, slots=True)
 class PausedAccount:
-    """An account whose agents take nothing for a while."""
+    """An account whose agents take no work for a while."""
 
     pause: ProviderPause
     agents: list[str]
@@ -23,18 +23,18 @@ class PausedAccount:
 
     @property
     def until(self) -> str:
-        """The time of day, with the day where that is not today."""
+        """The time when the pause ends, with the day if that is not today."""
         return clock(self.pause.until, timezone.now())
 
     @property
     def who(self) -> str:
-        """The agents that wait: three names and how many more."""
+        """The agents that wait: the first few names, and how many more there are."""
         shown, more = self.agents[:NAMED], len(self.agents) - NAMED
         return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def paused_accounts(request: HttpRequest, crew: Crew | None = None) -> list[PausedAccount]:
-    """The pauses that hold up work in the person's projects, the first to end first."""
+    """Return the pauses that hold up work in the person's projects, the first to end first."""
     crew = crew or Crew()
     rows = sorted(crew.pauses.values(), key=lambda row: (row.until, row.name))
     if not rows:
@@ -54,6 +54,6 @@ def paused_accounts(request: HttpRequest, crew: Crew | None = None) -> list[Paus
 
 
 def _roles_at(agent: Agent, roles: dict[int, str]) -> set[str]:
-    """The person's roles where the agent works; one without projects works everywhere."""
+    """Return the person's roles where the agent works; an agent without projects works everywhere."""
     projects: set[int] = agent.only_in  # type: ignore[attr-defined]
     return {roles[pk] for pk in projects if pk in roles} if projects else set(roles.values())

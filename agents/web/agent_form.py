@@ -1,4 +1,4 @@
-"""The form of an agent in the admin: one field for each setting of its provider."""
+"""The form of an agent in the admin, with one field for each setting of its provider."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ from tasks.configuration.stages import escalations_of, stages_of
 from tasks.models import Project, Task
 from tasks.text.regex import regex
 
-# Field of the form, and where its value stands in the agent's settings.
+# From the fields of the form to the places of their values in the agent's settings.
 SETTINGS: dict[str, tuple[str, ...]] = {
     "command_line": ("argv",),
     "key": ("key",),
@@ -60,7 +60,7 @@ WORD = regex(r'"([^"]*)"|([^\s,]+)')
 
 
 class ProviderCards(forms.RadioSelect):
-    """One card for each provider. It says which fields fit, for a script that hides the others."""
+    """One card for each provider; it lists the fields that fit, for a script that hides the others."""
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)
@@ -73,7 +73,7 @@ class ProviderCards(forms.RadioSelect):
 
 
 class WordsWidget(UnfoldAdminTextInputWidget):
-    """Words in a line, and below it those that are known; a script makes buttons of them."""
+    """A line of words, with the known ones below it; a script turns those into buttons."""
 
     offered: tuple[str, ...] = ()
 
@@ -88,7 +88,7 @@ class WordsWidget(UnfoldAdminTextInputWidget):
 
 
 class WordsField(forms.CharField):
-    """A list of words, with commas or spaces between them; a word with either stands in quotation marks."""
+    """A list of words separated by commas or spaces; a word that contains either is quoted."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, widget=WordsWidget(), **options)
@@ -106,11 +106,11 @@ class WordsField(forms.CharField):
         return self.to_python(self.prepare_value(initial or "")) != self.to_python(data)
 
     def run_validators(self, value: Any) -> None:
-        """Nothing is asked of the words here."""
+        """Skip all validators: the words are not checked here."""
 
 
 class CommandField(forms.CharField):
-    """A command as a shell would read it, kept as its words."""
+    """A command as a shell would read it, stored as its words."""
 
     def prepare_value(self, value: Any) -> Any:
         return " ".join(_quoted(str(word)) for word in value) if isinstance(value, list) else value
@@ -129,11 +129,14 @@ class CommandField(forms.CharField):
             return True
 
     def run_validators(self, value: Any) -> None:
-        """Its provider checks the words."""
+        """Skip all validators: the provider checks the words."""
 
 
 def _quoted(word: str) -> str:
-    """As a shell would need it; a placeholder alone needs no quotation marks, for no shell reads it."""
+    """Return the word quoted as a shell needs it, unless only its placeholders would need quotes.
+
+    No shell reads the command, so a placeholder alone needs none.
+    """
     bare = re.sub(r"[{}]", "", word)
     return word if bare and shlex.quote(bare) == bare else shlex.quote(word)
 
@@ -149,7 +152,7 @@ def _amount(label: str, help_text: str = "") -> forms.FloatField:
 
 
 class AgentForm(forms.ModelForm):
-    """Fields of the row, and of its settings those that its provider knows."""
+    """The fields of the row, and those of its settings that its provider knows."""
 
     provider = forms.ChoiceField(
         label="What it is", choices=Agent.Provider.choices, initial=Agent.Provider.CLAUDE,
@@ -224,7 +227,10 @@ class AgentForm(forms.ModelForm):
 
     @cached_property
     def changed_data(self) -> list[str]:
-        """`settings` is among them where one of its fields is: who saves writes the columns named here."""
+        """The changed fields, with `settings` if a field of the settings changed.
+
+        Whoever saves the agent writes the columns named here.
+        """
         names = super().changed_data
         return [*names, "settings"] if {"provider", *SETTINGS} & set(names) else names
 
@@ -235,7 +241,10 @@ class AgentForm(forms.ModelForm):
         return data
 
     def _settings(self, provider: str, data: dict[str, Any]) -> dict[str, Any]:
-        """What stood there, with what was changed. Another provider begins with what was typed for it."""
+        """Return the stored settings with what was changed.
+
+        If the provider has changed, they start from what was typed for the new one.
+        """
         stays = provider == self.provider_before
         if stays and "settings" not in self.changed_data:
             return self.instance.settings
@@ -254,13 +263,13 @@ class AgentForm(forms.ModelForm):
         return made
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """What the agent says about its settings stands at the field of that setting."""
+        """Show what the agent says about its settings at the field of the setting concerned."""
         faults = getattr(error, "error_dict", {}).pop("settings", [])
         for fault in faults:
             name = FIELD_OF.get(fault.code, "provider")
             if name not in self.errors:
                 says = str(fault.message)
-                if says.startswith(f"{fault.code} "):  # the setting's name in a file; here it has a label
+                if says.startswith(f"{fault.code} "):  # replace the setting's name by the field's label
                     says = f"{self.fields[name].label}{says.removeprefix(fault.code)}"
                 super().add_error(name, says)
         if not faults or error.error_dict:
@@ -268,7 +277,7 @@ class AgentForm(forms.ModelForm):
         self._forget_keys()
 
     def _forget_keys(self) -> None:
-        """Who pastes a key where its name belongs does not get it back in a page."""
+        """Drop a key that was pasted where its variable's name belongs, so that no page shows it."""
         for name in ("key", "passes"):
             words = str(self.data.get(name, "")).replace(",", " ").split()
             if not all(map(NAME.match, words)):
@@ -283,13 +292,13 @@ class AgentForm(forms.ModelForm):
 
 
 def fitting(provider: str) -> list[str]:
-    """The fields of the settings that this provider knows."""
+    """Return the fields whose settings this provider knows."""
     known = PROVIDERS[provider].settings if provider in PROVIDERS else frozenset()
     return [name for name, path in SETTINGS.items() if path[0] in known]
 
 
 def known_domains() -> tuple[str, ...]:
-    """Tags of the newest tasks and domains of the agents, by name."""
+    """Return the tags of the newest tasks and the domains of the agents, sorted."""
     tags = Task.objects.order_by("-pk").values_list("tags", flat=True)[:TASKS_ASKED]
     named = [*tags, *Agent.objects.values_list("domains", flat=True)[:TASKS_ASKED]]
     words = {word for words in named if isinstance(words, list) for word in words if isinstance(word, str)}
@@ -297,7 +306,7 @@ def known_domains() -> tuple[str, ...]:
 
 
 def known_columns() -> tuple[str, ...]:
-    """Columns of all projects, in their order."""
+    """Return the columns of all projects, in their order."""
     configs = [project.config for project in Project.objects.order_by("slug")]
     names = [stage.name for config in configs for stage in (*stages_of(config), *escalations_of(config))]
     return tuple(dict.fromkeys(names))[:WORDS_OFFERED]
@@ -311,7 +320,7 @@ def _at(settings: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _put(settings: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    """Set it, or take it out where it is empty; a table that is left empty goes too."""
+    """Set the value, or remove it if it is empty; a table that is left empty is removed too."""
     *above, last = path
     table = settings
     for key in above:

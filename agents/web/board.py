@@ -24,15 +24,15 @@ from tasks.remarks.objections import BACK, tag_of
 from tasks.severities import SeverityFilter
 from tasks.states import MEANINGS, MOVES, STARTABLE, UNFINISHED, Status
 
-CARDS = 15  # of one column; each costs half a millisecond
-WATCHERS = 2  # that are named
+CARDS = 15  # shown in one column; each costs half a millisecond
+WATCHERS = 2  # named for one column
 DONE = (Status.COMPLETED, Status.CANCELLED)
-DONE_MAX = 500  # of each of the two: so many are counted
+DONE_MAX = 500  # tasks counted of each of the two
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A verb that the person may use on the cards of one stage and status, and the columns it leads to."""
+    """A verb the person may use on the cards of one stage and status, and the columns it leads to."""
 
     at: str
     by_hand: moves.ByHand
@@ -47,7 +47,7 @@ class Card:
     standing: Standing
     at: str  # its stage and status, by which its moves are found
     may_move: bool
-    stage: str = ""  # its name for people, where that is not its column's
+    stage: str = ""  # the stage's label, if its column does not show it
     sent_back_by: str = ""
 
     @property
@@ -57,9 +57,10 @@ class Card:
 
 @dataclass(slots=True)
 class Column:
-    """One column: which tasks stand in it, the first of them, and how many there are.
+    """One column: which tasks belong in it, the first of them, and how many there are.
 
-    `stages` are those whose tasks it holds, None all; `is_back` says whether it holds what was sent back.
+    `stages` are the stages whose tasks it holds, None for all; `is_back` says whether it holds what was sent
+    back, None for both.
     """
 
     key: str
@@ -79,10 +80,10 @@ class Column:
         return status in self.statuses and here and self.is_back in {None, is_back}
 
     def parts(self, tasks: QuerySet[Task], stages: list[str]) -> list[QuerySet[Task]]:
-        """The first of its tasks: the loop's order, the newest first where they are done.
+        """Return the queries for its first tasks: in the loop's order, or the newest first if they are done.
 
-        Said so that an index answers: it begins with the stages, named even where all count, and has the
-        times of one status in order, not of two.
+        They are written so that an index answers. The index begins with the stages, so these are named even
+        if all count; and it has the times of one status in order but not those of two.
         """
         if self.key == "done":
             return [tasks.filter(status=each).order_by("-status_at")[:CARDS] for each in self.statuses]
@@ -106,13 +107,13 @@ SENT_BACK = ~Q(home_stage="") & Q(escalation="")
 
 
 def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent]) -> list[Column]:
-    """The stages of the pipeline, or, where there is only one, the steps of a round; then the others (COL-2).
+    """Return the stages of the pipeline, or the steps of a round if there is only one; then the rest (COL-2).
 
-    `held` are the stages in which unfinished tasks stand; `crew` are the coders who might watch a column.
+    `held` are the stages that unfinished tasks are in; `crew` are the coders who might watch a column.
     """
     pipeline, special = stages.stages_of(config), stages.escalations_of(config)
     names = {stage.name for stage in (*pipeline, *special)}
-    lost = [Stage(name) for name in sorted(held - names)]  # no longer in the settings, and still not done
+    lost = [Stage(name) for name in sorted(held - names)]  # removed from the settings but still in use
     if len(pipeline) + len(lost) > 1:
         working = [
             Column(
@@ -150,7 +151,7 @@ def _watchers(stage: Stage, crew: list[Agent]) -> list[str]:
 
 
 def _watched(stage: Stage, crew: list[Agent]) -> str:
-    """Who takes work from the column."""
+    """Return who takes work from the column, in words."""
     names = _watchers(stage, crew)
     if not names:
         return f"Nobody watches it: no active coder {coverage.fitting_types(stage)} works here"
@@ -159,7 +160,7 @@ def _watched(stage: Stage, crew: list[Agent]) -> str:
 
 
 class BoardFilter(django_filters.FilterSet):
-    """What the address of the page may narrow down."""
+    """The filters that the URL of the page may set."""
 
     q = django_filters.CharFilter(
         method="search", label="Search", max_length=200,
@@ -181,12 +182,12 @@ class BoardFilter(django_filters.FilterSet):
         self.filters["dispute"].extra["choices"] = self.request.board_disputes
 
     def between(self, tasks: QuerySet[Task], name: str, tag: str) -> QuerySet[Task]:
-        """Tasks over which two stages disagree: dispute-tests-vs-dev."""
+        """Return the tasks over which two stages disagree, given a tag such as dispute-tests-vs-dev."""
         objecting = tag.rpartition("-vs-")[2]
         return tasks.filter(Exists(open_objections().filter(task=OuterRef("pk"), stage=objecting)))
 
     def search(self, tasks: QuerySet[Task], name: str, words: str) -> QuerySet[Task]:
-        """In titles; or a name: ledger-214."""
+        """Search in titles, and by the name of a task, such as ledger-214."""
         asked = Q(title__icontains=words)
         number = words.strip().rpartition("-")[2]
         if number.isdecimal() and len(number) <= 9:
@@ -195,12 +196,12 @@ class BoardFilter(django_filters.FilterSet):
 
 
 def open_objections() -> QuerySet[Comment]:
-    """What was sent back to an earlier stage and is not settled."""
+    """Return the objections that sent work back to an earlier stage and are not settled."""
     return Comment.objects.filter(parent=None, sends=BACK, status=Comment.Status.OPEN)
 
 
 def disputes_in(project: Project) -> list[tuple[str, str]]:
-    """The tags of the project's open disputes between stages, as choices."""
+    """Return the tags of the project's open disputes between stages, as choices."""
     pipeline = [stage.name for stage in stages.stages_of(project.config)]
     if len(pipeline) == 1:
         return []
@@ -214,11 +215,11 @@ def disputes_in(project: Project) -> list[tuple[str, str]]:
 class Board:
     columns: list[Column]
     working: int
-    moves: list["Offer"]  # where cards may go, said once for all that stand at one place
+    moves: list["Offer"]  # where cards may go, once for all that have the same stage and status
 
 
 def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
-    """The columns with their first cards. The number of queries does not grow with the tasks."""
+    """Return the columns with their first cards; the number of queries does not grow with the tasks."""
     tasks, config = tasks.filter(project=project), project.config
     counts = _counts(tasks, config)
     held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
@@ -246,9 +247,9 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
 
 
 def _counts(tasks: QuerySet[Task], config: ProjectSettings) -> Counter[tuple[str, str, bool]]:
-    """How many tasks there are of each stage and status, those that were sent back apart: one query.
+    """Count the tasks of each stage and status, those sent back separately, in one query.
 
-    What is done is not counted beyond DONE_MAX: it becomes ever more, and nobody waits for it.
+    Finished tasks are not counted beyond DONE_MAX: their number only grows, and nobody waits for them.
     """
     parts = [_per_place(tasks.filter(status__in=UNFINISHED), is_back=False)]
     if len(stages.stages_of(config)) > 1:
@@ -273,7 +274,7 @@ def _per_place(tasks: QuerySet[Task], *, is_back: bool) -> QuerySet[Any, Any]:
 
 
 def _shown(column: Column, tasks: list[Task]) -> list[Task]:
-    """Its first cards: by rank, and what is done by when it was."""
+    """Return the column's first cards by rank, or the latest first if they are done."""
     own = sorted((task for task in tasks if column.holds(*_place(task))), key=lambda task: task.rank)
     if column.key == "done":
         own.sort(key=lambda task: task.status_at, reverse=True)
@@ -281,7 +282,7 @@ def _shown(column: Column, tasks: list[Task]) -> list[Task]:
 
 
 def _coders(project: Project, config: ProjectSettings, held: set[str], crew: Crew) -> list[Agent]:
-    """The coders who may watch columns; nobody asks where there are only the steps of a round."""
+    """Return the coders who may watch columns; none if the columns are only the steps of a round."""
     if len(stages.stages_of(config)) == 1 and not held - {stage.name for stage in stages.stages_of(config)}:
         return []
     return sorted(crew.of(project.pk, Agent.Role.CODER), key=lambda agent: agent.name)
@@ -304,7 +305,7 @@ def _at(stage: str, status: str, is_back: bool) -> str:
 
 
 def _offers(task: Task, role: str, columns: list[Column]) -> list[Offer]:
-    """The verbs that lead from the task's column to another. Cancelling stands on the task's page."""
+    """Return the verbs that lead from the task's column to another; cancelling is left to the task's page."""
     stage, status, back = _place(task)
     here = next((column.key for column in columns if column.holds(stage, status, back)), "")
     found = []
@@ -318,7 +319,7 @@ def _offers(task: Task, role: str, columns: list[Column]) -> list[Offer]:
 
 
 def _tasks_of(parts: list[QuerySet[Task]]) -> list[Task]:
-    """The tasks of all parts, with their sections."""
+    """Return the tasks of all parts, with their sections."""
     if not parts:
         return []
     keys = RawSQL(*_united([part.values("pk") for part in parts]))  # noqa: S611 - Django wrote it
@@ -326,9 +327,9 @@ def _tasks_of(parts: list[QuerySet[Task]]) -> list[Task]:
 
 
 def _united(parts: list[QuerySet[Any, Any]]) -> tuple[str, list[Any]]:
-    """The rows of all parts in one query, each part by its own index.
+    """Return one SQL query with the rows of all parts, each part read by its own index.
 
-    Asked for as alternatives in one condition, PostgreSQL would read the whole table.
+    If they were alternatives in one condition, PostgreSQL would read the whole table.
     """
     asked = [part.query.sql_with_params() for part in parts]
     selects = [f"SELECT * FROM ({sql}) AS part_{n}" for n, (sql, _) in enumerate(asked)]  # noqa: S608

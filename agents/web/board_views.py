@@ -1,4 +1,4 @@
-"""The board of a project."""
+"""The views of a project's board."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ KEYS = [
 @staff_only
 @require_safe
 def boards(request: HttpRequest) -> HttpResponse:
-    """The board of the project that is named, else the one looked at last, else the first."""
+    """Redirect to the board of the project that is named, or of the one viewed last, or of the first."""
     mine = projects_for(request.user)
     wanted = request.GET.get("project") or request.session.get(LAST, "")
     project = mine.filter(slug=wanted).first() or mine.order_by("name").first()
@@ -38,7 +38,7 @@ def boards(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_safe
 def board_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The tasks of a project in columns."""
+    """Show the tasks of a project in columns."""
     mine = my_projects(request)
     project = next((each for each in mine if each.slug == slug), None)
     if project is None:
@@ -57,7 +57,7 @@ def show_board(
     note: str = "",
     moved: Task | None = None,
 ) -> HttpResponse:
-    """The board; after a refusal with the reason and what was typed."""
+    """Show the board; after a refusal, with its reason and what was typed."""
     request.board_sections = list(project.sections.order_by("rank").values_list("pk", "title"))
     request.board_disputes = board.disputes_in(project)
     asked = board.BoardFilter(request.GET, queryset=Task.objects.filter(project=project), request=request)

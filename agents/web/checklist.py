@@ -1,4 +1,4 @@
-"""What a new installation still needs before anything can land: the steps, each with its state from rows."""
+"""The steps a new installation needs before anything can land, each with its state read from rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ START = ".venv/bin/python manage.py run_orchestrator"
 DEMO_COMMAND = ".venv/bin/python manage.py run_orchestrator --demo"
 SHOWN = 6  # projects
 DONE, WRONG, OPEN = "done", "wrong", "open"
-WAITS = "waits"  # for a machine: nobody has to do anything
+WAITS = "waits"  # waits for a machine: no person has to do anything
 
 
 @dataclass(frozen=True, slots=True)
 class SetupStep:
-    """One thing to do: whether it is done, what is so, and where it is done."""
+    """One step: whether it is done, how things are, and where it can be done."""
 
     title: str
     state: str
@@ -38,7 +38,7 @@ class SetupStep:
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """The steps of the project that is being set up; without one the first step makes it."""
+    """The steps of the project that is being set up; without a project, the first step is to add one."""
 
     project: Project | None
     steps: list[SetupStep]
@@ -47,7 +47,7 @@ class Checklist:
 
     @property
     def next(self) -> SetupStep | None:
-        """What somebody can do now."""
+        """The first step that a person can take; None if there is none."""
         return next((step for step in self.steps if step.state in {OPEN, WRONG}), None)
 
     @property
@@ -56,14 +56,14 @@ class Checklist:
 
 
 def set_up_by(maintained: Iterable[Project]) -> list[Project]:
-    """Of the projects that a person maintains those that somebody has to set up: the demo comes set up."""
+    """Return those of a person's maintained projects that need setting up: all but the demo."""
     return [project for project in maintained if project.slug != DEMO]
 
 
 def checklist_for(user: Any, mine: Iterable[Project]) -> Checklist | None:
-    """The list for whoever sets something up, where nothing of theirs has landed.
+    """Return the checklist for whoever sets something up, or None if that is not for them.
 
-    `mine` are the projects of `set_up_by`.
+    The caller asks only if nothing of theirs has landed. `mine` are the projects from `set_up_by`.
     """
     project, *others = _in_order(mine) or [None]
     if project is None and not user.is_superuser:
@@ -73,7 +73,7 @@ def checklist_for(user: Any, mine: Iterable[Project]) -> Checklist | None:
 
 
 def _in_order(projects: Iterable[Project]) -> list[Project]:
-    """What waits for a person comes first, then the newest."""
+    """Return the active projects, those that wait for a person first, then the newest."""
     active = [project for project in projects if project.status == Project.Status.ACTIVE]
     return sorted(active, key=lambda project: (not _waits(project), -project.pk))[:SHOWN]
 
@@ -83,7 +83,7 @@ def _waits(project: Project) -> bool:
 
 
 def steps_of(project: Project | None, user: Any) -> list[SetupStep]:
-    """All steps, in their order: three queries with a project, else two."""
+    """Return all steps in order, with three queries for a project, otherwise two."""
     crew = agents_of(project)
     loop = _loop()
     is_up = loop.state == DONE
@@ -99,7 +99,10 @@ def steps_of(project: Project | None, user: Any) -> list[SetupStep]:
 
 
 def agents_of(project: Project | None) -> list[Any]:
-    """The active agents that may work in the project, or in a new one; `has_worked`: one handed work in."""
+    """Return the active agents that may work in the project, or in a new one if it is None.
+
+    `has_worked` says whether a run of the agent has handed work in.
+    """
     anywhere = Q(projects__isnull=True)
     allowed = anywhere | Q(projects=project) if project else anywhere
     rows = Agent.objects.filter(allowed, is_active=True).distinct()
@@ -151,7 +154,7 @@ def _agent(crew: Iterable[Any], role: str, user: Any, does: str) -> SetupStep:
         return SetupStep(title, WRONG, f"{best.name}: {best.check_says}", edit, "Mend it")
     if best.has_worked:
         return SetupStep(title, DONE, f"{best.name} has handed work in.", edit, "Open")
-    if best.provider in {Agent.Provider.PULL, Agent.Provider.REPLAY}:  # nothing that could be started here
+    if best.provider in {Agent.Provider.PULL, Agent.Provider.REPLAY}:  # there is nothing to start here
         return SetupStep(title, DONE, f"{best.name}, {best.get_provider_display().lower()}", edit, "Open")
     return SetupStep(
         title, OPEN, f"{best.name} is not checked yet: “Save and check” starts it once.", edit, "Check"

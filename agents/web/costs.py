@@ -1,4 +1,4 @@
-"""What runs cost, in words: one way to say it on every page, in the API and on the command line."""
+"""What runs cost, in words: the same on every page, in the API and on the command line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,24 +12,27 @@ from disputes.protocol.completion.budget import money
 from tasks.models import Project, Task
 from tasks.text.counting import counted
 
-PROJECTS = 5  # on the dashboard
+PROJECTS = 5  # shown on the dashboard
 
 
 def short(count: int) -> str:
-    """1,234 or 56k or 7.8M: tokens as people compare them."""
+    """Return a number of tokens in short form, such as 1,234 or 56k or 7.8M."""
     if count < 10_000:
         return f"{count:,}"
     return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
 
 
 def tokens_in_words(spent: Spent) -> str:
-    """12k in, 340k from a cache, 900 out; each where there is one."""
+    """Return tokens in words, such as "12k in, 340k from a cache, 900 out"; zeros are left out."""
     parts = [(spent.tokens_in, "in"), (spent.tokens_cached, "from a cache"), (spent.tokens_out, "out")]
     return ", ".join(f"{short(count)} {word}" for count, word in parts if count)
 
 
 def line(spent: Spent) -> str:
-    """$1.24; tokens: 12k in, 3,000 out; the cost of 2 runs is unknown. Empty where nothing was used."""
+    """Return costs and tokens in one line; empty if nothing was used.
+
+    For example: "$1.24; tokens: 12k in, 3,000 out; the cost of 2 runs is unknown".
+    """
     parts = [money(spent.cost)] if spent.known else []
     if words := tokens_in_words(spent):
         parts.append(f"tokens: {words}")
@@ -41,7 +44,7 @@ def line(spent: Spent) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """A run's cost and tokens for its page; the cost is never nothing where nobody knows it."""
+    """A run's cost and tokens for its page; `cost` says "unknown" rather than nothing."""
 
     cost: str
     source: str
@@ -53,7 +56,7 @@ class RunCost:
 
 
 def of_run(run: Run) -> RunCost | None:
-    """What the page of a run says; None for a verification, which needs no model."""
+    """Return what the page of a run shows, or None for a verification, which needs no model."""
     if run.role == Run.Role.VERIFIER:
         return None
     used = Spent(tokens_in=run.tokens_in, tokens_cached=run.tokens_cached, tokens_out=run.tokens_out)
@@ -65,22 +68,22 @@ def of_run(run: Run) -> RunCost | None:
 
 
 def of_task(task: Task) -> Spent:
-    """What all runs of the task used: one query."""
+    """Return what all runs of the task used, in one query."""
     return spending.total(Run.objects.filter(task=task))
 
 
 def task_line(task: Task) -> str:
-    """What the API and `steroids tasks show` say."""
+    """Return the line on costs for the API and `steroids tasks show`."""
     return line(of_task(task))
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectToday:
-    """A row of the dashboard's tile."""
+    """A row of the dashboard's tile on costs."""
 
     project: Project
     spent: Spent
-    closed: str  # why no agent is started; empty where one may be
+    closed: str  # why no agent is started; empty if agents may start
 
     @property
     def line(self) -> str:
@@ -89,7 +92,7 @@ class ProjectToday:
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """What the projects of a person used in the present day of UTC."""
+    """What a person's projects used today, by UTC."""
 
     total: Spent
     projects: list[ProjectToday]
@@ -104,7 +107,10 @@ class Today:
 
 
 def today(projects: Iterable[Project], now: datetime | None = None) -> Today:
-    """The sums of the day, dearest project first, and which are closed by a cap; two queries at most."""
+    """Return today's sums, the dearest project first, and which projects a cap closes.
+
+    This takes two queries at most.
+    """
     rows = {project.pk: project for project in projects}
     sums = spending.today(rows, now)
     closed = caps.closed(rows.values(), now, sums)

@@ -1,4 +1,4 @@
-"""The first page: what needs the person, what runs, what landed. A constant number of queries."""
+"""The dashboard: what needs the person, what runs, what landed, in a constant number of queries."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,21 +26,21 @@ from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
 TAIL_LINES = 4
-TASKS_MAX = 500  # of a section: so many are counted as landed, and so many as not
+TASKS_MAX = 500  # tasks of a section counted as landed, and as many counted as left
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """A run under way, and the end of its log where it is shown."""
+    """A run under way, with the end of its log if that is shown."""
 
     run: Run
     lines: list[str]
-    silent: float | None  # seconds, once that is worth a word
+    silent: float | None  # seconds without output, once they are worth mentioning
 
 
 @dataclass(frozen=True, slots=True)
 class SectionProgress:
-    """A section, and how many of its tasks have landed and how many are left; neither above TASKS_MAX."""
+    """A section, and how many of its tasks have landed or are left, neither counted beyond TASKS_MAX."""
 
     section: Section
     landed: int
@@ -63,7 +63,7 @@ class SectionProgress:
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Unfold's callback: the admin's index with our cards, over the projects of the person."""
+    """Return the context of the admin's index with the program's cards: Unfold's dashboard callback."""
     projects = {project.pk: project for project in my_projects(request)}
     maintained = project_ids(request, MAINTAIN)
     to_set_up = set_up_by(project for project in projects.values() if project.pk in maintained)
@@ -95,16 +95,20 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_mine(request: HttpRequest) -> Q:
-    """EXISTS and not IN, so that the database walks an index in its order instead of sorting all."""
+    """Return the condition that a row belongs to one of the person's projects.
+
+    It uses EXISTS rather than IN, so that the database walks an index in its order instead of sorting
+    everything.
+    """
     if is_superuser(request):
         return Q()
     return Q(Exists(projects_for(request.user).filter(pk=OuterRef("project"))))
 
 
 def _with_projects(rows: Iterable[Any], projects: dict[int, Project]) -> list[Any]:
-    """The rows and their tasks with the projects that the page has read already.
+    """Return the rows and their tasks, each with its project from those that the page has already read.
 
-    Joined, they would tempt the database to begin with them and sort.
+    If they were joined instead, the database might begin with the projects and sort.
     """
     found = list(rows)
     for row in found:
@@ -120,7 +124,7 @@ def _disputes(request: HttpRequest, projects: dict[int, Project]) -> list[Disput
 
 
 def _runs(projects: dict[int, Project]) -> list[LiveRun]:
-    """The newest ones under way, with the end of the first few logs."""
+    """Return the newest runs under way, with the end of the log for the first few."""
     live = Run.objects.live().filter(project__in=list(projects)).order_by("-pk")
     with_log = live.exclude(status=Run.Status.QUEUED).values("pk")[:LOGS]
     end = Case(When(pk__in=with_log, then=last_pieces(OuterRef("pk"), TAIL_LINES)), default=Value(""))
@@ -142,7 +146,7 @@ def _events(request: HttpRequest, projects: dict[int, Project]) -> list[Event]:
 
 
 def _sections(projects: dict[int, Project]) -> list[SectionProgress]:
-    """Sections with tasks; unfinished ones first, each in the order of its project.
+    """Return sections that have tasks, unfinished ones first, each in the order of its project.
 
     Tasks are counted only for the few that are shown, from indexes alone and not beyond TASKS_MAX.
     """
@@ -166,7 +170,7 @@ def _sections(projects: dict[int, Project]) -> list[SectionProgress]:
 
 
 def health() -> dict[str, Any]:
-    """Which hosts reported lately, and when the loop last turned."""
+    """Return which hosts reported lately, and when the loop last ran."""
     now = timezone.now()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])

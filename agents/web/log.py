@@ -1,4 +1,4 @@
-"""The log of a run: its end, and what is new in it, without what only a terminal understands."""
+"""The log of a run: its end, and what is new in it, without anything meant for a terminal."""
 
 import re
 import unicodedata
@@ -14,24 +14,24 @@ from agents.models import Output, Run
 from tasks.spans import duration
 from tasks.text.regex import regex
 
-PIECES = 16  # rows of one answer
-SPAN = 2**20  # a mark is the number of a row times this, and the characters known of it
-FIRST_CHARS = 128 * 1024  # what a page begins with
+PIECES = 16  # rows in one answer
+SPAN = 2**20  # a mark is the number of a row times this, plus the characters already known of that row
+FIRST_CHARS = 128 * 1024  # shown when a page opens
 ESCAPE_MAX = 300
-SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from there on pages say so
+SILENT_SHARE = 0.25  # of the time after which a silent run is stopped; from then on pages mention it
 
-# Colours and cursor moves; titles, which end with BEL or ST and stay on their line; two-character commands.
+# Colours and cursor moves; titles, which end with BEL or ST on the same line; two-character commands.
 _STRING = rf"[\]PX^_][^\x07\x1b\n]{{0,{ESCAPE_MAX}}}"
 _ESCAPES = regex(
     rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}[@-~]?|{_STRING}(?:\x07|\x1b\\)?|[ -/]{{1,4}}[0-~]|[0-~])?"
 )
 _UNFINISHED = regex(rf"\x1b(?:\[[0-?]{{0,{ESCAPE_MAX}}}[ -/]{{0,8}}|{_STRING}\x1b?)?\Z")
-_RETURNS = regex(r"\r+\n?")  # a progress bar draws over its line; here each drawing is a line
-_UNUSUAL = regex(r"[^\x20-\x7e\n\t]+")  # most of a log is none of it, and need not be looked at by character
+_RETURNS = regex(r"\r+\n?")  # a progress bar overwrites its line; here each state becomes a line
+_UNUSUAL = regex(r"[^\x20-\x7e\n\t]+")  # rare, so that only little of a log is checked by character
 
 
 def plain(text: str) -> str:
-    """Output of an agent without colours, cursor moves, control marks and marks of direction."""
+    """Return an agent's output without colours, cursor moves, control characters and direction marks."""
     return _UNUSUAL.sub(_shown, _RETURNS.sub("\n", _ESCAPES.sub("", text)))
 
 
@@ -40,29 +40,32 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def last_pieces(run: OuterRef, pieces: int, chars: int = 2000) -> Concat:
-    """The end of the log so far, as a column of the query that finds the run: the ends of its last pieces."""
+    """Return a column with the end of the log, made of the ends of its last pieces.
+
+    It is for the query that finds the run.
+    """
     found = Output.objects.filter(run=run).order_by("-seq").values(end=Right("text", chars))
     ends = [Subquery(found[number : number + 1]) for number in reversed(range(pieces))]
     return Concat(*(Coalesce(end, Value("")) for end in ends))
 
 
 def last_lines(text: str, lines: int) -> list[str]:
-    """The last lines that say something."""
+    """Return the last lines that are not blank."""
     return [line.rstrip() for line in plain(text).split("\n") if line.strip()][-lines:]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a log, fit to be shown."""
+    """A part of a log, ready to be shown."""
 
     text: str
-    mark: int  # where it ends, for whoever asks for what comes after; -1 at the very beginning
-    is_cut: bool = False  # something stands before it that is not shown
+    mark: int  # where it ends, to ask for what comes after it; -1 if nothing has come yet
+    is_cut: bool = False  # something before it is not shown
     has_more: bool = False
 
 
 def end_of(run: Run) -> Part:
-    """The end of the log as a page begins with it."""
+    """Return the end of the log, with which a page opens."""
     pieces = Output.objects.filter(run=run).order_by("-seq")
     pieces = pieces.annotate(end=Right("text", FIRST_CHARS), chars=Length("text"))
     rows = list(pieces.values_list("seq", "end", "chars")[:PIECES])[::-1]
@@ -76,7 +79,7 @@ def end_of(run: Run) -> Part:
 
 
 def after(run: Run, mark: int) -> Part:
-    """What came after the mark. An escape that one part begins and the next ends is not torn apart."""
+    """Return what came after the mark; an escape split between two parts is not torn apart."""
     seq, known = divmod(mark, SPAN) if mark >= 0 else (-1, 0)
     begin = max(known - ESCAPE_MAX, 0)
     piece = Case(When(seq=seq, then=Substr("text", begin + 1)), default=F("text"), output_field=TextField())
@@ -95,20 +98,20 @@ def after(run: Run, mark: int) -> Part:
     return Part(plain(_UNFINISHED.sub("", text)), end, has_more=len(rows) > len(shown))
 
 
-# --- How it goes ------------------------------------------------------------------------------------------
+# --- How a run is going -----------------------------------------------------------------------------------
 
 
 def silent_for(run: Run, now: datetime | None = None) -> float | None:
-    """Seconds since the last output of a running agent, once that is worth a word."""
+    """Return the seconds since a running agent's last output, or None if they are not worth mentioning."""
     last = run.last_output_at or run.started_at
     if run.status != Run.Status.RUNNING or last is None or run.is_pulled:
-        return None  # an agent elsewhere is heard of by its beats
+        return None  # a pulled agent reports by its beats instead
     seconds = ((now or timezone.now()) - last).total_seconds()
     return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
 
 
 def state_of(run: Run, now: datetime | None = None) -> str:
-    """One short line: how far it is, or how it ended."""
+    """Return one short line on how far the run is, or how it ended."""
     now = now or timezone.now()
     if run.status == Run.Status.ENDED:
         ago = f", {duration((now - run.ended_at).total_seconds())} ago" if run.ended_at else ""

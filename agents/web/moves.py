@@ -1,4 +1,4 @@
-"""What people may do to a task by hand: which verbs are offered to whom, and carrying one out."""
+"""What people may do to a task by hand: which verbs they are offered, and carrying one out."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class ByHand:
     needs_note: bool = False
 
     def is_open_to(self, task: Task) -> bool:
-        """Whether the table of moves lets it start from the task's status."""
+        """Whether the verb may start from the task's status; what has landed cannot be cancelled."""
         if self.verb == "cancel" and task.landed_at:
             return False
         return task.status in MOVES[self.verb].sources
@@ -45,19 +45,20 @@ BY_HAND = {
 
 
 def offered(task: Task, role: str) -> list[ByHand]:
-    """The verbs that the person may use on the task as it is now."""
+    """Return the verbs that the person may use on the task as it is now."""
     return [each for each in BY_HAND.values() if role in each.roles and each.is_open_to(task)]
 
 
 def check_right(task: Task, verb: str, role: str) -> None:
-    """Raises Refused with 403 where the role does not allow the verb."""
+    """Raise Refused with status 403 if the role does not allow the verb."""
     require_role(role, task.project, BY_HAND[verb].roles, f"{verb} tasks")
 
 
 def carry_out(task: Task, verb: str, *, user: Any, role: str, note: str, version: str = "") -> None:
-    """Use the verb. `version` is the turn of the task that the person saw; empty: whichever it is.
+    """Use the verb on the task; `version` is the version that the person saw, empty for any.
 
-    Raises Refused: no right (403), a reason is missing (422), or it is not possible any more (409).
+    Raises Refused if the role does not allow it (403), a reason is missing (422), or the task has moved on
+    (409).
     """
     check_right(task, verb, role)
     if version and version != str(task.version):

@@ -1,7 +1,7 @@
-"""The numbers on the sidebar and those of the first page: what waits, what runs, what is wrong.
+"""The numbers on the sidebar and the first page: what waits, what runs, what is wrong.
 
-Each page asks at most once. The first page counts all of them in one query; what there is none of, it does
-not look for.
+Each page queries them at most once. The first page counts all of them in one query, and does not load what
+there is none of.
 """
 
 from collections.abc import Iterable
@@ -34,11 +34,11 @@ class Badges:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What the first page has to say; nothing is counted beyond 100."""
+    """The numbers on the first page, none counted beyond 100."""
 
     queue: int
     runs: int
-    waiting: int  # open disputes, also those of others
+    waiting: int  # open disputes, including those for other people
     to_land: int
     given_up: int
     untold: int
@@ -48,7 +48,7 @@ class Numbers:
 
 
 def badges(request: HttpRequest) -> Badges:
-    """Up to five seconds old."""
+    """Return the badges of the person, up to five seconds old."""
 
     def count() -> Badges:
         return Badges(**_answers(request, _badges(request)))
@@ -58,10 +58,10 @@ def badges(request: HttpRequest) -> Badges:
 
 
 def numbers(request: HttpRequest, maintained: Iterable[Project]) -> Numbers:
-    """As they are now; the sidebar of this page and of the next ones shows the same.
+    """Return the numbers as they are now, and cache the badges, so that the sidebar shows the same.
 
-    `maintained` are the projects of which the page wants to know whether anything has landed. That is looked
-    up in their sections: by the project alone no index tells.
+    `maintained` are the projects for which the page wants to know whether anything has landed. That is looked
+    up by their sections, since no index answers it by project alone.
     """
     mine = _in_projects(request, READ)
     to_land = Task.objects.filter(project__in=project_ids(request, READ)).to_land()
@@ -92,11 +92,11 @@ def _badges(request: HttpRequest) -> dict[str, Any]:
 
 
 def _in_projects(request: HttpRequest, roles: frozenset[str]) -> Q:
-    """Of the projects in which the person has one of the roles; superusers have all."""
+    """Return the condition that the person has one of the roles in the project; superusers have all."""
     return Q() if is_superuser(request) else Q(project__in=project_ids(request, roles))
 
 
 def _answers(request: HttpRequest, asked: dict[str, Any]) -> dict[str, Any]:
-    """The answers in one row. What is asked of no project has none."""
+    """Return all answers from one row; an answer that is NULL becomes 0."""
     row = get_user_model().objects.filter(pk=request.user.pk).values_list(*asked.values()).get()
     return {name: answer or 0 for name, answer in zip(asked, row, strict=True)}

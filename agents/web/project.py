@@ -1,4 +1,4 @@
-"""The overview of a project: how far it is, what is under way, who is there, and what to do next."""
+"""The overview of a project: how far it is, what is under way, who works on it, and what to do next."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ CARDS, RUNS, LANDED, MEMBERS, AGENTS = 6, 8, 8, 30, 30
 
 
 class Overview:
-    """What the page shows. A constant number of queries."""
+    """What the page shows, in a constant number of queries."""
 
     def __init__(self, project: Project, user: Any, role: str) -> None:
         self.project, self.user, self.role = project, user, role
@@ -30,18 +30,18 @@ class Overview:
 
     @property
     def next(self) -> Any:
-        """The step that is missing, for those who may do it."""
+        """The first missing step, for those who may take it; otherwise None."""
         return self.checklist.next if self.branch.may_edit else None
 
     @cached_property
     def by_status(self) -> list[tuple[str, int]]:
-        """Status and number of tasks; statuses without one are left out."""
+        """The number of tasks for each status; statuses without tasks are left out."""
         counts = dict(self.project.tasks.order_by().values_list("status").annotate(n=Count("pk")))
         return [(status, counts[status]) for status in Status if counts.get(status)]
 
     @cached_property
     def todo(self) -> FollowedTodo | None:
-        """The file in the repository that the project follows."""
+        """The TODO.md in the repository that the project follows; None if there is none."""
         chosen = self.project.config.todo_path
         return FollowedTodo.objects.filter(project=self.project).first() if chosen else None
 
@@ -81,5 +81,5 @@ class Overview:
 
     @cached_property
     def spent(self) -> str:
-        """What all runs of the project cost together."""
+        """What all runs of the project cost together, in words."""
         return costs.line(spending.total(Run.objects.filter(project=self.project)))

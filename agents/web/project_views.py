@@ -1,4 +1,4 @@
-"""The overview of a project, and bringing tasks into it from a TODO.md that is pasted."""
+"""The overview of a project, and importing pasted tasks and rounds into it."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -21,7 +21,7 @@ from tasks.todo.importing import ImportReport, import_todo
 
 TODO_MAX = 500_000  # characters
 SHOWN = 200  # tasks and notes of a preview
-NAME = regex(r"\w[\w .-]{0,79}")  # of a session
+NAME = regex(r"\w[\w .-]{0,79}")  # the name of a session
 LOOK_FIRST = "Look at what it would do, below, and import then."
 OTHERWISE = (
     "The text or the project is another than was shown. Look at what it would do now, and import then."
@@ -31,7 +31,7 @@ OTHERWISE = (
 @staff_only
 @require_safe
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the project is, what is under way, and what to do next."""
+    """Show how far the project is, what is under way, and what to do next."""
     project = project_of(request, slug)
     context = {
         "title": project.name, "project": project,
@@ -44,7 +44,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @refuses
 def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
-    """Paste a TODO.md: a look at what would come of it, with its faults by line, then the import."""
+    """Import a pasted TODO.md: first show what it would do, with its faults by line, then do it."""
     project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "import tasks")
     text = request.POST.get("text", "").replace("\r\n", "\n")
@@ -80,9 +80,9 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _imported(project: Project, text: str, request: HttpRequest, shown: str) -> tuple[ImportReport, bool]:
-    """What the import did, if it is what was shown; else what it would do, and all of it is taken back.
+    """Import the text and return the report, and whether the result is what was shown.
 
-    Raises TodoError.
+    If it is not, everything is rolled back, and the report says what the import would do. Raises TodoError.
     """
     with transaction.atomic():
         report = import_todo(project, text, actor=Actor.person(request.user))
@@ -95,7 +95,7 @@ def _imported(project: Project, text: str, request: HttpRequest, shown: str) -> 
 @require_POST
 @refuses
 def let_pass(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let a version of the followed TODO.md pass that landed work changed."""
+    """Accept a version of the followed TODO.md that landed work changed."""
     project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "let the list of tasks pass")
     following.grant(project, request.POST.get("sha", ""), user=request.user)
@@ -107,7 +107,7 @@ def let_pass(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @refuses
 def import_rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """Paste documents of rounds: how they are understood, then the import of exactly that."""
+    """Import pasted documents of rounds: first show how they are understood, then import exactly that."""
     project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "import rounds")
     text = request.POST.get("text", "").replace("\r\n", "\n")

@@ -22,19 +22,19 @@ KEY_DIGITS = 18
 
 
 def key_of(text: str) -> int | None:
-    """A key from an address; None where it is none."""
+    """Return a primary key from a URL, or None if the text is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= KEY_DIGITS else None
 
 
 def _run(request: HttpRequest, pk: int) -> Run:
-    """A run that the person may see. Raises Http404."""
+    """Return a run that the person may see. Raises Http404."""
     return get_object_or_404(runs.visible(request.user), pk=pk)
 
 
 @staff_only
 @require_safe
 def runs_page(request: HttpRequest) -> HttpResponse:
-    """What is under way, and what ended lately."""
+    """Show what is under way, and what ended lately."""
     asked = runs.RunPageFilter(request.GET, queryset=runs.visible(request.user), request=request)
     before = key_of(request.GET.get("before", ""))
     context = {
@@ -50,7 +50,7 @@ def runs_page(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_safe
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One run: its facts, what it was told, and its log."""
+    """Show one run: its facts, its prompt, and its log."""
     run = _run(request, pk)
     may_stop = run.status != Run.Status.ENDED and role_in(request, run.project_id) in RULE
     prompt = Prompt.objects.filter(run=run).values_list("text", flat=True).first()
@@ -67,7 +67,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_safe
 def run_log(request: HttpRequest, pk: int) -> JsonResponse:
-    """What is new in the log after `?after=MARK`, else its end, and how the run goes."""
+    """Return what is new in the log after `?after=MARK`, or else its end, and how the run is going."""
     run = _run(request, pk)
     mark = key_of(request.GET.get("after", ""))
     part = log.end_of(run) if mark is None else log.after(run, mark)
@@ -93,7 +93,7 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
 @require_POST
 @refuses
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask its host to end the run; with `defer`, defer its task as well, so that the loop leaves it alone."""
+    """Ask the host to end the run; with `defer`, also defer its task, so that the loop leaves it alone."""
     run = _run(request, pk)
     here = reverse("run", args=[run.pk])
     require_role(role_in(request, run.project_id), run.project, RULE, "stop runs")
@@ -113,7 +113,7 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _defer(request: HttpRequest, run: Run) -> None:
-    """Defer the run's task, unless somebody did already. Raises Refused where it is finished."""
+    """Defer the run's task unless it is deferred already. Raises Refused if that is not possible."""
     if run.task.status != Status.DEFERRED:
         role, note = role_in(request, run.project_id), f"With run {run.pk}, which was stopped."
         moves.carry_out(run.task, "defer", user=request.user, role=role, note=note)

@@ -1,4 +1,4 @@
-"""What runs where since when, and what ended how."""
+"""The list of runs: what has been running since when, and how the others ended."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ def _own_projects(request: Any) -> QuerySet[Project]:
 
 
 class RunPageFilter(django_filters.FilterSet):
-    """What the address of the page may narrow down."""
+    """The filters that the URL of the page may set."""
 
     project = django_filters.ModelChoiceFilter(
         queryset=_own_projects, to_field_name="slug", label="Project", empty_label="Project"
@@ -36,7 +36,7 @@ class RunPageFilter(django_filters.FilterSet):
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as one row."""
+    """A run as one row of the list."""
 
     run: Run
     may_stop: bool
@@ -44,7 +44,7 @@ class RunRow:
 
     @property
     def may_defer(self) -> bool:
-        """Whether its task may be put aside with it."""
+        """Whether its task may be deferred with it."""
         return self.may_stop and moves.BY_HAND["defer"].is_open_to(self.run.task)
 
     @property
@@ -61,28 +61,28 @@ class RunRow:
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran, or has been running."""
+        """How long it ran, or has been running; None if it has not begun."""
         begun, ended = self.run.started_at, self.run.ended_at or self.now
         return (ended - begun).total_seconds() if begun else None
 
 
 def visible(user: Any) -> QuerySet[Run]:
-    """The runs that the person may see, newest first."""
+    """Return the runs that the person may see, newest first."""
     runs = Run.objects.filter(project__in=projects_for(user))
     return runs.select_related("project", "task__project", "host").order_by("-pk")
 
 
 @dataclass(frozen=True, slots=True)
 class RunsPage:
-    """The live runs, and a page of the ended ones."""
+    """The live runs, and one page of the ended ones."""
 
     live: list[RunRow]
     ended: list[RunRow]
-    older: int | None  # the key before which the next page begins
+    older: int | None  # the next page has the runs before this key; None if there are no more
 
 
 def runs_page(runs: QuerySet[Run], may_stop: frozenset[int], before: int | None) -> RunsPage:
-    """Live runs stand on the first page only; ended ones are paged by key, so that nothing is counted.
+    """Return the live runs, on the first page only, and ended ones paged by key, so that nothing is counted.
 
     `may_stop` holds the keys of the projects in which the person may stop runs.
     """

@@ -23,10 +23,10 @@ from tasks.locking import locked
 from tasks.models import Project, Task
 
 Base = Project.Base
-OUTPUT = 6000  # characters of the output of one trial
+OUTPUT = 6000  # characters of one trial's output
 OUTPUT_LIVE = 2000
 LATEST, EARLIER = 40, 10  # trials
-SOON, LATER = 1, 5  # seconds until the page asks again: while something runs, and while it cannot
+SOON, LATER = 1, 5  # seconds until the page asks again: while something runs, and while nothing can
 COLOURS = {
     Base.GREEN: "good", Base.NOTHING: "turn", Base.ACCEPTED: "turn", Base.RED: "bad", Base.BROKEN: "bad",
 }  # fmt: skip
@@ -37,7 +37,7 @@ COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One button: who may press it, and on which states of the branch."""
+    """One button: who may press it, and in which states of the branch."""
 
     name: str
     label: str
@@ -70,12 +70,12 @@ VERBS = {
 
 
 def mark_of(project: Project) -> str:
-    """Names what a page showed, so that nobody acts on what is no longer so."""
+    """Return a mark of the state a page showed, so that nobody acts on an outdated one."""
     return f"{project.base_state} {project.base_at.timestamp() if project.base_at else 0}"
 
 
 def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -> str:
-    """Press a button, and say what follows. Raises Refused: no_right, changed, wrong_state."""
+    """Press a button and return what follows. Raises Refused: no_right, changed, wrong_state."""
     verb = VERBS[name]
     require_role(role, project, verb.roles, "do this")
     actor = Actor.person(user)
@@ -91,7 +91,7 @@ def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -
 
 
 def check_shown(project: Project, mark: str) -> None:
-    """Raises Refused where the branch was looked at since the page was made."""
+    """Raise Refused("changed") if the branch was looked at since the page was made."""
     if mark != mark_of(project):
         raise Refused(
             "changed",
@@ -134,7 +134,7 @@ ACTS: dict[str, Callable[[Project, Actor], str]] = {
 
 
 class SetupPage:
-    """The state of the branch and its trials. A constant number of queries."""
+    """The state of the branch and its trials, in a constant number of queries."""
 
     def __init__(self, project: Project, role: str) -> None:
         self.project, self.role = project, role
@@ -149,18 +149,18 @@ class SetupPage:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the state says something: nothing is being found out."""
+        """Whether the state of the branch is known, so nothing is being found out."""
         return self.project.base_state not in {Base.UNKNOWN, Base.TRYING}
 
     @cached_property
     def has_host(self) -> bool:
-        """Whether somebody is there who would try it."""
+        """Whether a host is alive that could try the branch."""
         since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
         return Host.objects.filter(seen_at__gte=since).exists()
 
     @property
     def renewed(self) -> int:
-        """Seconds after which the page asks again; 0 where nothing is under way."""
+        """Seconds after which the page asks again; 0 if nothing is under way."""
         if self.is_settled or not self.is_active:
             return 0
         return LATER if self.project.trouble or not self.has_host else SOON
@@ -179,7 +179,7 @@ class SetupPage:
 
     @property
     def line(self) -> str:
-        """Where it stands, in a sentence or two."""
+        """The state of the branch in a sentence or two."""
         project = self.project
         if self.is_settled:
             return base.said(project)
@@ -204,7 +204,7 @@ class SetupPage:
 
     @property
     def red(self) -> dict[str, Any]:
-        """What is red, or what of it was accepted."""
+        """What is red, or what was red and was accepted; empty in other states."""
         red = self.project.base_red or self.project.base_known
         return red if self.project.base_state in {Base.RED, Base.ACCEPTED} else {}
 
@@ -229,7 +229,7 @@ class SetupPage:
 
     @cached_property
     def trials(self) -> list[Any]:
-        """Those of the last look at the branch, in their order."""
+        """The trials of the last look at the branch, in order."""
         mine = self.project.trials.order_by("-pk")
         first = mine.filter(ordinal=1).values_list("pk", flat=True).first()
         if first is None:
@@ -239,7 +239,7 @@ class SetupPage:
 
     @property
     def passed_over(self) -> list[int]:
-        """The numbers of the likelier ones that could not be run here when another one was kept."""
+        """The numbers of likelier trials that could not run here, if a later one of the search was kept."""
         kept = next((each.ordinal for each in self.trials if each.is_kept), 0)
         is_search = any(each.is_kept and each.why == Trial.Why.SEARCH for each in self.trials)
         broken = [each.ordinal for each in self.trials if each.outcome == Trial.Outcome.BROKEN]
@@ -247,7 +247,7 @@ class SetupPage:
 
     @cached_property
     def earlier(self) -> list[Any]:
-        """What was tried before, newest first."""
+        """The trials before the last look at the branch, newest first."""
         if not self.trials:
             return []
         rows = self.project.trials.filter(pk__lt=self.trials[0].pk).exclude(outcome=Trial.Outcome.SKIPPED)
@@ -255,7 +255,7 @@ class SetupPage:
 
     @cached_property
     def running(self) -> Any:
-        """The trial under way."""
+        """The trial under way, or None."""
         return next((each for each in self.trials if each.status == Trial.Status.RUNNING), None)
 
     @property
@@ -265,5 +265,5 @@ class SetupPage:
 
     @property
     def running_end(self) -> str:
-        """The last lines of its output."""
+        """The end of the running trial's output."""
         return str(self.running.end[-OUTPUT_LIVE:])

@@ -17,10 +17,11 @@ COMMAND_MAX = 10_000  # characters
 
 
 class CommandsForm(forms.Form):
-    """The three commands and how long each may take. `mark` names the values that the page showed.
+    """The three commands and how long each may take; `mark` names the values that the page showed.
 
-    Where the project has none, those that got furthest are filled in; they count once they are saved. Who may
-    not set commands may save those, which the program found and tried itself, and how long each may take.
+    If the project has no commands, those that got furthest are filled in; they count once they are saved.
+    People who may not set commands may still save these, which the program found and tried itself, and the
+    time limits.
     """
 
     mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
@@ -47,7 +48,7 @@ class CommandsForm(forms.Form):
 
     @property
     def rows(self) -> list[tuple[str, str, forms.BoundField, forms.BoundField]]:
-        """What it does, when it is run, the command, and its limit."""
+        """For each command: what it does, when it is run, its field, and the field of its limit."""
         words = (
             ("Prepare", "brings the dependencies into a fresh environment"),
             ("Build", "what must pass before the tests"),
@@ -60,11 +61,11 @@ class CommandsForm(forms.Form):
 
     @property
     def is_stale(self) -> bool:
-        """Whether somebody changed them since the page was made."""
+        """Whether somebody changed the values since the page was made."""
         return bool(self.is_bound and self["mark"].data != self.shown)
 
     def renew(self) -> None:
-        """Let the values that were typed be saved over those of now."""
+        """Let the typed values be saved over the current ones."""
         self.data = self.data.copy()
         self.data["mark"] = self.shown
 
@@ -74,13 +75,13 @@ class CommandsForm(forms.Form):
         return self.changes() != self.filled_in
 
     def changes(self) -> dict[str, Any]:
-        """The settings to write. A limit that was left empty has its default."""
+        """Return the settings to write; a limit that was left empty gets its default."""
         values = {key: self.cleaned_data[key] for key in (*SHELL_COMMANDS, *LIMITS)}
         return {key: DEFAULTS.to_json()[key] if value is None else value for key, value in values.items()}
 
 
 class RepositoryForm(forms.ModelForm):
-    """Where the repository is. Its address is the superusers': hosts fetch with their own rights."""
+    """Where the repository is; only superusers change its URL, since hosts fetch with their own rights."""
 
     class Meta:
         model = Project

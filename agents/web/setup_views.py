@@ -1,4 +1,4 @@
-"""The set-up page of a project, its part that is renewed while something is tried, and its buttons."""
+"""The set-up page of a project, its part that is refreshed during trials, and its buttons."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def _show(
     repository: RepositoryForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The page; after a refusal with its reason and with what was typed."""
+    """Show the page; after a refusal, with its reason and what was typed."""
     project.refresh_from_db()
     context = {
         "title": f"Set-up of {project.name}",
@@ -54,7 +54,7 @@ def _show(
 @staff_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is known of the target branch and what was tried; sent, the set-up is saved and tried."""
+    """Show what is known of the target branch and what was tried; on POST, save the set-up and try it."""
     project = project_of(request, slug)
     if request.method != "POST":
         return _show(request, project)
@@ -72,7 +72,10 @@ def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _save(request: HttpRequest, project: Project, commands: CommandsForm, repository: RepositoryForm) -> bool:
-    """Whether it was saved: not where a form holds errors. Raises Refused: no_right, changed."""
+    """Save the commands and the repository and have them tried; return False if a form has errors.
+
+    Raises Refused: no_right, changed.
+    """
     require_role(role_in(request, project.pk), project, MAINTAIN, "change the set-up")
     actor = Actor.person(request.user)
     with transaction.atomic():
@@ -95,7 +98,7 @@ def _save(request: HttpRequest, project: Project, commands: CommandsForm, reposi
         if commands.is_typed or not moved:  # an offer that nobody touched was found elsewhere
             configure(row, commands.changes(), actor=actor)
         row.refresh_from_db()
-        if moved or row.base_at == before:  # the same commands as before, or other limits
+        if moved or row.base_at == before:  # the commands stayed the same, perhaps with other limits
             base.try_again(row, actor=actor)
     return True
 
@@ -103,7 +106,7 @@ def _save(request: HttpRequest, project: Project, commands: CommandsForm, reposi
 @never_cache
 @require_safe
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
-    """The part of the page that is renewed. Who was signed out meanwhile is sent to sign in again."""
+    """Return the part of the page that is refreshed; whoever was signed out is sent to sign in again."""
     user = request.user
     if not (user.is_authenticated and user.is_active and user.is_staff):
         back = urlencode({"next": reverse("project-setup", args=[slug])})

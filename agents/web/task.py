@@ -1,4 +1,4 @@
-"""The page of one task: where it stands, its rounds, its changes, its log, and what was said and done."""
+"""The page of a task: where it stands, its rounds, its diff, its log, and what was said and done."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ WHOLE_DIFF_LINES = 8000
 
 @dataclass(slots=True)
 class ReviewFacts:
-    """A review and how many findings of which severity it holds."""
+    """A review, and how many findings of each severity it has."""
 
     pk: int
     verdict: str
@@ -45,7 +45,7 @@ class ReviewFacts:
 
     @property
     def severities(self) -> str:
-        """2 high, 1 low."""
+        """The number of findings for each severity, such as "2 high, 1 low"."""
         counted = Counter(severity for _, severity in self.codes)
         order = ("critical", "high", "medium", "low")
         return ", ".join(f"{counted[severity]} {severity}" for severity in order if counted[severity])
@@ -53,7 +53,7 @@ class ReviewFacts:
 
 @dataclass(slots=True)
 class RoundFacts:
-    """Everything that one round held."""
+    """Everything that belongs to one round."""
 
     number: int
     submissions: list[Any] = field(default_factory=list)
@@ -62,12 +62,12 @@ class RoundFacts:
     answers: Counter[str] = field(default_factory=Counter)
     conflicts: list[Any] = field(default_factory=list)
     is_current: bool = False
-    is_judged_yet: bool = False  # reviewers are still to say something
+    is_judged_yet: bool = False  # whether reviews are still to come
     landed: str = ""
 
     @property
     def differ(self) -> bool:
-        """Whether the last word of one reviewer is to reject, and that of another to accept (ARB-9)."""
+        """Whether one reviewer's last word is to reject and another's is to accept (ARB-9)."""
         last = {review.by: review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews}
         return len(set(last.values())) > 1
 
@@ -77,14 +77,14 @@ class RoundFacts:
 
     @property
     def empty_runs(self) -> int:
-        """Runs that ended and handed nothing in."""
+        """The number of runs that ended without a hand-in."""
         return sum(
             run.status == Run.Status.ENDED and run.outcome != Run.Outcome.HANDED_IN for run in self.runs
         )
 
     @property
     def answered(self) -> list[tuple[int, str]]:
-        """How many answers of each kind: 4 addressed, 1 declined."""
+        """The number of answers of each kind, such as 4 addressed and 1 declined."""
         labels = dict(Answer.Kind.choices)
         return [(count, labels[kind].lower()) for kind, count in sorted(self.answers.items())]
 
@@ -109,8 +109,9 @@ class RoundFacts:
 
 
 def columns() -> dict[str, Any]:
-    """What the page asks of the task's row, beside its own columns: its standing, and `diff_head`, the
-    beginning of what the last submission changes.
+    """Return the columns that the page reads with the task's row.
+
+    Besides those of its standing this is `diff_head`, the beginning of the diff of the last submission.
     """
     last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
     head = Subquery(last.values(head=Left("diff", DIFF_CHARS))[:1])
@@ -137,7 +138,7 @@ class TaskPage:
 
     @cached_property
     def ladder(self) -> str:
-        """Where on the ladder of its stage the task stands; empty where there is none."""
+        """Where the task is on the ladder of its stage; empty if there is none."""
         steps = attempts.ladder_of(self.task, self.task.project.config)
         return place_of(steps, len(self.attempts_here)) if steps and self.task.round else ""
 
@@ -147,14 +148,14 @@ class TaskPage:
 
     @cached_property
     def attempts(self) -> list[attempts.Attempt]:
-        """What was tried, where a ladder counts it: at all stages, once the task has escalated."""
+        """What was tried, if a ladder counts it; from all stages once the task has escalated."""
         if self.task.escalation:
             return attempts.attempts_of(self.task, everywhere=True)
         return self.attempts_here if self.ladder else []
 
     @cached_property
     def to_come(self) -> tuple[str, ...]:
-        """The reviewers whose reviews of the last submission are still needed, where several review."""
+        """The reviewers whose reviews of the last submission are still needed, if all have to review."""
         state = self.submissions[-1].state if self.submissions else ""
         if self.task.status != Status.REVIEW or state != Submission.State.VERIFIED:
             return ()
@@ -164,14 +165,14 @@ class TaskPage:
 
     @cached_property
     def spent(self) -> str:
-        """What all its runs cost together."""
+        """What all its runs cost together, in words."""
         return costs.line(spending.told(self.runs))
 
     # --- Rounds ---
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The newest, oldest first. Before its first round a task has neither runs nor submissions."""
+        """The newest runs, oldest first; before its first round a task has neither runs nor submissions."""
         if not self.task.round:
             return []
         runs = spending.with_total(self.task.runs.select_related("host"))
@@ -179,7 +180,7 @@ class TaskPage:
 
     @cached_property
     def submissions(self) -> list[Any]:
-        """Those that stand, oldest first, with what build and tests said, and their answers counted."""
+        """The standing submissions, oldest first, with the result of build and tests and answer counts."""
         if not self.task.round:
             return []
         seen = Verification.objects.filter(project=self.task.project_id, sha=OuterRef("sha")).order_by("-at")
@@ -196,7 +197,10 @@ class TaskPage:
 
     @cached_property
     def red(self) -> Verification | None:
-        """What build and tests said of the last submission, where that is red; `end` is of its output."""
+        """The result of build and tests for the last submission if it is red; None otherwise.
+
+        `end` is the end of their output.
+        """
         last = self.shown_submission
         if last is None or last.state != Submission.State.RED:
             return None
@@ -205,7 +209,7 @@ class TaskPage:
 
     @cached_property
     def rounds(self) -> list[RoundFacts]:
-        """The rounds that stand, newest first."""
+        """The standing rounds, newest first."""
         found: dict[int, RoundFacts] = {}
 
         def at(number: int) -> RoundFacts:
@@ -232,7 +236,7 @@ class TaskPage:
         return [found[number] for number in sorted(found, reverse=True)]
 
     def _reviews(self) -> list[tuple[int, ReviewFacts]]:
-        """Reviews that stand with their findings: one query, a row per finding."""
+        """Return (round, review) of the standing reviews, in one query with a row for each finding."""
         if not self.submissions:
             return []
         rows = (
@@ -251,7 +255,7 @@ class TaskPage:
         return list(found.values())
 
     def _conflicts(self) -> list[Any]:
-        """All conflicts of the task with the ruling that stands: one row each, by constraint."""
+        """Return all conflicts of the task, each with its standing ruling; a constraint allows only one."""
         ruling = FilteredRelation(
             "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
         )
@@ -270,7 +274,7 @@ class TaskPage:
             conflict.letter = letter(option) if option and letter(option).isalpha() else option
         return found
 
-    # --- Beside them ---
+    # --- Next to the rounds ---
 
     @cached_property
     def live_run(self) -> Run | None:
@@ -290,7 +294,7 @@ class TaskPage:
 
     @cached_property
     def dependants(self) -> list[Task]:
-        """Unfinished tasks that wait for this one directly."""
+        """Unfinished tasks that wait directly for this one."""
         waiting = self.task.dependants.exclude(status__in=["completed", "cancelled"])
         rows = list(waiting.order_by("rank")[:DEPENDANTS])
         for each in rows:
@@ -303,7 +307,7 @@ class TaskPage:
 
     @cached_property
     def diff(self) -> Diff | None:
-        """What the last submission changes; its beginning, where it is long."""
+        """The diff of the last submission, or its beginning if it is long."""
         if self.shown_submission is None:
             return None
         return parse_diff(self.task.diff_head, DIFF_LINES)  # type: ignore[attr-defined]
@@ -314,13 +318,13 @@ class TaskPage:
 
 
 def events_of(task: Task, before: int | None, count: int) -> list[Event]:
-    """The newest events of a task, or those before one."""
+    """Return the newest events of a task, or the newest before the key `before`."""
     events = task.events.order_by("-pk")
     return list(events.filter(pk__lt=before)[:count] if before else events[:count])
 
 
 def whole_diff(task: Task, submission_pk: int | None) -> tuple[Any, Diff]:
-    """A submission of the task with its whole diff; the last one where none is named."""
+    """Return a submission of the task, the last one if none is named, and its whole diff."""
     rows = task.submissions.newest_first()
     found = rows.filter(pk=submission_pk).first() if submission_pk else rows.standing().first()
     return found, parse_diff(found.diff if found else "", WHOLE_DIFF_LINES)

@@ -21,7 +21,7 @@ KEYS = [("O", "Open the dispute"), ("V", "Whole diff"), ("N", "Comment"), ("?", 
 @staff_only
 @require_safe
 def task_page(request: HttpRequest, ref: str) -> HttpResponse:
-    """Where the task stands and how it came there."""
+    """Show where the task stands and how it got there."""
     return _show(request, ref)
 
 
@@ -42,7 +42,7 @@ def _show(request: HttpRequest, ref: str, refused: Refused | None = None, note: 
 @staff_only
 @require_safe
 def events_page(request: HttpRequest, ref: str) -> HttpResponse:
-    """Everything that was recorded of the task, newest first."""
+    """Show everything that was recorded about the task, newest first."""
     task = task_of(request, ref)
     before = key_of(request.GET.get("before", ""))
     events = pages.events_of(task, before, pages.EVENTS_PER_PAGE + 1)
@@ -57,7 +57,7 @@ def events_page(request: HttpRequest, ref: str) -> HttpResponse:
 @staff_only
 @require_safe
 def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
-    """The whole diff of the last submission, or of the one that `?submission=` names."""
+    """Show the whole diff of the last submission, or of the one that `?submission=` names."""
     task = task_of(request, ref)
     submission, diff = pages.whole_diff(task, key_of(request.GET.get("submission", "")))
     context = {"title": f"Diff of {task.ref}", "task": task, "submission": submission, "diff": diff}
@@ -68,7 +68,7 @@ def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
 @require_POST
 @refuses
 def move(request: HttpRequest, ref: str, verb: str) -> HttpResponse:
-    """Defer, resume, cancel, finish or reopen. After a refusal the page says why; what was typed stays."""
+    """Defer, resume, cancel, finish or reopen the task; after a refusal, say why and keep what was typed."""
     task = task_of(request, ref)
     role = role_in(request, task.project_id)
     moves.check_right(task, verb, role)

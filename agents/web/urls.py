@@ -1,4 +1,4 @@
-"""Pages of tasks, of a project's board, and of runs."""
+"""The URLs of tasks, projects and their boards, runs, and accounts."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""Pages of a project of documents: its rounds on a time line, its gaps, and each round's documents."""
+"""Pages of a project of documents: its rounds on a timeline, its gaps, and each round's documents."""

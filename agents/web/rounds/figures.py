@@ -1,4 +1,4 @@
-"""What the pages of a session show. Every figure is counted from rows; nothing is kept for the page."""
+"""What the pages of a session show; every figure is counted from rows, nothing is stored for the page."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -40,17 +40,17 @@ WHOLE_MAX = 18_000  # characters of one part of a document
 
 @dataclass(frozen=True, slots=True)
 class GapRow:
-    """A gap in its place among the others: below the one out of whose work it came up."""
+    """A gap in its place among the others: below the gap it came up in."""
 
     gap: Task
     state: GapState
     depth: int
-    rounds: tuple[int, ...]  # in which something was proposed for it
+    rounds: tuple[int, ...]  # the rounds in which something was proposed for it
     findings: int
 
     @property
     def words(self) -> str:
-        """Its title without the code that stands beside it."""
+        """Its title without the code that is shown next to it."""
         return self.gap.title.removeprefix(self.gap.gap).lstrip(": ") or self.gap.title
 
     @property
@@ -59,7 +59,7 @@ class GapRow:
 
 
 def gap_rows(project: Project) -> list[GapRow]:
-    """All gaps, each below its parent, in a constant number of queries."""
+    """Return all gaps, each below its parent, in a constant number of queries."""
     rows = list(gaps.with_facts(project.tasks.gaps()).order_by("rank"))
     proposed: dict[int, list[int]] = defaultdict(list)
     documents = Submission.objects.standing().filter(task__in=rows, kind=Submission.Kind.DOCUMENT)
@@ -87,14 +87,14 @@ def gap_rows(project: Project) -> list[GapRow]:
 
 @dataclass
 class RoundRow:
-    """One round that stands, or one that was taken back."""
+    """One round, either standing or taken back."""
 
     number: int
     submissions: list[Submission] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     taken_back: Rollback | None = None
-    said: dict[str, Any] = field(default_factory=dict)  # of its documents
-    judged: dict[str, Any] = field(default_factory=dict)  # of its last review
+    said: dict[str, Any] = field(default_factory=dict)  # data of the event of its documents
+    judged: dict[str, Any] = field(default_factory=dict)  # data of the event of its last review
     is_final: bool = False
     count: RoundCount | None = None
     log: list[Logged] = field(default_factory=list)
@@ -102,24 +102,24 @@ class RoundRow:
 
     @property
     def situations(self) -> list[str]:
-        """What the round is where a part of it is missing, and what follows."""
+        """What follows from each part of the round that is missing."""
         found = [Situation(each) for each in self.said.get("situation", ())]
         return [OUTCOMES[each].action for each in found if each is not Situation.AS_PLANNED]
 
     @property
     def retries(self) -> int:
-        """Runs that were repeated because of their document."""
+        """How many runs of the coder were repeated because of their document."""
         return max((line.attempt for line in self.log if line.role == Run.Role.CODER), default=1) - 1
 
     @property
     def findings(self) -> list[tuple[str, int]]:
-        """Severity and number of what its reviews raised."""
+        """The number of findings that its reviews raised, for each severity."""
         found = [finding.severity for review in self.reviews for finding in review.findings.all()]
         return [(severity, found.count(severity)) for severity in Severity if severity in found]
 
 
 class SessionPage:
-    """A project's newest session as its pages show it. A constant number of queries."""
+    """A project's newest session as its pages show it, in a constant number of queries."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -131,7 +131,7 @@ class SessionPage:
 
     @property
     def open_count(self) -> float:
-        """The gaps that are open; what is parked counts in part."""
+        """The number of open gaps; parked ones count in part."""
         return open_count(row.state for row in self.gaps)
 
     @property
@@ -151,7 +151,7 @@ class SessionPage:
 
     @property
     def chart(self) -> charts.Chart | None:
-        """What each round settled and what came up in it, by weight."""
+        """A chart of what each round settled and what came up in it, by weight; None without checkpoints."""
         if not self.checkpoints:
             return None
         settled = [row.resolved_weight for row in self.checkpoints]
@@ -163,7 +163,7 @@ class SessionPage:
 
     @cached_property
     def rounds(self) -> list[RoundRow]:
-        """The rounds, newest first; one that was taken back stands beside the one that took its number."""
+        """The rounds, newest first; one that was taken back comes next to the one that got its number."""
         if self.session is None:
             return []
         rows: dict[tuple[int, int], RoundRow] = {}
@@ -178,7 +178,7 @@ class SessionPage:
         return sorted(rows.values(), key=lambda row: (row.number, not row.taken_back), reverse=True)
 
     def _tell(self, rows: dict[tuple[int, int], RoundRow]) -> None:
-        """What happened in each round, from its events, runs and cards."""
+        """Fill in what happened in each round, from its events, runs and cards."""
         assert self.session is not None  # noqa: S101
         by_submission = {row.pk: each for each in rows.values() for row in each.submissions}
         by_review = {row.pk: each for each in rows.values() for row in each.reviews}
@@ -206,7 +206,7 @@ class SessionPage:
 
     @property
     def is_worrying(self) -> bool:
-        """Whether more comes up than is settled, and not only because a complex gap falls into its parts."""
+        """Whether more comes up than is settled, and not only because a complex gap is split into parts."""
         return is_worrying([*self.counts.values()])
 
     @property
@@ -218,7 +218,7 @@ class SessionPage:
 
 
 def _told(row: RoundRow, event: Event) -> None:
-    """An event of the round's documents or of its review."""
+    """Add an event about the round's documents or its review to the row."""
     if event.kind == "round_proposed":
         row.said = event.data
     elif "accepted" in event.data:
@@ -244,7 +244,10 @@ def _change(event: Event) -> GapChange:
 
 
 def log_by_round(session: Task) -> dict[int, list[Logged]]:
-    """The gate's log of the rounds that stand: a line for each run that handed in, or was refused (VAL-6)."""
+    """Return the gate's log of the standing rounds (VAL-6).
+
+    It has a line for each run that handed in, was refused, or whose provider failed.
+    """
     runs: dict[tuple[int, str], list[Run]] = defaultdict(list)
     handed = [Run.Outcome.HANDED_IN, Run.Outcome.NOT_TAKEN, Run.Outcome.NOTHING, Run.Outcome.PROVIDER]
     ended = Run.objects.filter(task=session, role__in=[Run.Role.CODER, Run.Role.REVIEWER], outcome__in=handed)
@@ -282,7 +285,7 @@ class Paper:
 
 
 def papers_of(row: RoundRow) -> tuple[list[Paper], list[Paper]]:
-    """The engineer's documents and the reviewer's."""
+    """Return the engineer's documents, and the reviewer's."""
     written = [
         Paper(
             "Proposal" if row.submissions[0] is one else "Proposal, again",
@@ -302,7 +305,7 @@ def papers_of(row: RoundRow) -> tuple[list[Paper], list[Paper]]:
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """The document cut before its headings of the second level, each part short enough to be shown whole."""
+    """Split the document before its headings of the first two levels, each part at most WHOLE_MAX long."""
     try:
         lines = scan(text)
     except DocumentError:
@@ -316,12 +319,12 @@ def parts_of(text: str) -> tuple[str, ...]:
 
 
 def change_of(row: RoundRow) -> Diff:
-    """What the round's last commit changed in the documents since the round before."""
+    """Return what the round's last commit changed in the documents since the round before."""
     last = row.submissions[-1]
     told = Submission.objects.values_list("since_last_round", "diff").get(pk=last.pk)
     return coloured(parse_diff(told[0] or told[1]))
 
 
 def numbers(rows: Iterable[RoundRow]) -> list[int]:
-    """The rounds that stand, in order."""
+    """Return the numbers of the standing rounds, in order."""
     return sorted({row.number for row in rows if row.taken_back is None})

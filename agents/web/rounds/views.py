@@ -1,4 +1,4 @@
-"""The page of a project's rounds, and the page of one of them."""
+"""The page of a project's rounds, and the page of a single round."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -11,7 +11,7 @@ from disputes.web.view_helpers import page, project_of, staff_only
 @staff_only
 @require_safe
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
-    """The rounds on a time line, the gaps, and whether the session comes to an end."""
+    """Show the rounds on a timeline, the gaps, and whether the session is coming to an end."""
     project = project_of(request, slug)
     context = {"title": f"Rounds of {project.name}", "project": project, "page": SessionPage(project)}
     return page(request, "agents/rounds/rounds.html", context)
@@ -20,7 +20,7 @@ def rounds(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_only
 @require_safe
 def one_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The documents of one round side by side, and what it changed."""
+    """Show the documents of one round side by side, and what it changed."""
     project = project_of(request, slug)
     found = SessionPage(project)
     row = next((each for each in found.rounds if each.number == number and not each.taken_back), None)

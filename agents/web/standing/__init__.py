@@ -1,4 +1,4 @@
-"""Why is this not moving? One line for every task, from facts and never from a counter alone."""
+"""Why a task is not moving: one line for every task, from facts and never from a counter alone."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ __all__ = ["Facts", "Standing", "columns", "line_of", "standing", "standing_of",
 
 
 def standings(tasks: Iterable[Task], now: datetime | None = None) -> dict[int, Standing]:
-    """The standing of each task by its key: at most fifteen queries, however many tasks there are."""
+    """Return the standing of each task by its key, with at most fifteen queries for any number of tasks."""
     rows = list(tasks)
     prefetch_related_objects(rows, "project", "section")
     facts = Facts(rows, now)
@@ -25,5 +25,5 @@ def standing(task: Task, now: datetime | None = None) -> Standing:
 
 
 def line_of(task: Task) -> str:
-    """What the admin, the API and `steroids tasks show` say."""
+    """Return the line that the admin, the API and `steroids tasks show` display."""
     return standing(task).line

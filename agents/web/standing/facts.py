@@ -1,4 +1,4 @@
-"""What the rows say about a list of tasks, in a constant number of queries. No counter is believed here."""
+"""What the rows say about a list of tasks, in a constant number of queries; no counter is trusted here."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,39 +19,39 @@ from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.states import UNFINISHED, Severity, Status
 
-NAMED = 3  # of many things that a task waits for
+NAMED = 3  # things that a task waits for, named in one line
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the rows say about one task alone."""
+    """What the rows say about a single task."""
 
     dispute: int | None
     dispute_since: datetime | None
-    dispute_for: str  # the person it is assigned to
+    dispute_for: str  # the person that the dispute is assigned to
     is_held: bool
     ruling_at: datetime | None  # when a ruling on it takes effect, if that is still to come
-    submission: str  # the state of the last one
+    submission: str  # the state of the last submission
     problem: str
-    only_on: str  # the one host that has its commits; empty: any may
-    made_on: str  # where it was handed in
+    only_on: str  # the only host that has its commits; empty if any host may take it
+    made_on: str  # the host on which it was handed in
 
 
 @dataclass(slots=True)
 class SectionFacts:
-    """A section, and what in it is left."""
+    """A section, and what is left in it."""
 
     title: str
     project: int
     parent: int | None
     is_stopped: bool
-    has_open: bool  # a task whose dependants have to wait
+    has_open: bool  # whether it has a task whose dependants have to wait
     failed: int | None  # the number of the task that failed first
     needs: set[int] = field(default_factory=set)
 
 
 class Facts:
-    """Everything that `reasons` asks, loaded when it is asked first and for all tasks at once."""
+    """Everything that `reasons` asks, loaded for all tasks at once when it is first needed."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Facts:
         runs: Iterable[Run] | None = None,
         crew: choosing.Crew | None = None,
     ) -> None:
-        """`runs`: the live runs of these tasks; `crew`: who there is. Where the caller has read them."""
+        """Note the tasks; a caller that has read their live runs or the crew passes them, too."""
         self.tasks = list(tasks)
         self.now = now or timezone.now()
         self.keys = [task.pk for task in self.tasks]
@@ -73,9 +73,10 @@ class Facts:
 
     @cached_property
     def asked(self) -> dict[int, Asked]:
-        """One query, with a subquery per fact that any task may need; none where tasks were read with these.
+        """What the rows say about each task, by its key.
 
-        Each subquery has to be planned each time.
+        It takes one query, with a subquery for each fact that any task may need, or none if the tasks were
+        read with these columns: each subquery has to be planned each time.
         """
         asked = columns(self.now)
         if all(hasattr(task, name) for task in self.tasks for name in asked):
@@ -85,7 +86,7 @@ class Facts:
 
     @cached_property
     def failures(self) -> dict[int, int]:
-        """Of tasks that rest: counted runs of the role whose turn it is, since the last that handed in."""
+        """For tasks that rest: the counted runs of the role whose turn it is since its last hand-in."""
         resting = [task.pk for task in self.tasks if task.not_before and task.not_before > self.now]
         return dict(_failures(resting))
 
@@ -99,7 +100,7 @@ class Facts:
 
     @cached_property
     def unmet(self) -> dict[int, list[tuple[int, str]]]:
-        """The tasks that each one waits for: number and title, those of its own project."""
+        """The tasks that each task waits for, as (number, title); all are of its own project."""
         links = (
             Dependency.objects.filter(task__in=self.keys)
             .exclude(SATISFIED_ON)
@@ -113,16 +114,16 @@ class Facts:
 
     @cached_property
     def closed(self) -> dict[int, caps.Reached]:
-        """The projects in which a cap of money or tokens lets no agent start."""
+        """The projects in which a cap on money or tokens lets no agent start."""
         return caps.closed({task.project_id: task.project for task in self.tasks}.values(), self.now)
 
     # --- Sections ---
 
     @cached_property
     def sections(self) -> dict[int, SectionFacts]:
-        """All sections of the projects: one query, a row for each section that one waits for."""
+        """All sections of the projects, in one query with a row for each section that one waits for."""
         own = Task.objects.filter(section=OuterRef("pk")).order_by("status_at")
-        # What SATISFIED leaves, asked so that an index answers: sections hold thousands of landed tasks.
+        # The tasks that SATISFIED leaves, asked so that an index answers: thousands of tasks may have landed.
         begun = own.filter(status__in=UNFINISHED, landed_at__isnull=True)
         to_land = own.filter(
             project=OuterRef("project"), status=Status.COMPLETED, accepted__isnull=False,
@@ -145,7 +146,7 @@ class Facts:
         return found
 
     def unmet_sections(self, section: int | None) -> list[str]:
-        """The titles of the sections it waits for, itself or through the one around it."""
+        """Return the titles of the sections it waits for, by itself or through the section around it."""
         if section is None:
             return []
         here = self.sections[section]
@@ -157,13 +158,13 @@ class Facts:
         return self.sections[section].has_open or any(self._is_unmet(pk) for pk in below)
 
     def failed_in(self, task: Task) -> int | None:
-        """The number of a failed task that may have stopped this one's section."""
+        """Return the number of a failed task that may have stopped this one's section, or None."""
         here = self.sections[task.section_id].failed
         beside = (each.failed for each in self.sections.values() if each.project == task.project_id)
         return here or next((failed for failed in beside if failed), None)
 
     def has_critical_to_start(self, project: Any) -> bool:
-        """Whether the focus on critical tasks holds the others back just now."""
+        """Whether the project has critical tasks to start, so that a focus on them holds others back."""
         known = self.__dict__.setdefault("_critical", {})
         if project.pk not in known:
             critical = project.tasks.filter(severity=Severity.CRITICAL)
@@ -174,7 +175,7 @@ class Facts:
 
     @cached_property
     def live(self) -> list[Run]:
-        """Every run under way, of all projects: as many as there are seats."""
+        """Every run under way, in all projects: no more than there are seats."""
         fields = (
             "task", "project", "agent", "agent_label", "host", "role", "seat", "status", "queued_at",
             "started_at", "last_output_at", "stop_requested",
@@ -183,7 +184,7 @@ class Facts:
 
     @cached_property
     def runs(self) -> dict[int, Run]:
-        """The run under way of each task: one that holds a seat before one that is closing."""
+        """The run under way of each task: one that holds a seat rather than one that is closing."""
         return _by_task(self.live)
 
     @cached_property
@@ -196,10 +197,10 @@ class Facts:
 
     @cached_property
     def roster(self) -> choosing.Roster:
-        """Who would take these tasks next: what the loop itself asks."""
+        """Who would take these tasks next; the loop itself asks the same object."""
         if "live" not in self.__dict__:
             return choosing.Roster(self.crew, self.tasks)
-        self.crew.busy = self.busy  # read already, and so are the seats
+        self.crew.busy = self.busy  # these rows are already read, and so are the seats
         reviewers = [run for run in self.live if run.role == Run.Role.REVIEWER and run.status in Run.SEATED]
         return choosing.Roster(self.crew, self.tasks, [(run.task_id, run.seat) for run in reviewers])
 
@@ -209,13 +210,13 @@ class Facts:
 
     @cached_property
     def hosts(self) -> list[Host]:
-        """The hosts that reported lately, and run something at all."""
+        """The hosts that reported lately and have slots for runs."""
         since = self.now - timedelta(seconds=settings.DURATIONS["lease"])
         return [host for host in self.known_hosts if host.slots and host.seen_at and host.seen_at >= since]
 
     @cached_property
     def seen(self) -> dict[str, datetime | None]:
-        """When each host reported last."""
+        """When each host reported last, by its name; None if it never did."""
         return {host.name: host.seen_at for host in self.known_hosts}
 
     def has_free_slot(self) -> bool:
@@ -224,7 +225,7 @@ class Facts:
 
     @cached_property
     def last_tick(self) -> datetime | None:
-        """When the loop last turned."""
+        """When the loop last ran on any host, or None."""
         return max((host.ticked_at for host in self.known_hosts if host.ticked_at), default=None)
 
     def loop_turns(self) -> bool:
@@ -238,7 +239,7 @@ def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
 
 
 def columns(now: datetime) -> dict[str, Any]:
-    """The columns of `Asked`, each under a name that no column of a task has."""
+    """Return the columns of `Asked`, each under a name that no column of a task has."""
     task = OuterRef("pk")
     disputes = Dispute.objects.open().filter(task=task).order_by("pk")
     held = Conflict.objects.of(task).open().holding()
@@ -259,7 +260,7 @@ def columns(now: datetime) -> dict[str, Any]:
 
 
 def _failures(tasks: list[int]) -> Any:
-    """How many counted runs in a row ended without a hand-in, as `run_ends.failed_in_a_row` counts."""
+    """Return (task, count) of counted runs since the last hand-in, as `run_ends.failed_in_a_row` counts."""
     role = Q(role=Run.Role.REVIEWER, task__status=Status.REVIEW)
     role |= Q(role=Run.Role.CODER) & ~Q(task__status=Status.REVIEW)
     since = Q(task__counts_since__isnull=True) | Q(queued_at__gt=F("task__counts_since"))

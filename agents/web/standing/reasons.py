@@ -1,4 +1,4 @@
-"""Why a task is not moving: the first reason that holds, in the order in which it would have to go away."""
+"""Why a task is not moving: the first reason that holds, in the order in which they have to go away."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,11 +20,11 @@ HUMAN, WORK, WAIT, DONE, WRONG = "human", "work", "wait", "done", "wrong"
 class Standing:
     """One line that says whose turn it is, and why."""
 
-    turn: str  # human, work, wait, done; wrong: rows contradict each other, or nobody is there to do it
+    turn: str  # human, work, wait, done; wrong if rows contradict each other or nobody is there to act
     line: str
     dispute: int | None = None
     run: int | None = None
-    blocker: str = ""  # the task that it waits for first
+    blocker: str = ""  # the first task that it waits for
     setup: str = ""  # the project whose set-up page says more
 
     @property
@@ -33,7 +33,7 @@ class Standing:
 
 
 def standing_of(task: Task, facts: Facts) -> Standing:
-    """The task's line. `task.project` and `task.section` must be loaded."""
+    """Return the task's line; `task.project` and `task.section` must be loaded."""
     asked = facts.asked[task.pk]
     for reason in (
         _over,
@@ -51,7 +51,7 @@ def standing_of(task: Task, facts: Facts) -> Standing:
     ):
         if found := reason(task, asked, facts):
             return found
-    raise AssertionError(f"{task.ref} has no standing.")  # the last one always has
+    raise AssertionError(f"{task.ref} has no standing.")  # the last reason always holds
 
 
 # --- It is over, or a person's turn -----------------------------------------------------------------------
@@ -75,7 +75,7 @@ def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 
 def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """A card asks for a human, or should."""
+    """Return that a card asks for a person, or that it should."""
     if asked.dispute and (asked.is_held or task.status in {Status.DISPUTED, Status.FAILED}):
         whom = f"for {asked.dispute_for}" if asked.dispute_for else "for a human to rule"
         begun = since(asked.dispute_since, facts.now) if asked.dispute_since else ""
@@ -95,13 +95,13 @@ def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     return None
 
 
-# --- Agents are at it -------------------------------------------------------------------------------------
+# --- Agents are at work -----------------------------------------------------------------------------------
 
 
 def _under_way(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     run = facts.runs.get(task.pk)
     if run is None or run.status == Run.Status.CLOSING:
-        return None  # whoever has handed in holds nothing up
+        return None  # a run that has handed in holds nothing up
     who = run.agent_label or run.role
     if run.status == Run.Status.QUEUED:
         why = _no_host(task, asked, facts)
@@ -155,7 +155,7 @@ def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 
 def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """Coders begin only on a target branch that is known to be fit."""
+    """Return the reason in the branch: coders begin only on a target branch that is known to be fit."""
     project, base = task.project, Project.Base
     if project.base_state in Project.FIT or task.origin == Task.Origin.SETUP:
         return None
@@ -187,7 +187,7 @@ def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     return Standing(WAIT, f"The section {task.section.title} is stopped because {ref} failed.", blocker=ref)
 
 
-# What a gap's status says in its session's rounds.
+# What the status of a gap means in the rounds of its session.
 IN_ITS_SESSION = {
     Status.PENDING: "Waits to be given out in a round of its session.",
     Status.IN_PROGRESS: "Given out: the engineer of round {round} works on it.",
@@ -196,7 +196,7 @@ IN_ITS_SESSION = {
 
 
 def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """In a project of documents the loop works on the session, and gaps follow it."""
+    """Return where a gap is in its session: the loop works on the session, and its gaps follow."""
     is_gap = task.project.kind == Project.Kind.DOCUMENTS and task.origin not in Task.BESIDE_GAPS
     if not is_gap or (task.status == Status.PENDING and task.waits_for):
         return None
@@ -206,7 +206,7 @@ def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 
 def _amendment(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """A person has approved it; no coder and no reviewer works on it."""
+    """Return where an amendment is: a person has approved it, so no coder or reviewer works on it."""
     if task.origin != Task.Origin.AMENDMENT:
         return None
     if task.status == Status.IN_PROGRESS:
@@ -237,7 +237,7 @@ def _ruling_line(moment: datetime, now: datetime) -> str:
 
 
 def _behind(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """New work waits for other tasks and sections. The counter decides in the loop, so it is checked here."""
+    """Return what new work waits for; the loop decides by the counter, so that is checked here."""
     if task.status != Status.PENDING:
         return None
     unmet, sections = facts.unmet.get(task.pk, []), facts.unmet_sections(task.section_id)
@@ -256,7 +256,7 @@ def _behind(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 
 def _spent(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    """A cap of the day or project: no agent is started. Build and tests go on; they cost nothing."""
+    """Return that a cap is reached, so no agent starts; build and tests go on, since they cost nothing."""
     in_review = task.status == Status.REVIEW and asked.submission == Submission.State.VERIFIED
     if not in_review and task.status not in {Status.PENDING, Status.IN_PROGRESS}:
         return None
@@ -269,14 +269,14 @@ def _spent(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 def _named(
     task: Task, unmet: list[tuple[int, str]], sections: list[str], before: str = "", after: str = ""
 ) -> str:
-    """The first few of what it waits for, by name."""
+    """Return the first few names of what the task waits for; empty if there is nothing."""
     names = [f"{task.project.slug}-{number} {title}" for number, title in unmet]
     names += [f"section {title}" if unmet else title for title in sections]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{before}{', '.join(names[:NAMED])}{more}{after}" if names else ""
 
 
-# --- It is its turn ---------------------------------------------------------------------------------------
+# --- It is the task's turn --------------------------------------------------------------------------------
 
 
 def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
@@ -298,7 +298,7 @@ def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
 
 
 def _handed_in(asked: Asked, facts: Facts) -> Standing:
-    """Nobody has fetched it yet; what was made on a host is fetched by that host alone."""
+    """Return who fetches the hand-in next; what was made on a host is fetched by that host alone."""
     if not facts.hosts:
         return Standing(WRONG, "Handed in; no host is alive to fetch it.")
     if asked.made_on and (away := _away(asked.made_on, facts)):
@@ -307,7 +307,7 @@ def _handed_in(asked: Asked, facts: Facts) -> Standing:
 
 
 def _away(name: str, facts: Facts) -> str:
-    """What is to be said of a host that a task waits for; empty where it is alive."""
+    """Return what to say of a host that a task waits for; empty if it is alive."""
     if any(host.name == name for host in facts.hosts):
         return ""
     seen = facts.seen.get(name)
@@ -334,7 +334,7 @@ TURNS = {
 
 
 def _seat(task: Task, asked: Asked, facts: Facts) -> Standing:
-    """Which seat it waits for, and why nobody sits there."""
+    """Return which seat the task waits for, and why it is not taken."""
     role, project = _role(task, asked), task.project
     turn = TURNS[Run.Role(role)]
     if task.status == Status.IN_PROGRESS and asked.submission == Submission.State.RED:
@@ -365,7 +365,7 @@ def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
 
 
 def _landing(task: Task, facts: Facts) -> Standing:
-    """Approved, and not on the target branch yet."""
+    """Return where the landing of an approved submission is."""
     branch, states = task.project.target_branch, Landing.Status
     match facts.landings.get(task.accepted_id or 0):
         case Landing(status=states.STUCK | states.CONFLICT, problem=problem):
