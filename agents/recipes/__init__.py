@@ -1,1 +1,1 @@
-"""Which commands could prepare, build and test a repository, proposed by what lies in it."""
+"""Proposes commands that could prepare, build and test a repository, judging by its files."""

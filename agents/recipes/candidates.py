@@ -43,10 +43,10 @@ MANIFEST = (
 
 
 def candidates(repository: RepositoryFiles) -> list[Recipe]:
-    """What to try on the untouched base, likeliest first, at most eight.
+    """Return what to try on the untouched base, likeliest first, at most MOST recipes.
 
-    Empty for a project of documents. What only builds is proposed where nothing is found that tests, so
-    that a recipe which runs the tests and finds some red is not passed over for one that runs none.
+    The result is empty for a project of documents. Recipes that only build are proposed only if none is found
+    that tests, so that a recipe whose tests are red is not passed over for one that runs none.
     """
     tree = Tree(repository)
     found = _of(tree)
@@ -70,7 +70,7 @@ def _of(tree: Tree) -> list[Candidate]:
 
 
 def _of_folders(tree: Tree) -> list[Candidate]:
-    """What the packages below the top propose, where the top says nothing sure itself."""
+    """Return what the packages below the top propose; asked if nothing at the top is sure."""
     folders = list(dict.fromkeys(dirname(path) for path in tree.matching(MANIFEST, own=True)))
     sizes = Counter(
         {folder: sum(name.startswith(f"{folder}/") for name in tree.names) for folder in folders[:50]}
@@ -85,14 +85,14 @@ def _of_folders(tree: Tree) -> list[Candidate]:
 
 
 def _moved(recipe: Recipe, folder: str) -> Recipe:
-    """The same recipe, called from the top."""
+    """Return the same recipe, to be called from the top."""
     start = f"cd {words(folder)} && "
     commands = [start + command if command else "" for command in recipe.commands]
     return Recipe(commands[0], commands[1], commands[2], f"{folder}/{recipe.source}")
 
 
 def _shares(tree: Tree) -> Counter[str]:
-    """How many of the project's own files are written in what each ecosystem speaks."""
+    """Count the project's own files in the languages of each ecosystem."""
     counted: Counter[str] = Counter()
     for name in tree.names:
         kind = KINDS.get(splitext(name)[1])
@@ -102,9 +102,10 @@ def _shares(tree: Tree) -> Counter[str]:
 
 
 def _main(tested: list[Candidate], shares: Counter[str]) -> list[Candidate]:
-    """What tests, with the ecosystems left out that are a small part: their green would say little.
+    """Return the candidates that test, without those of ecosystems that are only a small part.
 
-    Makefiles call anything; where the code is in another language their target for tests is a guess about it.
+    Green tests of a small part would say little. A Makefile can call anything, so if most code is in another
+    language, its target for tests stays as a guess.
     """
     most = max(shares[one.kind] for one in tested)
     found = []

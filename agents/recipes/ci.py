@@ -1,7 +1,7 @@
-"""Core: what the repository's own continuous integration runs as tests, only ever proposed.
+"""Core: what the repository's own continuous integration runs as tests; it is only ever proposed.
 
-What needs secrets, another system, root or a registry to publish to is left out; so is whatever holds an
-expression of the service, which nobody here can fill in.
+Whatever needs secrets, another system, root or a registry to publish to is left out, and so are expressions
+of the service, whose values are unknown here.
 """
 
 import re
@@ -33,7 +33,7 @@ NEEDED = ("tox", "nox", "uv", "poetry", "pdm", "hatch", "pipenv", "maturin")  # 
 
 
 def candidates(tree: Tree) -> list[Candidate]:
-    """The best of what the repository's own files run as tests."""
+    """Return the best of what the repository's own CI files run as tests."""
     rated = []
     for job in jobs(tree):
         recipe, lost = _recipe(tree, job)
@@ -46,7 +46,7 @@ def candidates(tree: Tree) -> list[Candidate]:
 
 
 def _strangeness(job: Job) -> int:
-    """How far a job seems from the plain tests on a plain system."""
+    """Return how far a job seems from plain tests on a plain system; 0 is the plainest."""
     called = f"{job.file} {job.name}"
     return 5 * len(ODD.findall(called)) + (0 if PLAIN.search(called) else 2)
 
@@ -65,7 +65,7 @@ class _Phases:
     said: str = ""  # the step that tests
 
     def take(self, step: Script, lines: list[str]) -> None:
-        """Add one step. Those after the tests only report, and those that only change folders do nothing."""
+        """Add one step, unless it only reports after the tests or only changes folders."""
         is_testing = any(is_test(line) for line in lines)
         if (self.tests and not is_testing) or not any(tells(line) for line in lines):
             return
@@ -79,7 +79,7 @@ class _Phases:
             self._before_tests(lines).append(command)
 
     def _from_tests_on(self, lines: list[str]) -> list[str]:
-        """Put what leads up to the tests in this step where it belongs, and return the rest."""
+        """Put the lines of the step that come before the tests into their phase, and return the rest."""
         first = next(index for index, line in enumerate(lines) if is_test(line))
         self._before_tests(lines[:first]).extend(_here(self.tree, line) for line in lines[:first])
         return lines[first:]
@@ -90,7 +90,7 @@ class _Phases:
 
 
 def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
-    """The recipe that a job amounts to, and how much of it had to be left out."""
+    """Return the recipe that a job amounts to, or None, and how much of the job had to be left out."""
     phases, lost = _Phases(tree), 0
     for step in job.steps[:STEPS]:
         lines, left_out = lines_of(step.text, LINES, dict(step.variables))
@@ -107,7 +107,7 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
 
 
 def _placed(tree: Tree, step: Script, lines: list[str]) -> str:
-    """The lines as one command, in the step's folder and with its variables."""
+    """Return the lines as one command, run in the step's folder and with its variables."""
     command = then(*(_here(tree, line) for line in lines))
     exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in step.variables)
     parts = [
@@ -125,7 +125,7 @@ def _apart(step: Script, lines: list[str]) -> bool:
 
 
 def _here(tree: Tree, line: str) -> str:
-    """The line as it runs in an environment of our own, without the service's ready-made programs."""
+    """Return the line as it runs in our own environment, without the service's ready-made programs."""
     line = re.sub(r"\buv\s+pip\s+install(\s+--system)?\b", "pip install", line)
     line = re.sub(r"\bpipx\s+install\b", "pip install", line)
     line = re.sub(r"(?<![\w-])(--user|--break-system-packages)(?![\w-])\s*", "", line).strip()
@@ -142,7 +142,7 @@ def _here(tree: Tree, line: str) -> str:
 
 
 def _tools(prepare: list[str], rest: list[str]) -> str:
-    """Installs the programs of Python's world that are called without being installed."""
+    """Return a command that installs the Python tools that are called but not installed; empty if none."""
     installed = " && ".join(prepare)
     called = " && ".join([*prepare, *rest])
     wanted = [

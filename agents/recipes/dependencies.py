@@ -1,6 +1,6 @@
-"""Core: what a Python project says that its tests and its developers need, wherever it says so.
+"""Core: what a Python project says its tests and developers need, wherever it says so.
 
-The same thing is written in a dozen places: extras, dependency groups, requirements files, the tables of
+The same thing may be written in a dozen places: extras, dependency groups, requirements files, the tables of
 poetry, pdm, hatch and pipenv. Each becomes a `Set` that pip can install.
 """
 
@@ -47,7 +47,7 @@ class Use(IntEnum):
 class Set:
     """Requirements that belong together.
 
-    `kind` is "extra", "group", "file" or "listed"; `where` names the place to people.
+    `kind` is "extra", "group", "file" or "listed"; `where` names the place for people.
     """
 
     kind: str
@@ -57,12 +57,12 @@ class Set:
 
     @property
     def distributions(self) -> set[str]:
-        """The names of what it holds, in their normal form."""
+        """The normalized names of the distributions it requires."""
         return {normal(requirement) for requirement in self.requirements} - {""}
 
     @property
     def use(self) -> Use:
-        """What it is for."""
+        """What the set is for."""
         label = self.name
         if self.kind == "file":
             label = re.sub(r"(^|[-_./])requirements?([-_./]|\.txt$|$)", "-", label.removesuffix(".txt"))
@@ -78,19 +78,19 @@ class Set:
 
 
 def normal(requirement: str) -> str:
-    """The name that a requirement is about, as the package index compares it."""
+    """Return the name that a requirement is about, normalized as the package index compares names."""
     found = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", requirement)
     return SEPARATORS.sub("-", found[1]).lower() if found else ""
 
 
 def spelled(requirements: Iterable[str]) -> list[str]:
-    """Those of the requirements that can stand in a command, as they are written."""
+    """Return those requirements that can be written in a command, as they are spelled."""
     found = (REQUIREMENT.fullmatch(" ".join(requirement.split())) for requirement in requirements)
     return once(match[0].strip() for match in found if match)[:REQUIREMENTS]
 
 
 def sets(tree: Tree) -> list[Set]:
-    """Everything that the project declares, in the order of the places that are read."""
+    """Return everything that the project declares, in the order in which the places are read."""
     found = [
         *_extras(tree), *_groups(tree), *_files(tree), *_poetry(tree), *_pdm(tree), *_hatch(tree),
         *_pipenv(tree), *_tox(tree),
@@ -102,7 +102,7 @@ def sets(tree: Tree) -> list[Set]:
 
 
 def runtime(tree: Tree) -> list[str]:
-    """What the package itself requires, where that is written down."""
+    """Return what the package itself requires, as far as that is declared."""
     project = tree.toml("pyproject.toml")
     declared = [
         *strings(at(project, "project", "dependencies")),
@@ -142,7 +142,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _setup_arguments(tree: Tree) -> dict[str, object]:
-    """The arguments of setup() that are written as plain values; nothing of the file is run."""
+    """Return the arguments of setup() that are written as plain values; nothing in the file is run."""
     text = tree.text("setup.py")
     if not text or len(text) > 60_000:
         return {}
@@ -168,7 +168,10 @@ def _setup_arguments(tree: Tree) -> dict[str, object]:
 
 
 def _plain(node: ast.AST, names: dict[str, object], depth: int = 0) -> object:
-    """A value of strings, lists and tables, also of names that were assigned before; else None."""
+    """Return a value of strings, lists and tables, or None.
+
+    A name stands for the plain value that was assigned to it before.
+    """
     if depth > 6:
         return None
     match node:
@@ -256,7 +259,7 @@ def _beside(path: str, name: str) -> str:
 
 
 def _poetry(tree: Tree) -> Iterator[Set]:
-    """Names alone: versions in poetry's own notation are nothing that pip reads."""
+    """Yield the sets of poetry, names only: pip cannot read versions in poetry's own notation."""
     poetry = table(at(tree.toml("pyproject.toml"), "tool", "poetry"))
     groups = {"dev": poetry.get("dev-dependencies")}
     groups |= {name: at(group, "dependencies") for name, group in table(poetry.get("group")).items()}
@@ -289,7 +292,7 @@ def _pipenv(tree: Tree) -> Iterator[Set]:
 
 
 def _tox(tree: Tree) -> Iterator[Set]:
-    """The plain requirements of tox's own environment; its factors and substitutions are tox's business."""
+    """Yield the plain requirements of tox's own environment, without its factors and substitutions."""
     config = tree.ini("tox.ini") or {
         name.removeprefix("tox:"): content for name, content in tree.ini("setup.cfg").items()
     }
@@ -300,7 +303,7 @@ def _tox(tree: Tree) -> Iterator[Set]:
 
 
 def label(one: Set) -> str:
-    """How a set is named to people."""
+    """Return the name of a set as people see it."""
     return {"extra": f"extra {one.name}", "group": f"group {one.name}", "file": basename(one.name)}.get(
         one.kind, f"{one.where}: {one.name}"
     )

@@ -1,4 +1,4 @@
-"""Core: the ecosystems whose own tool builds and tests, so that little needs to be known of them."""
+"""Core: ecosystems whose own tool builds and tests, so that little needs to be known about them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tasks.text.regex import regex
 
 
 def rust(tree: Tree) -> Iterator[Candidate]:
-    """Cargo, with the lock file where there is one."""
+    """Propose Cargo, first with the lock file if there is one."""
     if "Cargo.toml" not in tree:
         return
     manifest = tree.toml("Cargo.toml")
@@ -40,7 +40,7 @@ def rust(tree: Tree) -> Iterator[Candidate]:
 
 
 def go(tree: Tree) -> Iterator[Candidate]:
-    """Modules, with what they vendor; without a module file as packages of the old kind."""
+    """Propose modules, with what they vendor, or packages of the old kind if there is no module file."""
     files = tree.matching(r"(.*/)?[^/]+\.go", own=True)
     is_tested = any(path.endswith("_test.go") for path in files)
     if "go.mod" in tree or "go.work" in tree:
@@ -85,7 +85,7 @@ IMPORT_COMMENT = regex(r'(?m)^package \w+ *// *import "(\w[\w./-]{2,199})"')
 
 
 def _import_path(tree: Tree, files: list[str]) -> str:
-    """The path by which the packages at the top import each other; empty where nothing says it."""
+    """Return the path by which the packages at the top import each other; empty if nothing says so."""
     for name, pattern in IMPORT_PATHS:
         if found := pattern.search(tree.text(name)):
             return found[1]
@@ -102,9 +102,9 @@ JVM_FILE = r".*\.(java|kt|scala|groovy)"
 
 
 def jvm(tree: Tree) -> Iterator[Candidate]:
-    """Maven, Gradle and Ant; their wrappers if they are complete."""
+    """Propose Maven, Gradle and Ant, with their wrappers if these are complete."""
     is_tested = bool(tree.matching(rf"(.*/)?(src/test|tests?)/{JVM_FILE}"))
-    # Code of Kotlin for several platforms has a folder of tests for each, and a task.
+    # Code of Kotlin for several platforms has a folder of tests, and a task, for each platform.
     several = not is_tested and bool(tree.matching(rf"(.*/)?src/(common|jvm)Test/{JVM_FILE}"))
     if "pom.xml" in tree:
         calls = {"sh ./mvnw --batch-mode": "pom.xml, mvnw"} if "mvnw" in tree else {}
@@ -127,7 +127,7 @@ def jvm(tree: Tree) -> Iterator[Candidate]:
 
 
 def _wrapped(calls: dict[str, str], build: str, test: str, *, is_tested: bool) -> Iterator[Candidate]:
-    """The wrapper's call before the host's own program, each with what it is named after."""
+    """Propose the wrapper's call before the host's own program; `calls` maps each call to its source."""
     for index, (call, said) in enumerate(calls.items()):
         rank = Rank.BUILD if not is_tested else Rank.WIDER if index else Rank.DIRECT
         recipe = Recipe("", f"{call} {build}", f"{call} {test}" if is_tested else "", said)
@@ -141,7 +141,7 @@ BUNDLE = "BUNDLE_PATH=.bundle/gems bundle"
 
 
 def ruby(tree: Tree) -> Iterator[Candidate]:
-    """Bundler first; then the runners themselves, for gems that lie on the host."""
+    """Propose Bundler first, then the runners themselves, for gems that are installed on the host."""
     specifications = tree.matching(r"[^/]+\.gemspec")
     if not (specifications or tree.first("Gemfile", "Rakefile")):
         return
@@ -163,7 +163,7 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
 
 
 def _ruby_ways(tree: Tree) -> list[tuple[str, str]]:
-    """How the tests may be run, each with where that is read from: tasks of rake, rspec, plain files."""
+    """Return how the tests may be run, each with its source: rake's tasks, rspec, plain files."""
     rules = {
         "test": r"TestTask\.new|task[\s(]+[:\"']?test\b",
         "spec": r"RakeTask\.new|task[\s(]+[:\"']?spec\b",
@@ -211,7 +211,7 @@ PHP_SYNTAX = "find . -name '*.php' -not -path './vendor/*' -print0 | xargs -0 -n
 
 
 def php(tree: Tree) -> Iterator[Candidate]:
-    """Composer's packages and PHPUnit; PHPUnit of the host where they cannot be had."""
+    """Propose Composer's packages with their runner, and the host's PHPUnit in case they cannot be had."""
     if "composer.json" not in tree and not tree.first(*PHPUNIT_FILES):
         return
     tests = tree.matching(r"(.*/)?[^/]*Test\.php|(.*/)?[Tt]ests?/.*\.phpt?", own=True)
@@ -230,7 +230,7 @@ def php(tree: Tree) -> Iterator[Candidate]:
 
 
 def _composer(scripts: dict[str, Any], runner: str) -> Iterator[Candidate]:
-    """With the packages that it installs: their runner, and a script of the project's own."""
+    """Propose what Composer's packages allow: their runner, and a script of the project's own."""
     install = "composer install --no-interaction --no-progress"
     if runner:
         yield Candidate(Rank.DIRECT, "php", Recipe(install, "", runner, f"composer.json, {runner}"))
@@ -252,7 +252,7 @@ def _phpunit(tree: Tree, tests: list[str]) -> Candidate:
 
 
 def perl(tree: Tree) -> Iterator[Candidate]:
-    """The makers of CPAN, which need no CPAN where the host has the modules."""
+    """Propose CPAN's build scripts, which do not need CPAN if the host has the modules."""
     tested = bool(tree.matching(r"(x?t/.*|test)\.(t|pl)"))
     quiet = "PERL_MM_USE_DEFAULT=1 PERL_USE_UNSAFE_INC=1"
     made: list[tuple[str, str, str]] = []

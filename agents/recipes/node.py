@@ -34,7 +34,7 @@ DECLARED = {
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """How a package manager is called: the install that the lock file fixes, any install, a script."""
+    """How a package manager is called: for an install as locked, for any install, and for a script."""
 
     exact: str
     loose: str
@@ -43,7 +43,7 @@ class Manager:
 
 
 def candidates(tree: Tree) -> Iterator[Candidate]:
-    """What could install and test the package at the top of this tree."""
+    """Yield what could install and test the package at the top of this tree."""
     if "package.json" not in tree:
         if tree.first("deno.json", "deno.jsonc"):
             yield Candidate(Rank.DIRECT, KIND, Recipe("", "", "deno test -A", "deno.json"))
@@ -74,7 +74,7 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
 
 
 def manager_of(tree: Tree) -> Manager:
-    """The package manager that the project names, or whose lock file lies there; npm else."""
+    """Return the package manager that the project names, or whose lock file it has; npm otherwise."""
     named = str(tree.json("package.json").get("packageManager") or "")
     said = re.match(r"(npm|pnpm|yarn|bun)@(\d+(?:\.\d+){0,2})", named)
     lock = tree.first("pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "package-lock.json")
@@ -157,7 +157,7 @@ def _tells(script: str) -> bool:
 
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
-    """The parts that run tests of a script, and of what npm runs around it, where others look at style."""
+    """Yield only the parts of a script, and of its hooks, that run tests, if it also checks style or types."""
     texts = [scripts[each] for each in (f"pre{name}", name, f"post{name}") if each in scripts]
     parts = [below for text in texts for part in text.split("&&") for below in _opened(part.strip(), scripts)]
     runners = [part for part in parts if RUNNERS.fullmatch(part)]
@@ -168,7 +168,7 @@ def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, s
 
 
 def _opened(part: str, scripts: dict[str, str]) -> list[str]:
-    """What a part does, where it only calls other scripts: by name, or all that begin alike."""
+    """Return what a part does if it only calls other scripts: one by name, or all with the same beginning."""
     called = re.fullmatch(
         r"(?:(?:npm|pnpm|yarn)(?:\s+run)?|run-[sp]|npm-run-all2?)(?:\s+-\S+)*\s+['\"]?(/\^)?([\w:-]+)([*/]*)['\"]?",
         part,
@@ -181,7 +181,7 @@ def _opened(part: str, scripts: dict[str, str]) -> list[str]:
 
 
 def _workspaces(tree: Tree, package: dict[str, object]) -> int:
-    """How many packages below the top have tests of their own."""
+    """Return how many packages below the top have tests of their own."""
     declared = package.get("workspaces")
     there = (
         strings(declared)
@@ -210,7 +210,7 @@ def _everywhere(manager: Manager) -> str:
 def _without_tests(
     tree: Tree, package: dict[str, object], manager: Manager, build: str
 ) -> Iterator[Candidate]:
-    """A build where there is one; else the package's entry is loaded with what it needs at run time."""
+    """Yield a build if there is one, and loading the package's entry with what it needs at run time."""
     source = f"package.json{manager.source}, no tests found"
     entry = _entry(tree, package)
     found = [Recipe(manager.exact, build, "", source)] if build else []

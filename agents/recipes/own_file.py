@@ -1,4 +1,4 @@
-"""Core: the recipe that a repository names itself, in `steroids.yaml` at its top."""
+"""Core: the recipe that a repository itself names, in `steroids.yaml` at its top."""
 
 import yaml
 
@@ -12,7 +12,7 @@ KEYS = ("prepare", "build", "test")
 
 
 def read(text: str | None) -> Recipe | None:
-    """The commands that the file names; None where there is no such file, or it names none."""
+    """Return the commands that the file names, or None if there is no such file or it names none."""
     try:
         root = compose(text or "", FILE_MAX)
     except FaultyFile:

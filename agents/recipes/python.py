@@ -95,7 +95,7 @@ MANAGED = "python manage.py test"
 
 
 def candidates(tree: Tree) -> Iterator[Candidate]:
-    """What could install and test the Python project at the top of this tree."""
+    """Yield what could install and test the Python project at the top of this tree."""
     tests = tree.matching(TEST_FILES, own=True)
     others = [] if tests else tree.matching(OTHER_TEST_FILES, own=True)
     if "python_files" in _settings(tree):
@@ -112,7 +112,7 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
 def _tested(
     tree: Tree, tests: list[str], others: list[str], found: list[Set], *, described: bool
 ) -> Iterator[Candidate]:
-    """Each runner with the best-fitting sets; the first one also with more sets, and with none."""
+    """Yield each runner with the best-fitting sets, and the first one also with more sets and with none."""
     narrow, wide = _narrow(found), _wide(found)
     observed = _observed(tree, tests or others)
     for index, (rank, test, source) in enumerate(_runners(tree, tests, others)):
@@ -134,7 +134,7 @@ def _tested(
 
 
 def _narrow(found: list[Set]) -> list[Set]:
-    """The sets that say they are for tests, of one family; else the next best one."""
+    """Return the sets that say they are for tests, of one family, or else the next best one."""
     tests = [one for one in found if one.use == Use.TESTS]
     if tests:
         families = sorted(
@@ -153,7 +153,7 @@ def _narrow(found: list[Set]) -> list[Set]:
 
 
 def _wide(found: list[Set]) -> list[Set]:
-    """Everything that developers and tests may want, of all families."""
+    """Return everything that developers and tests may want, of all families."""
     return [one for one in found if one.use != Use.OTHER][:12]
 
 
@@ -182,7 +182,7 @@ def _recipe(tree: Tree, chosen: list[Set], observed: list[str], test: str, sourc
 
 
 def _arguments(tree: Tree, chosen: list[Set], observed: list[str]) -> list[str]:
-    """What pip installs besides the project: files, groups, and what is listed or was observed."""
+    """Return what pip installs besides the project: files, groups, and what is listed or was observed."""
     flags = {"file": "-r", "group": "--group"}
     options = [[flags[kind], one.name] for kind in flags for one in chosen if one.kind == kind]
     declared = {name for one in chosen for name in one.distributions}
@@ -204,7 +204,7 @@ def _manifest(tree: Tree) -> str:
 
 
 def _observed(tree: Tree, tests: list[str]) -> list[str]:
-    """Plugins and helpers that the tests use without anybody having declared them."""
+    """Return plugins and helpers that the tests use, whether or not they are declared."""
     settings = _settings(tree)
     found = [name for rule, name in BY_SETTING.items() if name and re.search(rule, settings)]
     conftests = tree.matching(r"(.*/)?conftest\.py", own=True)
@@ -222,7 +222,7 @@ def _observed(tree: Tree, tests: list[str]) -> list[str]:
 
 
 def _settings(tree: Tree) -> str:
-    """What pytest reads as its own settings, as text."""
+    """Return what pytest reads as its own settings, as text."""
     options = table(at(tree.toml("pyproject.toml"), "tool", "pytest", "ini_options"))
     found = [f"{key} = {' '.join(strings(value)) or value}" for key, value in options.items()]
     for path, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
@@ -282,7 +282,7 @@ def _unittest(tree: Tree, tests: list[str]) -> str:
 
 
 def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
-    """The project's own runner of tests in environments that it makes itself."""
+    """Propose the project's own runner of tests, in environments that it makes itself."""
     project = tree.toml("pyproject.toml")
     groups = [one.name for one in found if one.kind == "group" and one.use != Use.OTHER]
     extras = [one.name for one in found if one.kind == "extra" and one.use != Use.OTHER]
@@ -326,7 +326,7 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
 
 
 def _sessions(tree: Tree) -> list[str]:
-    """The sessions of nox that are about tests."""
+    """Return the sessions of nox that are about tests."""
     text = tree.text("noxfile.py")
     found = re.findall(r"@(?:nox\.)?session\b(?:[^\n]*\n){1,12}?def (\w+)\(", text[:60_000])
     return [name for name in found if re.fullmatch(r"(unit_?)?(tests?|pytest|unit)(_?(unit|core|py))?", name)]
@@ -348,7 +348,7 @@ def _hatch_test(tree: Tree) -> str:
 
 
 def packages(tree: Tree) -> list[str]:
-    """The project's importable packages and modules, as paths without an ending, its own name first."""
+    """Return the importable packages and modules as paths without a suffix, the project's own name first."""
     title = str(
         at(tree.toml("pyproject.toml"), "project", "name") or at(tree.ini("setup.cfg"), "metadata", "name")
     )

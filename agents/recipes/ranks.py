@@ -1,4 +1,4 @@
-"""Core: how likely a recipe is to be the right one, before anything was tried."""
+"""Core: how likely a recipe is to be the right one before anything has been tried."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -7,18 +7,18 @@ from agents.recipes.recipe import Recipe
 
 
 class Rank(IntEnum):
-    """Lower ones are tried first."""
+    """The order in which candidates are tried, lowest first."""
 
     DIRECT = 0  # the project declares its tests and what they need
     CI = 1  # its own continuous integration does this
     WIDER = 2  # the declared way, with more installed or less demanded
-    GUESS = 3  # tests are there, how they are run is a guess
+    GUESS = 3  # there are tests, but how they are run is a guess
     BUILD = 4  # nothing is tested
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recipe and how likely it is; `kind` names the ecosystem, for the comparison of its share."""
+    """A recipe and how likely it is; `kind` names its ecosystem, so that its share can be compared."""
 
     rank: Rank
     kind: str

@@ -1,4 +1,4 @@
-"""Core: the commands that could verify a repository, and what is asked of a repository to propose them."""
+"""Core: the commands that could verify a repository, and the access to it that proposing them takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from tasks.text.regex import regex
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Shell commands that could prepare, build and test a repository; empty where there is none.
+    """Shell commands that could prepare, build and test a repository; empty if there is none.
 
     Each is given to `/bin/sh -c` at the top of a clean checkout. `prepare` brings dependencies into the
-    environment and may use the network. `source` says to people where it was read from. `tools` are the
-    programs that the host must have; what a Python environment brings along is not among them.
+    environment and may use the network. `source` says to people where the recipe was read from. `tools` are
+    the programs that the host must have, not counting what a Python environment brings along.
     """
 
     prepare: str = ""
@@ -24,7 +24,7 @@ class Recipe:
 
     @property
     def commands(self) -> tuple[str, str, str]:
-        """What is run, in its order."""
+        """The three commands in the order in which they run."""
         return self.prepare, self.build, self.test
 
 
@@ -33,10 +33,10 @@ class RepositoryFiles(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """Every path in the commit's tree, parts divided by "/"; bounded by who offers it."""
+        """Every path in the commit's tree, with parts divided by "/", up to the implementation's bound."""
 
     def read(self, path: str) -> str | None:
-        """The text of a file, bounded; None where there is none."""
+        """Return the text of a file, bounded in length, or None if there is none."""
 
 
 # Programs that come from a Python environment, or make one of their own with its help.
@@ -48,5 +48,5 @@ PYTHON = regex(
 
 
 def needs_python(text: str) -> bool:
-    """Whether the commands in this text want a Python environment with pip in it."""
+    """Whether the commands in this text need a Python environment with pip."""
     return PYTHON.search(text) is not None

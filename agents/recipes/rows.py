@@ -1,4 +1,4 @@
-"""Core: the ecosystems of which one line says all: a file that shows them, the commands of their tool."""
+"""Core: ecosystems that one row describes: a file that shows them, and the commands of their tool."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,9 +10,9 @@ from agents.recipes.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Ecosystem:
-    """An ecosystem: `manifest` and `tests` are regular expressions for whole paths.
+    """An ecosystem; `manifest` and `tests` are regular expressions for whole paths.
 
-    Where `tests` is empty, nothing tells whether there are tests, and the tool is asked to run them.
+    If `tests` is empty, no file tells whether there are tests, and the tool is asked to run them.
     """
 
     kind: str
@@ -120,7 +120,7 @@ ROWS = (
 
 
 def rows(tree: Tree) -> Iterator[Candidate]:
-    """What could build and test a project of one of these ecosystems."""
+    """Yield what could build and test a project of one of these ecosystems."""
     for row in ROWS:
         if not tree.matching(row.manifest):
             continue

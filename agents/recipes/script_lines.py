@@ -1,4 +1,4 @@
-"""Core: what one line of a script does, as far as its words tell: install, build, test, or nothing for us."""
+"""Core: what one line of a script does, judging by its words: install, build, test, or nothing of use."""
 
 import re
 import shlex
@@ -109,13 +109,13 @@ PARTS = regex(r"&&|\|\||;")
 
 
 def is_test(line: str) -> bool:
-    """Whether a part of a line runs tests, and not only something that is called like them."""
+    """Whether a part of a line runs tests, rather than something with a similar name."""
     parts = [part.strip() for part in PARTS.split(line)]
     return any(TEST.search(part) and not NO_TEST.search(part) for part in parts)
 
 
 def is_install(line: str) -> bool:
-    """Whether a line brings dependencies."""
+    """Whether a line installs dependencies."""
     return INSTALL.search(line) is not None
 
 
@@ -127,10 +127,10 @@ def is_build(line: str) -> bool:
 def lines_of(
     script: str, most: int, known: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[list[str], int]:
-    """The plain commands of a script that tell something, and how much of it had to be left out.
+    """Return the plain commands of a script that are of use, and how much had to be left out.
 
-    A script with constructs of the shell is left out whole: its parts mean something else alone. So is what
-    comes after a change to a folder that nobody here knows. `known` has the values of the script's variables.
+    A script with constructs of the shell is left out entirely, since its parts mean something else on their
+    own. So is everything after a change to an unknown folder. `known` has the values of the script's variables.
     """
     text = script[:8000].replace("\\\n", " ")
     all_lines = [_plain(line) for line in text.splitlines()[:most]]

@@ -1,7 +1,7 @@
-"""Core: the jobs that the files of a continuous integration service describe.
+"""Core: the jobs described by the files of continuous integration services.
 
-The files are hostile: they are read as nodes within bounds, no tag makes anything, and aliases are not
-expanded without end.
+The files are hostile: they are read as YAML nodes within bounds, no tag creates an object, and the expansion
+of aliases is bounded.
 """
 
 import re
@@ -42,7 +42,7 @@ class Job:
 
 
 def jobs(tree: Tree) -> Iterator[Job]:
-    """The jobs of every service whose files lie in the repository, up to a bound."""
+    """Yield the jobs of every service whose files are in the repository, up to a bound."""
     rows = (
         (r"\.github/workflows/[^/]+\.ya?ml", _github),
         (r"\.gitlab-ci\.ya?ml", _gitlab),
@@ -65,9 +65,9 @@ def jobs(tree: Tree) -> Iterator[Job]:
 
 
 def load(text: str) -> dict[str, Any]:
-    """A YAML file of tables, lists and strings; every scalar is text, and "3.10" stays what it is.
+    """Return a YAML file as tables, lists and strings; every scalar is text, so "3.10" stays what it is.
 
-    Empty where it is no such file. What lies beyond the bounds is left out.
+    The result is empty if the text is no such file. Whatever exceeds the bounds is left out.
     """
     try:
         root = compose(text, CHARACTERS)
@@ -121,7 +121,7 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
 
 
 def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
-    """What it runs in a shell on Linux; None where it does something else."""
+    """Return what the step runs in a shell on Linux, or None if it does something else."""
     defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
     text, condition = at(step, "run"), str(at(step, "if") or "")
     shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
@@ -170,7 +170,7 @@ def _circle(path: str, data: dict[str, Any]) -> Iterator[Job]:
 
 
 def _azure(path: str, data: dict[str, Any]) -> Iterator[Job]:
-    """Lists of steps lie in stages, in jobs or at the top."""
+    """Yield the jobs of a file in which lists of steps are found in stages, in jobs or at the top."""
     queue: list[tuple[Any, str]] = [(data, "")]
     for _ in range(400):
         if not queue:
@@ -211,14 +211,14 @@ def _sourcehut(path: str, data: dict[str, Any]) -> Iterator[Job]:
 
 
 def _texts(value: object) -> list[str]:
-    """The scripts of a list that may hold lists, as services let people write them."""
+    """Return the scripts of a list that may contain lists, as services let people write them."""
     if isinstance(value, list):
         return [text for item in value[:STEPS] for text in strings(item)]
     return strings(value)
 
 
 def _variables(*tables: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Plain variables that a script may want; no expression, and nothing that is called a secret."""
+    """Return plain variables that a script may want: no expressions, and nothing named like a secret."""
     merged: dict[str, Any] = {}
     for one in tables:
         merged |= one

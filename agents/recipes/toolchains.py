@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tasks.text.regex import regex
 
 APT = "Debian and Ubuntu: apt install {}"
-# What brings a program, in words that hold without an address. Only programs in this table are looked for.
+# How to get each program, in words that need no URL. Only programs in this table are looked for.
 HINTS = {
     "ant": APT.format("ant"),
     "aclocal": APT.format("automake"),
@@ -78,7 +78,7 @@ HINTS = {
     "yarn": "the npm package yarn",
     "zig": "the PyPI package ziglang, or Zig's own archive",
 }
-# What a program calls without being told to; those that lie in a repository by their usual names.
+# What a program calls without being told to; scripts of a repository are listed by their usual names.
 BRINGS = {
     "cmake": ("cc",),
     "meson": ("ninja", "cc"),
@@ -106,7 +106,7 @@ class Missing:
 
 
 def programs(*commands: str) -> tuple[str, ...]:
-    """The programs of the host that these commands call, as far as the table of hints knows them."""
+    """Return the programs of the host that these commands call, if the table of hints knows them."""
     found: list[str] = []
     for command in commands:
         for name in COMMAND.findall(command):
@@ -115,10 +115,10 @@ def programs(*commands: str) -> tuple[str, ...]:
 
 
 def missing(tools: Iterable[str], which: Callable[[str], str | None] = shutil.which) -> list[Missing]:
-    """Those of the programs that are not on the path, each with how to get it."""
+    """Return those programs that are not on the PATH, each with how to get it."""
     return [Missing(tool, hint_for(tool)) for tool in dict.fromkeys(tools) if not which(tool)]
 
 
 def hint_for(tool: str) -> str:
-    """How to get a program, in a few words."""
+    """Return how to get a program, in a few words."""
     return HINTS.get(tool, "install the package of your system that brings this program")

@@ -1,4 +1,4 @@
-"""Core: a repository's files as the rules ask for them. Every text is hostile: broken ones are empty ones."""
+"""Core: a repository's files as the rules need them; all text is hostile, a broken file is empty."""
 
 import configparser
 import json
@@ -27,7 +27,7 @@ FOREIGN = regex(
 
 
 class Tree:
-    """The files below one folder of a repository; paths are relative to it."""
+    """The files below one folder of a repository; paths are relative to that folder."""
 
     def __init__(self, repository: RepositoryFiles) -> None:
         paths = (name for name in list(repository.names)[:NAMES] if isinstance(name, str))
@@ -41,7 +41,7 @@ class Tree:
         return path in self._files
 
     def below(self, folder: str) -> "Tree":
-        """The same repository, seen from one of its folders."""
+        """Return the same repository, seen from one of its folders."""
         tree = Tree.__new__(Tree)
         start = f"{folder}/"
         tree.names = tuple(name[len(start) :] for name in self.names if name.startswith(start))
@@ -52,34 +52,37 @@ class Tree:
         return tree
 
     def is_folder(self, path: str) -> bool:
-        """Whether anything lies below this path."""
+        """Whether there is anything below this path."""
         return path in self._folders
 
     def first(self, *paths: str) -> str:
-        """The first of these files that there is, else nothing."""
+        """Return the first of these files that exists; empty if none does."""
         return next((path for path in paths if path in self._files), "")
 
     def matching(self, pattern: str, *, own: bool = False) -> list[str]:
-        """The paths that a regular expression fits whole, shallow first; `own` leaves foreign code out."""
+        """Return the paths that match a regular expression as a whole, the shallowest first.
+
+        `own` leaves foreign code out.
+        """
         rule = re.compile(pattern)
         found = [name for name in self.names if rule.fullmatch(name) and not (own and FOREIGN.search(name))]
         return sorted(found, key=lambda name: (name.count("/"), name))
 
     def text(self, path: str) -> str:
-        """A file's text, cut to a bound; empty where there is none."""
+        """Return a file's text, cut to a bound; empty if there is no such file."""
         return self._store.text(self.folder + path) if path in self._files else ""
 
     def json(self, path: str) -> dict[str, Any]:
-        """A JSON file that holds an object; empty where it does not."""
+        """Return a JSON file that holds an object; empty for anything else."""
         return _table(json.loads, self.text(path).removeprefix("\ufeff"))
 
     def toml(self, path: str) -> dict[str, Any]:
-        """A TOML file; empty where it is none."""
+        """Return a TOML file as a table; empty if it is none."""
         text = self.text(path).removeprefix("\ufeff")
         return {} if _chained(text) else _table(tomllib.loads, text)
 
     def ini(self, path: str) -> dict[str, dict[str, str]]:
-        """The sections of an INI file; empty where it is none."""
+        """Return the sections of an INI file; empty if it is none."""
         parser = configparser.RawConfigParser(strict=False, interpolation=None)
         try:
             parser.read_string(self.text(path))
@@ -89,7 +92,7 @@ class Tree:
 
 
 class _Store:
-    """Reads each file once, and not without end."""
+    """Reads each file only once, and only a bounded number of files."""
 
     def __init__(self, read: Callable[[str], str | None]) -> None:
         self.read = read
@@ -110,7 +113,7 @@ def _folders(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def _chained(text: str) -> bool:
-    """Whether a TOML file has a key of so many parts that reading it, in square time, would not end."""
+    """Whether a TOML key has so many parts that reading it, in quadratic time, would not end."""
     for line in text.splitlines():
         joined = " ".join(line.split()).replace(" .", ".").replace(". ", ".")
         if any(piece.count(".") > PARTS for piece in re.split(r"[ =,]", joined)):
@@ -126,23 +129,23 @@ def _table(load: Callable[[str], object], text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-# --- Values of unknown kind -------------------------------------------------------------------------------
+# --- Values of unknown type -------------------------------------------------------------------------------
 
 
 def at(value: object, *keys: str) -> Any:
-    """What lies in nested tables under these keys; None where the way ends."""
+    """Return the value in nested tables under these keys, or None if a key is missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def table(value: object) -> dict[str, Any]:
-    """The value where it is a table, else an empty one."""
+    """Return the value if it is a table, or else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def strings(value: object) -> list[str]:
-    """The strings of a list, or the one string; nothing of anything else."""
+    """Return the strings of a list, or the one string as a list; empty for anything else."""
     if isinstance(value, str):
         return [value]
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
@@ -152,20 +155,20 @@ def strings(value: object) -> list[str]:
 
 
 def name_of(path: str) -> str:
-    """The last part of a path, without its ending."""
+    """Return the last part of a path, without its suffix."""
     return splitext(basename(path))[0]
 
 
 def words(*parts: str) -> str:
-    """A command of these arguments, each quoted where the shell asks for it."""
+    """Return a command with these arguments, each quoted if the shell requires it."""
     return " ".join(quote(part) for part in parts)
 
 
 def then(*commands: str) -> str:
-    """One command of several, each run only after the one before it; empty ones left out."""
+    """Return one command that runs several, each only if the one before succeeded; skip empty ones."""
     return " && ".join(command for command in commands if command)
 
 
 def once(items: Iterator[str] | list[str]) -> list[str]:
-    """Each string once, in the order of first mention."""
+    """Return each string once, in the order of first mention."""
     return list(dict.fromkeys(items))

@@ -176,7 +176,7 @@ class BoardFilter(django_filters.FilterSet):
         fields = ["q", "section", "severity", "dispute"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """The request carries the sections of the project, so that they are read once."""
+        """Take the choices from the request, which carries the project's sections so they are read once."""
         super().__init__(*args, **kwargs)
         self.filters["section"].extra["choices"] = [(pk, title) for pk, title in self.request.board_sections]
         self.filters["dispute"].extra["choices"] = self.request.board_disputes

@@ -211,7 +211,7 @@ class SessionPage:
 
     @property
     def examples(self) -> list[tuple[str, int, int]]:
-        """Where the examples in prompts came from, how often, and how often a document was taken (EX-9)."""
+        """For each source of examples in prompts: how many runs used it, and how many handed in (EX-9)."""
         runs = Run.objects.filter(task=self.session, status=Run.Status.ENDED).exclude(example="").order_by()
         taken = Count("pk", filter=Q(outcome=Run.Outcome.HANDED_IN))
         return list(runs.values_list("example").annotate(uses=Count("pk"), taken=taken).order_by("example"))
