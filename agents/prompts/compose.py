@@ -30,13 +30,13 @@ from tasks.models import Project
 
 log = logging.getLogger(__name__)
 
-PROMPT_MAX = 256 * 1024  # bytes, of the whole
+PROMPT_MAX = 256 * 1024  # bytes of the whole prompt
 BODY_MAX = 32 * 1024
 GUIDE_MAX = 16 * 1024
 INSTRUCTIONS_MAX = 16 * 1024
 KNOWN_MAX = 50  # red tests of the target branch that a prompt names
 COMMAND_MAX = 2_000
-CUTS_MAX = 60  # lines
+CUTS_MAX = 60  # lines of the list that says what was cut
 # The shares of each section's budget that are tried in turn until the whole prompt fits.
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.0)
 WITH_FIRST = frozenset({"coder", "reviewer", "engineer", "examiner"})
@@ -54,7 +54,7 @@ class Material:
 
 
 def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
-    """Read the specification and AGENTS.md as they are in the commit that the run starts from."""
+    """Read specification, AGENTS.md and documents as they are in the commit that the run starts from."""
     guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
     return Material(
         source=specifications.read(mirror, run.base_sha, run.task.source),

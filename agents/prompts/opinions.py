@@ -20,7 +20,10 @@ PLACE_MAX = 300
 
 
 def told(run: Run) -> dict[str, Any]:
-    """Return the values of the template; every text has its budget and is fenced."""
+    """Return the values of the template; every text has its budget and is fenced.
+
+    Raises ValueError if the run was not asked for an opinion.
+    """
     if run.opinion is None:
         raise ValueError(f"Run {run.pk} was asked for no opinion.")
     conflict = Conflict.objects.select_related("finding", "raised_as", "submission", "dispute__task").get(

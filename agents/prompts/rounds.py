@@ -42,8 +42,8 @@ def is_round(run: Run) -> bool:
 def documents_of(run: Run, mirror: Mirror) -> list[tuple[str, str]]:
     """Return (name, text) of each document that the gaps in question name, as of the run's base commit.
 
-    If the gaps name none, return one pair of an empty name and the names of all documents; or nothing if
-    there are no documents.
+    If the gaps name none, return one pair of an empty name and the names of the documents among the first
+    LISTED files, or nothing if there are none.
     """
     found: dict[str, str] = {}
     for gap in _in_question(run):

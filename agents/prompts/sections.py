@@ -61,7 +61,7 @@ def cut_head(text: str, limit: int) -> str:
 class Section:
     """A text from elsewhere, with its budget."""
 
-    name: str  # specification
+    name: str  # such as specification
     text: str
     limit: int  # characters
     info: str = "text"
@@ -69,7 +69,7 @@ class Section:
     keeps_end: bool = False
     is_fenced: bool = True  # False only for what people with rights wrote, and for parts already fenced
     instead: str = ""  # what is shown if the text is empty
-    label: str = ""  # what the mark in the text calls it, if not by its name
+    label: str = ""  # what the note about a cut calls it, if not by its name
 
 
 @dataclass

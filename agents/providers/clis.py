@@ -40,7 +40,7 @@ class Cli(Provider):
 
     title: str
     command: str
-    key_variable: str  # where the operator has the key by default
+    key_variable: str  # the variable that holds the operator's key by default
     own_hosts: tuple[str, ...] = ()
     own_variable = ""  # the variable with a subscription's token, if there is one
     sign_in_place: str  # the file in which it keeps its sign-in, relative to its home

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
 
-LINE_MAX = 4 * 1024 * 1024  # a longer line is left out whole
+LINE_MAX = 4 * 1024 * 1024  # a longer line is skipped entirely
 TEXT_MAX = 16 * 1024
 MESSAGE_MAX = 500
 NAME_MAX = 200

@@ -84,7 +84,7 @@ def error_of(text: str, status: int | None = None) -> ErrorClass | None:
     said = next((kind for kind, pattern in WORDS if pattern.search(text)), None)
     answered = of_status(status)
     if said is None or said in {ErrorClass.RATE, ErrorClass.NETWORK}:
-        return answered or said  # the weakest words
+        return answered or said  # these words are the weakest sign, so the status is preferred
     return said
 
 

@@ -22,7 +22,7 @@ KILLED = {137, -9}
 NOT_FOUND = 127
 OWN_SCRIPT = regex(r"\S/\S{0,200}: (?:not found|No such file or directory|cannot execute)")
 
-PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # no path: a script that the repository lacks is the work's own fault
+PROGRAM = r"[A-Za-z0-9_][\w.+-]{0,60}"  # never a path: a missing script of the repository is the work's fault
 IT = rf"[‘'\"`]?(?P<it>{PROGRAM})[’'\"`]?"
 LACKS = regex(rf"The program `(?P<it>{PROGRAM})` is missing on this host\.")
 NAME = r"[\w@./+:~^*=<>!-]{1,80}"

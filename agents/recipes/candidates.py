@@ -17,12 +17,12 @@ from tasks.text.regex import regex
 
 MOST = 8
 LONGEST = 2000  # characters of one command
-SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # what the same command does without them is the same
-FOLDERS = 4  # below the top that are looked into
+SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # options that do not change what a command does
+FOLDERS = 4  # folders below the top that are searched
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
 )  # fmt: skip
-# Which ecosystem a file speaks for; the one with most of the code is the project's own.
+# The suffixes of each ecosystem's files; the ecosystem with most of the code is the project's own.
 SUFFIXES = {
     "python": "py pyx pyi", "node": "js cjs mjs jsx ts cts mts tsx vue svelte", "rust": "rs", "go": "go",
     "jvm": "java kt kts groovy", "ruby": "rb", "php": "php", "perl": "pl pm t xs",

@@ -17,10 +17,10 @@ from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex
 
 KIND = "ci"
-LINES = 40  # of one step
-TESTS = 4  # steps that test, in one job; more are another thing than the tests of a change
+LINES = 40  # lines read of one step
+TESTS = 4  # steps of one job that test; a job with more does something else than test a change
 BEST = 2  # recipes that are proposed
-STRANGE = 9  # where a job is too far from plain tests to say anything
+STRANGE = 9  # a job stranger than this is too far from plain tests to say anything
 ODD = regex(
     r"lint|docs?\b|release|publish|deploy|nightly|cron|schedule|coverage|windows|macos|bench|fuzz|wasm|\barm|cross"
     r"|sanit|valgrind|qemu|riscv|s390x|ppc64|integration|e2e|browser|style|format|types|mypy|minimal|msrv|oldest|pypy|downstream|stale"

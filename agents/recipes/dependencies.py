@@ -24,7 +24,7 @@ REQUIREMENT = regex(
 SEPARATORS = regex(r"[-_.]+")
 TESTS = regex(r"(^|[-_.])(unit|all)?[-_]?(tests?|testing|unittests?|pytest)([-_.]|$)", re.IGNORECASE)
 DEVELOPMENT = regex(r"(^|[-_.])(dev|devel|develop|development|developer|ci|all|full)([-_.]|$)", re.I)
-# What a set of this name holds is nothing that tests need, even where it has a word like test in it.
+# Tests need nothing from a set with such a name, even if the name also contains a word like test.
 OTHER = regex(
     r"(^|[-_.])(docs?|documentation|lint|linting|linters?|typing|types|mypy|format|style|release|publish"
     r"|min|minimal|minimum|oldest|lowest|bench|benchmarks?|build|gpu|cuda|prod|production|deploy|docker|mutation"

@@ -56,7 +56,7 @@ def _go_modules(tree: Tree, *, is_tested: bool) -> Iterator[Candidate]:
     rank = Rank.DIRECT if is_tested else Rank.BUILD
     yield Candidate(rank, "go", Recipe(download, build, test, "go.mod"))
     if is_tested and tree.is_folder("vendor"):
-        # The list of what is vendored may be older than the module file.
+        # vendor/modules.txt may be older than the module file.
         again = Recipe(
             "go mod download", "go build -mod=mod ./...", "go test -mod=mod ./...", "go.mod, not vendor/"
         )
@@ -76,7 +76,7 @@ def _go_packages(tree: Tree, files: list[str], *, is_tested: bool) -> Iterator[C
     yield Candidate(Rank.GUESS if is_tested else Rank.BUILD, "go", recipe)
 
 
-# Where a repository of the time before modules says under which path it is imported.
+# Where a repository from before Go modules says under which path it is imported.
 IMPORT_PATHS = (
     (".travis.yml", regex(r"(?m)^go_import_path:\s*[\"']?(\w[\w./-]{2,199})[\"']?\s*$")),
     ("debian/control", regex(r"(?m)^XS-Go-Import-Path:\s*(\w[\w./-]{2,199})")),
@@ -136,7 +136,7 @@ def _wrapped(calls: dict[str, str], build: str, test: str, *, is_tested: bool) -
 
 # --- Ruby, PHP, Perl --------------------------------------------------------------------------------------
 
-# The bundle lies in the checkout's own folder: nothing is written where the system keeps its gems.
+# The bundle is kept in the checkout, so that nothing is written to the system's gems.
 BUNDLE = "BUNDLE_PATH=.bundle/gems bundle"
 
 
@@ -206,7 +206,7 @@ PHP_RUNNERS = {
 
 
 PHPUNIT_FILES = ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml")
-# For whoever has no tests.
+# The check for projects without tests.
 PHP_SYNTAX = "find . -name '*.php' -not -path './vendor/*' -print0 | xargs -0 -n1 php -l"
 
 
@@ -244,7 +244,7 @@ def _phpunit(tree: Tree, tests: list[str]) -> Candidate:
     arguments = [] if configured else [tests[0].split("/")[0]]
     dump = ""
     if "composer.json" in tree:
-        # Composer makes its map of classes also where it can fetch nothing.
+        # Composer can write its map of classes even if it cannot fetch anything.
         dump = "composer dump-autoload --dev"
         if "bootstrap=" not in tree.text(configured):
             arguments[:0] = ["--bootstrap", "vendor/autoload.php"]

@@ -17,7 +17,7 @@ TEST_FILES = (
 )
 TEST_SCRIPTS = ("test", "tests", "test:unit", "unit", "test:ci", "test:node", "test:all", "check")
 BUILD_SCRIPTS = ("build", "compile", "build:all")
-# Of a script's parts these run tests; the others look at style, types or sizes.
+# The parts of a script that run tests; the others check style, types or sizes.
 RUNNERS = regex(
     r"(npx\s+)?(c8|nyc|jest|mocha|_mocha|ava|vitest|tap|tape|uvu|jasmine|qunit|lab|borp|bnt|tsx|vows|nodeunit"
     r"|node\s+--test|node\s+--import|node\s+(\S*/)?tests?\b|node\s+\S*test\S*\.[cm]?js)\b.*"
@@ -63,7 +63,7 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     rank, test, said = tests[0]
     if build:
         yield Candidate(Rank.WIDER, KIND, Recipe(manager.exact, "", test, f"{source}, {said}, nothing built"))
-    # Scripts of packages fetch browsers and binaries, which tests often do without.
+    # Install scripts of packages fetch browsers and binaries, which tests often do not need.
     loose = f"{manager.loose} --ignore-scripts"
     yield Candidate(
         Rank.WIDER, KIND, Recipe(loose, build, test, f"{source}, {said}, no lock file or scripts")
@@ -157,7 +157,7 @@ def _tells(script: str) -> bool:
 
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
-    """Yield only the parts of a script, and of its hooks, that run tests, if it also checks style or types."""
+    """Yield the parts of a script and its hooks that run tests, if others check style or types."""
     texts = [scripts[each] for each in (f"pre{name}", name, f"post{name}") if each in scripts]
     parts = [below for text in texts for part in text.split("&&") for below in _opened(part.strip(), scripts)]
     runners = [part for part in parts if RUNNERS.fullmatch(part)]
@@ -219,7 +219,7 @@ def _without_tests(
         prepare = "npm install --no-audit --no-fund --omit=dev --ignore-scripts" if needed else ""
         check = words("node", "--check", entry)
         loaded = Recipe(prepare, check, words("node", "-e", f'import("./{entry}")'), source)
-        # What is in the folder for built files has been built by who published it.
+        # An entry in the folder of built files is committed already built.
         found.insert(0 if BUILT.match(entry) else len(found), loaded)
         found.append(Recipe("", check, "", source))
     for recipe in found:

@@ -26,7 +26,7 @@ OTHER_TEST_FILES = r"(.*/)?(tests?|[^/]*[Tt]ests?)\.py"
 FAMILIES = ("group", "extra", "file", "listed")
 NEWER_PIP = words("pip", "install", "--upgrade", "pip>=25.1")  # the first that reads dependency groups
 
-# What an option or a setting of pytest asks to be installed.
+# Options and settings of pytest, and the plugin that each needs.
 BY_SETTING = {
     r"--(no-)?cov\b": "pytest-cov",
     r"(^|\s)(-n|--numprocesses|--dist)[\s=]*\S": "pytest-xdist",
@@ -53,7 +53,7 @@ BY_SETTING = {
     r"--snapshot": "syrupy",
     r"--import-mode|--strict": "",
 }
-# What the tests themselves ask for: well-known helpers alone, so that no name is guessed into a package.
+# Modules that tests import, and their packages: only well-known ones, so that no package name is guessed.
 BY_IMPORT = {
     "aiohttp": "aiohttp", "anyio": "anyio", "approvaltests": "approvaltests", "attr": "attrs",
     "attrs": "attrs", "bs4": "beautifulsoup4", "build": "build", "click": "click",
@@ -126,7 +126,7 @@ def _tested(
         if not index and wide and set(wide) != set(narrow):
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, wide, observed, test, source))
         if not index and narrow:
-            # What is declared may be too old or too new to be installed together.
+            # The declared requirements may be too old or too new to be installed together.
             yield Candidate(Rank.WIDER, KIND, _recipe(tree, [], observed, test, source))
 
 
@@ -158,7 +158,7 @@ def _wide(found: list[Set]) -> list[Set]:
 
 
 def installable(tree: Tree) -> bool:
-    """Whether pip can install what lies at the top of the tree."""
+    """Whether pip can install the project at the top of the tree."""
     project = tree.toml("pyproject.toml")
     if (
         at(project, "tool", "poetry", "package-mode") is False
@@ -195,7 +195,7 @@ def _arguments(tree: Tree, chosen: list[Set], observed: list[str]) -> list[str]:
 def _itself(tree: Tree, extras: list[str]) -> list[str]:
     goal = f".[{','.join(extras)}]" if extras else "."
     backend = at(tree.toml("pyproject.toml"), "build-system", "build-backend")
-    # An editable install by this backend compiles again at each import, with tools that are gone by then.
+    # This backend's editable installs compile again at each import, with tools that are gone by then.
     return [goal] if backend == "mesonpy" else ["-e", goal]
 
 
@@ -213,7 +213,7 @@ def _observed(tree: Tree, tests: list[str]) -> list[str]:
     own = {name.split("/")[-1] for name in packages(tree)} | {name_of(path) for path in tree.names}
     found += [name for module, name in BY_IMPORT.items() if module in imported - own]
     asked = set(re.findall(r"\w+", " ".join(re.findall(r"def test\w*\(([^)]{0,300})", text))))
-    # A fixture that the tests make themselves needs no plugin, and would be at odds with it.
+    # A fixture that the tests define themselves needs no plugin, and would clash with it.
     made = set(re.findall(r"(?m)^\s*(?:async )?def (\w+)\(", text))
     found += [name for fixture, name in BY_FIXTURE.items() if fixture in asked - made]
     marks = set(re.findall(r"pytest\.mark\.(\w+)", text))
@@ -253,7 +253,7 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
         yield Rank.GUESS, f"cd {words(folder)} && {command}" if folder else command, script
         return
     texts = [tree.text(path) for path in tests[:READ_TESTS]]
-    # Where some tests are functions, unittest would pass them over and be green for the others, or for none.
+    # unittest would skip tests that are functions, and be green for the others or for none.
     if texts and all("TestCase)" in text and "pytest" not in text for text in texts):
         yield Rank.GUESS, _unittest(tree, tests), "unittest"
 

@@ -39,7 +39,7 @@ class RepositoryFiles(Protocol):
         """Return the text of a file, bounded in length, or None if there is none."""
 
 
-# Programs that come from a Python environment, or make one of their own with its help.
+# Programs that come from a Python environment, or that make one of their own with its help.
 PYTHON = regex(
     r"(?<![\w./-])(?:python|pip|pypy)[\d.]*(?![\w-])"
     r"|(?<![\w./-])(?:pytest|py\.test|tox|nox|uvx?|poetry|pdm|hatch|flit|pipenv|pipx|pre-commit|coverage"

@@ -14,7 +14,7 @@ def _rule(*parts: str) -> re.Pattern[str]:
     return regex("|".join(f"(?:{part})" for part in parts))
 
 
-# What nobody wants to run to see whether tests pass: expressions, secrets, other machines, the system.
+# Never to be run just to see whether tests pass: expressions, secrets, other machines, the system.
 BANNED = _rule(
     r"\$\{\{|\$\[\[|<<\s*(?:pipeline|parameters)",
     r"(?i:\b(?:secrets?|token|publish|deploy|release|upload)\b)",
@@ -130,7 +130,7 @@ def lines_of(
     """Return the plain commands of a script that are of use, and how much had to be left out.
 
     A script with constructs of the shell is left out entirely, since its parts mean something else on their
-    own. So is everything after a change to an unknown folder. `known` has the values of the script's variables.
+    own. So is everything after a change to an unknown folder. `known` has the values of its variables.
     """
     text = script[:8000].replace("\\\n", " ")
     all_lines = [_plain(line) for line in text.splitlines()[:most]]

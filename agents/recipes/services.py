@@ -14,9 +14,9 @@ import yaml
 from agents.recipes.tree import Tree, at, strings, table
 from tasks.configuration.yaml_files import FaultyFile, compose
 
-FILES = 8  # that are read
-CHARACTERS = 60_000  # of one file
-NODES = 8_000  # that are taken out of one file
+FILES = 8  # files read
+CHARACTERS = 60_000  # characters of one file
+NODES = 8_000  # YAML nodes read from one file
 DEPTH = 12
 JOBS = 40
 STEPS = 40
@@ -102,7 +102,7 @@ class _Reader:
             if not isinstance(key, yaml.ScalarNode):
                 continue
             value = self.value(below, depth - 1)
-            if key.value == "<<":  # what is merged in gives way to what stands there itself
+            if key.value == "<<":  # the table's own keys take precedence over merged ones
                 for merged in value if isinstance(value, list) else [value]:
                     found = {**table(merged), **found}
             else:

@@ -89,7 +89,7 @@ BRINGS = {
     "./gradlew": ("java",),
 }
 COMMAND = regex(
-    # Where a command begins, what it exports, the variables before it.
+    # The beginning of a command, its exports, and the variables before it.
     r"(?:^|&&|\|\||[;|(\n]|(?<!bundle )\b(?:exec|env|xargs(?:\s-\S+)*|sh|bash)\s)\s*"
     r"(?:export\s+[^&;|\n]*&&\s*)?"
     r"(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;&|]*)\s+)*"

@@ -12,13 +12,13 @@ from typing import Any
 from agents.recipes.recipe import RepositoryFiles
 from tasks.text.regex import regex
 
-NAMES = 50_000  # paths looked at
-CHARACTERS = 200_000  # of one file
-PARTS = 60  # of a dotted key
+NAMES = 50_000  # paths considered
+CHARACTERS = 200_000  # characters of one file
+PARTS = 60  # parts of a dotted key
 READS = 160  # different files read for one repository
 PATH = regex(r"[^\x00-\x1f\x7f]{1,200}")
 
-# Where there is code that is not the project's own, or that its tests do not need.
+# Folders whose code is not the project's own, or is not needed by its tests.
 FOREIGN = regex(
     r"(^|/)(node_modules|vendor|vendored|_vendor|third[_-]?party|thirdparty|3rdparty|external|extern|deps"
     r"|dist|docs?|examples?|samples?|static|site|website|fixtures|testdata|test-data|debian|\.[^/]+)/",

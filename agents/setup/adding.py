@@ -1,4 +1,4 @@
-"""Adding an agent from the command line."""
+"""Adds an agent from the command line."""
 
 import os
 from collections.abc import Iterable

@@ -43,7 +43,7 @@ def named(name: str) -> Host:
 
 
 def left_on(host: Host) -> Left:
-    """Return the host's runs, and the commits of unfinished tasks that no other host has."""
+    """Return the host's runs, and the commits of unlanded tasks that no other host has."""
     unfetched = Q(state=Submission.State.RECEIVED, run__host=host, run__is_pulled=False)
     kept = Q(state__in=[Submission.State.KEPT, Submission.State.VERIFIED], only_on=host.name)
     commits = Submission.objects.standing().filter(unfetched | kept, task__landed_at__isnull=True)

@@ -48,7 +48,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A verdict, compared with what is known to be red on the target branch."""
+    """A verdict after its comparison with what is known to be red on the target branch."""
 
     verdict: Verdict
     green: bool

@@ -54,7 +54,7 @@ ABOUT = {
     "pull": "Runs elsewhere and asks here for work, with a token.",
     "replay": "Plays what was recorded; for demonstrations and tests.",
 }
-TASKS_ASKED = 500  # newest tasks whose tags are offered
+TASKS_ASKED = 500  # the tags of this many newest tasks are offered
 WORDS_OFFERED = 40
 WORD = regex(r'"([^"]*)"|([^\s,]+)')
 

@@ -19,7 +19,7 @@ from tasks.text.counting import counted
 Base = Project.Base
 START = ".venv/bin/python manage.py run_orchestrator"
 DEMO_COMMAND = ".venv/bin/python manage.py run_orchestrator --demo"
-SHOWN = 6  # projects
+SHOWN = 6  # projects considered at most
 DONE, WRONG, OPEN = "done", "wrong", "open"
 WAITS = "waits"  # waits for a machine: no person has to do anything
 

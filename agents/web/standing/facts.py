@@ -46,7 +46,7 @@ class SectionFacts:
     parent: int | None
     is_stopped: bool
     has_open: bool  # whether it has a task whose dependants have to wait
-    failed: int | None  # the number of the task that failed first
+    failed: int | None  # the number of the task that failed first, if any
     needs: set[int] = field(default_factory=set)
 
 
