@@ -91,7 +91,8 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return JsonResponse({"is_asked": checking.is_asked(agent), "says": checking.last_check(agent)})
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        seen = Token.objects.filter(agent=OuterRef("pk")).order_by("-used_at").values("used_at")[:1]
+        used = Token.objects.filter(agent=OuterRef("pk"), used_at__isnull=False)
+        seen = used.order_by("-used_at").values("used_at")[:1]
         lease = Run.objects.live().filter(
             agent=OuterRef("pk"), is_pulled=True, host=None, lease_until__isnull=False
         )

@@ -239,7 +239,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
 
 
 def _must_settle(task: Task) -> str:
-    """Name the severities and tags that the project does not let pass.
+    """Name the severities and tags that the project does not let pass; empty if it lets all pass.
 
     For example: "CRITICAL, HIGH and remarks tagged [SHOULD]".
     """
@@ -247,7 +247,7 @@ def _must_settle(task: Task) -> str:
     named = [each.upper() for each in Severity if each in config.mandatory]
     tags = [tag for tag in config.mandatory_opinions if read_severity(tag) not in config.mandatory]
     named += [f"remarks tagged [{tag.upper()}]" for tag in tags]
-    return " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
 
 
 def _verified(result: Verification | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.text import slugify
 
 from agents.hosts import agent_command, paths
@@ -289,7 +289,7 @@ def installed(given: Container[str] = os.environ, home: Path | None = None) -> l
 def crew(asker: Asker, project: Project, role: Agent.Role, *, check: bool) -> str:
     """Find or add an agent for the role and check it; return what is wrong with it, empty if nothing is."""
     mine = Agent.objects.filter(Q(projects=project) | Q(projects=None), role=role, is_active=True)
-    agent = mine.order_by("-is_fine", "pk").first()
+    agent = mine.order_by(F("is_fine").desc(nulls_last=True), "pk").first()
     asker.say(f"{role.label}: {agent.name}." if agent else f"{role.label}: there is none yet.")
     if agent is None:
         agent = _new_agent(asker, project, role)

@@ -109,7 +109,8 @@ class RoundRow:
     @property
     def retries(self) -> int:
         """How many runs of the coder were repeated because of their document."""
-        return max((line.attempt for line in self.log if line.role == Run.Role.CODER), default=1) - 1
+        attempts = [line.attempt for line in self.log if line.role == Run.Role.CODER]
+        return max([1, *attempts]) - 1
 
     @property
     def findings(self) -> list[tuple[str, int]]:

@@ -519,6 +519,11 @@ def test_both_sides_are_told_what_the_project_lets_pass(world: World) -> None:
         ),
         ({"mandatory": ["critical"]}, "CRITICAL and remarks tagged [MUST] must be settled", "red work comes"),
         ({"mandatory": ["critical"], "mandatory_opinions": []}, "LOW (polish). CRITICAL must be", "red work"),
+        (
+            {"mandatory": [], "mandatory_opinions": []},
+            "No finding has to be settled before the change",
+            "red work",
+        ),
     ):
         Project.objects.update(settings={"test_command": "make test", **settings})
         world.project.refresh_from_db()

@@ -758,6 +758,7 @@ def test_the_admin_shows_when_an_agent_was_last_seen(
     claimed: Puller, root: Client, django_assert_max_num_queries: Any
 ) -> None:
     create_agent("reviewer", name="far-2", provider="pull", settings={})
+    Token.mint_for(claimed.agent, "a spare one that was never used")
     with django_assert_max_num_queries(20):
         html = root.get("/admin/agents/agent/").content.decode()
     cells = re.findall(r'data-label="last seen">\s*([^<]*?)\s*<', html)

@@ -13,8 +13,10 @@ from django_q.models import OrmQ
 
 from agents.crew import pauses
 from agents.models import Agent
-from agents.setup import checking
+from agents.setup import checking, first_hour
+from agents.setup.asking import Asker
 from tests.end_to_end.loop import script
+from tests.factories import create_agent, create_project
 
 pytestmark = pytest.mark.django_db
 
@@ -149,3 +151,12 @@ def test_the_admin_asks_for_a_check_and_does_not_wait(
     Agent.objects.filter(pk=made.pk).update(checked_at=timezone.now() - timedelta(hours=1))
     made.refresh_from_db()
     assert "nothing came of it" in checking.last_check(made)
+
+
+def test_the_first_hour_takes_an_agent_that_is_known_to_be_fine() -> None:
+    for name, is_fine in (("new", None), ("broken", False), ("tried", True)):
+        create_agent("coder", name=name, is_fine=is_fine)
+    lines: list[str] = []
+    asker = Asker({}, lines.append, never=True)
+    assert first_hour.crew(asker, create_project(), Agent.Role.CODER, check=True) == ""
+    assert lines == ["Coder: tried."]
