@@ -6,6 +6,7 @@ from disputes.models import NOT_STATED, Conflict
 from disputes.protocol.rulings.options import Kind, Option
 from disputes.protocol.rulings.presentation import Offer, Presented, present
 from disputes.rulings import OptionView
+from disputes.rulings.offers import heard
 
 IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.UNANSWERED}
 
@@ -66,8 +67,3 @@ def _opened_by(conflict: Conflict) -> str:
         case _:
             side, label = "The coder", conflict.coder_label
     return f"{side} {label}" if label else side
-
-
-def heard(position: str) -> str:
-    """What a side said; empty where it said nothing."""
-    return "" if position == NOT_STATED else position

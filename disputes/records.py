@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
-from disputes.presenting import heard, is_implicit
+from disputes.presenting import is_implicit
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
 from disputes.protocol.rulings.prompt_lines import action_for_coder
 from disputes.protocol.rulings.records import (
@@ -25,6 +25,7 @@ from disputes.protocol.rulings.records import (
     dispute_record,
 )
 from disputes.rulings import ruling_of
+from disputes.rulings.offers import heard
 from tasks.models import Project
 
 DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"

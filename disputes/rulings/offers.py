@@ -54,12 +54,17 @@ def text_of(conflict: Conflict, option: str) -> str:
     """The words that an option starts with; a human may edit them."""
     match Option(option):
         case Option.UPHOLD_REVIEWER:
-            return conflict.reviewer_position
+            return heard(conflict.reviewer_position)
         case Option.UPHOLD_CODER:
-            return conflict.coder_position
+            return heard(conflict.coder_position)
         case Option.COMPROMISE:
             return conflict.proposal.text if conflict.proposal else ""
     return ""
+
+
+def heard(position: str) -> str:
+    """What a side said; empty where it said nothing, and then its option offers no words either."""
+    return "" if position == NOT_STATED else position
 
 
 def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None = None) -> list[OptionView]:
@@ -153,7 +158,7 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
     """What is given up with this option."""
     views = Views(
         conflict.question, conflict.reviewer_position,
-        "" if conflict.coder_position == NOT_STATED else conflict.coder_position, conflict.coder_rationale,
+        heard(conflict.coder_position), conflict.coder_rationale,
     )  # fmt: skip
     impact = conflict.shown_finding.impact if conflict.shown_finding else ""
     return trade_off(Option(option), views, impact, synthesis_of(conflict))

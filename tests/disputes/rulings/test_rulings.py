@@ -1089,6 +1089,7 @@ def test_an_unheard_side_holds_when_it_is_reopened_too(ledger: Project, tom: Use
     """DIS-3: not stated is not heard."""
     old = declined(ledger, severity="medium", reviewer_position="")
     assert (old.effect, old.reviewer_position) == ("hold", NOT_STATED)
+    assert rulings.text_of(old, A) == "", "which is nobody's ruling"
     new = rulings.reopen(used(old, A, tom), user=tom, reason="Wrong.")
     assert new.effect == "hold"
 
