@@ -1,4 +1,4 @@
-"""Cards of a whole project: more comes up than gets done, or nothing moves (CONV-7); and the answers."""
+"""Alerts: cards about a whole project that does not converge (CONV-7), and what each answer to them does."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -22,11 +22,11 @@ from tasks.models.prepared import Prepared
 from tasks.states import MOVES, STARTABLE, Severity, Status
 from tasks.text.regex import regex
 
-# The events of the answers.
+# The names of the events that record the answers.
 NARROWED, ACCEPTED, FOCUSED, PAUSED = (
     "scope_narrowed", "complexity_accepted", "critical_first", "project_paused",
 )  # fmt: skip
-BEGIN_ANEW = (NARROWED, ACCEPTED)  # the count of checkpoints without progress
+BEGIN_ANEW = (NARROWED, ACCEPTED)  # these restart the count of checkpoints without progress
 CRITICAL_FIRST = "critical"
 TASK_REF = regex(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 
@@ -35,7 +35,7 @@ TASK_REF = regex(r"[a-z0-9][\w-]*-\d{1,9}\b", re.IGNORECASE)
 
 
 def open_alerts(project: Project) -> QuerySet[Conflict]:
-    """The undecided cards about the whole project."""
+    """Return the undecided alerts about the whole project."""
     return _open_on(project).filter(kind=Kind.ALERT, origin__in=PROJECT_ALERTS)
 
 
@@ -51,7 +51,7 @@ def open_alert(
     question: str,
     evidence: Iterable[str] = (),
 ) -> Conflict:
-    """Ask people about the project's course. While such a card waits, its words are renewed instead."""
+    """Ask people about the project's course, or update the alert that is already waiting for an answer."""
     return _ask(open_alerts(project), project, origin, question, evidence, Severity.HIGH)
 
 
@@ -59,7 +59,7 @@ def _ask(
     waiting: QuerySet[Conflict], project: Project, origin: str, question: str, evidence: Iterable[str],
     severity: str, *, detail: str = "",
 ) -> Conflict:  # fmt: skip
-    """One card: a waiting one gets these words, else it is opened."""
+    """Update the first of the waiting cards with these words, or open a new card if there is none."""
     locked(Project.objects).get(pk=project.pk)
     words = {
         "origin": origin, "question": question[:500], "evidence": list(evidence), "coder_position": detail,
@@ -95,9 +95,9 @@ def about_base(project: Project) -> QuerySet[Conflict]:
 def ask_about_base(
     project: Project, question: str, *, evidence: Iterable[str] = (), detail: str = ""
 ) -> Conflict:
-    """The target branch is not fit to work on: ask people, once, and renew the words while nobody has ruled.
+    """Ask people about a target branch that is not fit to work on, or update the card that is still waiting.
 
-    `detail` is the end of the output.
+    `detail` is the end of the output of the failed command.
     """
     return _ask(
         about_base(project), project, Conflict.Origin.BASE, question, evidence, Severity.HIGH,
@@ -107,7 +107,7 @@ def ask_about_base(
 
 @transaction.atomic
 def withdraw_base_card(project: Project) -> None:
-    """The branch is fit again, or is being tried anew for a reason of its own: nobody has to answer."""
+    """Drop the card about the target branch, because it is fit again or is being tried for another reason."""
     cards = list(about_base(project).select_related("dispute__project", "dispute__task"))
     for card in cards:
         card.drop("the branch needs no answer any more")
@@ -123,7 +123,7 @@ def about_rewritten(project: Project) -> QuerySet[Conflict]:
 
 @transaction.atomic
 def ask_about_rewritten(project: Project, question: str, *, evidence: Iterable[str]) -> Conflict:
-    """The target branch has lost what had landed: ask people, and add to the card while it waits."""
+    """Ask people about landed work that the target branch has lost, or add to the card that is waiting."""
     told = [line for card in about_rewritten(project) for line in card.evidence]
     return _ask(
         about_rewritten(project), project, Conflict.Origin.REWRITTEN, question,
@@ -133,14 +133,14 @@ def ask_about_rewritten(project: Project, question: str, *, evidence: Iterable[s
 
 @transaction.atomic
 def withdraw_rewritten_card(project: Project) -> None:
-    """All of it is on the branch again: nobody has to answer."""
+    """Drop the card about lost work, because the branch has all of it again."""
     for card in about_rewritten(project).select_related("dispute__project", "dispute__task"):
         card.drop("the branch has it again")
         opening.refresh(card.dispute)
 
 
 def _reopen_lost(project: Project, *, actor: Actor, note: str) -> None:
-    """The tasks that still count as landed by work that is gone begin anew."""
+    """Reopen the tasks that count as landed but whose landed work is gone from the branch."""
     gone = Landing.objects.filter(project=project, status=Landing.Status.LANDED, gone_at__isnull=False)
     locked(Project.objects).get(pk=project.pk)
     for task in Task.objects.filter(landings__in=gone, landed_sha=F("landings__sha")).distinct():
@@ -153,7 +153,7 @@ _live_alerts = Prepared(lambda project: Dispute.objects.live().filter(project=pr
 
 @transaction.atomic
 def close_alerts(project: Project, reason: str) -> int:
-    """Nobody has to answer for the project any more. Returns how many disputes were closed."""
+    """Close the project's open alerts, which nobody has to answer any more. Return how many were closed."""
     closed = 0
     for dispute in _live_alerts.found(project.pk):
         opening.close(dispute, reason)
@@ -162,7 +162,11 @@ def close_alerts(project: Project, reason: str) -> int:
 
 
 def carry_out(decision: Decision, *, actor: Actor) -> None:
-    """Do what was chosen on a project's card. Raises Refused: unknown_task, wrong_status, no_critical."""
+    """Do what was chosen on a project's card.
+
+    Raises Refused("unknown_task") if the text names something that is not a task of the project, and what the
+    chosen action itself raises: "no_right", "text_missing", "wrong_status" or "no_critical".
+    """
     project, user = decision.conflict.dispute.project, decision.user
     reason = decision.rationale or decision.conflict.question
     match Option(decision.option):
@@ -187,7 +191,10 @@ def carry_out(decision: Decision, *, actor: Actor) -> None:
 
 
 def named_tasks(project: Project, text: str) -> list[Task]:
-    """The tasks that a text names, one a line: ledger-7. Raises Refused: unknown_task."""
+    """Return the tasks that a text names, one per line, such as ledger-7.
+
+    Raises Refused("unknown_task") if a line names no task of the project, or if there is no line at all.
+    """
     names = [line.strip(" \t-*") for line in text.splitlines() if line.strip(" \t-*")]
     refs = [(name, TASK_REF.match(name)) for name in names]
     numbers = {ref[0].lower(): int(ref[0].rpartition("-")[2]) for _, ref in refs if ref}
@@ -211,7 +218,11 @@ def named_tasks(project: Project, text: str) -> list[Task]:
 def narrow(
     project: Project, tasks: Collection[Task], reason: str, user: Any, *, actor: Actor | None = None
 ) -> None:
-    """Put tasks off, with the reason. Raises Refused: no_right, text_missing, wrong_status."""
+    """Defer the tasks, with the reason.
+
+    Raises Refused: "no_right", "text_missing" if there is no task or no reason, and "wrong_status" if a task
+    cannot be deferred or belongs to another project.
+    """
     require(user, project, RULE, "rule")
     if not tasks or not reason.strip():
         raise Refused(
@@ -233,14 +244,20 @@ def narrow(
 
 @transaction.atomic
 def accept_complexity(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
-    """The work is as large as it is: the count of flat checkpoints begins anew, the history stays."""
+    """Accept that the work is as large as it is, which restarts the count of checkpoints without progress.
+
+    The history stays. Raises Refused("no_right").
+    """
     require(user, project, RULE, "rule")
     record(project, ACCEPTED, actor=actor or Actor.person(user), note=reason)
 
 
 @transaction.atomic
 def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
-    """Begin only critical tasks until none is left. Raises Refused: no_right, no_critical."""
+    """Start only critical tasks until none is left.
+
+    Raises Refused: "no_right", or "no_critical" if no critical task is left.
+    """
     require(user, project, RULE, "rule")
     if not _unsettled_critical(project).exists():
         raise Refused(
@@ -254,7 +271,10 @@ def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None 
 
 @transaction.atomic
 def pause(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
-    """Nothing of the project is started until somebody makes it active again."""
+    """Pause the project, so that nothing of it is started until somebody makes it active again.
+
+    Raises Refused: "no_right", or "wrong_status" if the project is not active.
+    """
     require(user, project, RULE, "rule")
     paused = Project.objects.filter(pk=project.pk, status=Project.Status.ACTIVE)
     if not paused.update(status=Project.Status.PAUSED):
@@ -267,15 +287,15 @@ def pause(project: Project, reason: str, user: Any, *, actor: Actor | None = Non
 
 
 def _unsettled_critical(project: Project) -> Any:
-    """Critical tasks that are neither finished nor put off."""
+    """Return the critical tasks that are neither finished nor deferred."""
     waiting = [*STARTABLE, Status.DISPUTED, Status.FAILED]
     return project.tasks.filter(severity=Severity.CRITICAL, status__in=waiting)
 
 
 def in_focus(project: Project) -> Q:
-    """Which tasks the loop may begin now; the focus ends once no critical task is left.
+    """Return a filter for the tasks that the loop may begin; end the focus if no critical task is left.
 
-    While every critical task waits for a human or for another task, the others go on: the loop never waits.
+    If every critical task is waiting for a human or for another task, the others go on: the loop never waits.
     """
     if not project.focus:
         return Q()

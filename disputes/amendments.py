@@ -1,7 +1,8 @@
-"""Putting a ruling into the specification: asked for, drafted by a host, approved or dropped by a person.
+"""Putting a ruling into the specification: a person asks, a host drafts, and a person approves or drops it.
 
-Rows only. A host reads the repository and writes the commits (agents/hosts/branches/amending.py). What was
-approved is a task of its own from then on, which is built, tested and landed as any other work.
+This module handles only rows. A host reads the repository and writes the commits
+(agents/hosts/branches/amending.py). An approved amendment becomes a task of its own, which is built, tested
+and landed like any other work.
 """
 
 from typing import Any
@@ -28,7 +29,7 @@ WRITTEN_BY = "System"
 
 
 def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:
-    """Whether the ruling on this conflict could go into the project's specification."""
+    """Whether the ruling on this conflict may be put into the project's specification."""
     if ruling is None or not ruling.stands or conflict.followed == Conflict.Followed.REOPENED:
         return False
     is_of_a_task = conflict.kind == Conflict.Kind.DISAGREEMENT and conflict.dispute.task_id
@@ -36,13 +37,17 @@ def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:
 
 
 def holds(decision: Decision) -> bool:
-    """Whether the ruling was neither taken back nor reopened, as it is now."""
+    """Whether the ruling is still in force: it was neither taken back nor reopened. Reads the database."""
     reopened = Conflict.Followed.REOPENED
     return Decision.objects.standing().filter(pk=decision.pk).exclude(conflict__followed=reopened).exists()
 
 
 def ask(decision: Decision, *, user: Any) -> Amendment:
-    """Have the amendment drafted. Raises Refused: no_right, no_specification, not_a_ruling, already_asked."""
+    """Ask for an amendment that puts the ruling into the specification, to be drafted by a host.
+
+    Raises Refused: "no_right", "no_specification" if the project names none, "not_a_ruling" if no ruling
+    between two sides is in force, or "already_asked".
+    """
     conflict = decision.conflict
     project = conflict.dispute.project
     require(user, project, RULE, "amend the specification")
@@ -80,7 +85,7 @@ def _ruled(decision: Decision) -> Ruled:
 
 
 def about(amendment: Amendment) -> About:
-    """What the ruling's conflict says of the part of the specification that was in dispute."""
+    """Return what the ruling's conflict says about the disputed part of the specification."""
     conflict = amendment.decision.conflict
     finding, task = conflict.finding, conflict.dispute.task
     texts = [conflict.question, conflict.reviewer_position, conflict.coder_position]
@@ -92,11 +97,11 @@ def about(amendment: Amendment) -> About:
     )  # fmt: skip
 
 
-# --- What a host says of it -------------------------------------------------------------------------------
+# --- What a host reports ----------------------------------------------------------------------------------
 
 
 def drafted(amendment: Amendment, *, base_sha: str, sha: str, diff: str, section: str) -> bool:
-    """The commit is there to be looked at. False where somebody changed or dropped it meanwhile."""
+    """Record the commit that a host drafted. Return False if the amendment has been changed or dropped."""
     with transaction.atomic():
         values = {"base_sha": base_sha, "sha": sha, "diff": diff, "section": section[:300]}
         if not _move(amendment, State.ASKED, State.DRAFTED, **values):
@@ -106,7 +111,7 @@ def drafted(amendment: Amendment, *, base_sha: str, sha: str, diff: str, section
 
 
 def failed(amendment: Amendment, problem: str) -> bool:
-    """It cannot be drafted; a person reads why, and may ask again."""
+    """Record why the amendment cannot be drafted; a person may ask again. Return False if it has changed."""
     with transaction.atomic():
         if not _move(amendment, State.ASKED, State.FAILED, problem=problem[:500]):
             return False
@@ -115,9 +120,10 @@ def failed(amendment: Amendment, problem: str) -> bool:
 
 
 def go_on(amendment: Amendment) -> bool:
-    """What was approved did not pass or does not fit any more: it is drafted again, and approved again.
+    """Have an amendment drafted again because its approved commit did not pass or no longer fits.
 
-    An amendment whose task a person cancelled is dropped. False where there is nothing to do.
+    It then has to be approved again. An amendment whose task a person cancelled is dropped. Return False if
+    there was nothing to do.
     """
     with transaction.atomic():
         task = locked_task(amendment.task_id)
@@ -135,11 +141,15 @@ def go_on(amendment: Amendment) -> bool:
     return True
 
 
-# --- What people say of it --------------------------------------------------------------------------------
+# --- What people decide -----------------------------------------------------------------------------------
 
 
 def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
-    """Other words, which are drafted again. Raises Refused: no_right, text_missing, too_long, moved_on."""
+    """Replace the amendment's words and have it drafted again.
+
+    Raises Refused: "no_right", "text_missing" if the words are empty, "too_long", or "moved_on" if the
+    amendment has changed since version `seen`.
+    """
     _require(amendment, user)
     if not words.strip():
         raise Refused(
@@ -155,7 +165,10 @@ def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
 
 
 def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
-    """Nothing comes of it. Raises Refused: no_right, moved_on."""
+    """Drop the amendment.
+
+    Raises Refused: "no_right", or "moved_on" if the amendment has changed since version `seen`.
+    """
     _require(amendment, user)
     settled = {"settled_by": user, "settled_at": timezone.now()}
     with transaction.atomic():
@@ -165,16 +178,17 @@ def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
 
 
 def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
-    """Exactly the commit that was looked at is verified and landed, as a task of its own.
+    """Have exactly the commit that the person looked at verified and landed, as a task of its own.
 
-    Raises Refused: no_right, moved_on, not_a_ruling (it was taken back since).
+    Raises Refused: "no_right", "moved_on" if the amendment has changed since version `seen`, or
+    "not_a_ruling" if the ruling was taken back or reopened.
     """
     _require(amendment, user)
     decision, actor = amendment.decision, Actor.person(user)
     conflict = decision.conflict
     with transaction.atomic():
         project = locked(Project.objects).get(pk=conflict.dispute.project_id)
-        locked_task(conflict.task.pk)  # nobody takes the ruling back meanwhile
+        locked_task(conflict.task.pk)  # so that nobody takes the ruling back meanwhile
         if not holds(decision):
             raise Refused(
                 "not_a_ruling", f"The ruling on {conflict.ref} was taken back since.", "Drop the amendment."
@@ -191,7 +205,7 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
 
 
 def _task(amendment: Amendment, project: Project, user: Any) -> Task:
-    """The task that carries it, at the project's last stage: its commit is handed in already."""
+    """Create the task that carries the amendment, at the project's last stage, with its commit handed in."""
     conflict, actor = amendment.decision.conflict, Actor.person(user)
     last = project.tasks.aggregate(Max("number"), Max("rank"))
     task = Task.objects.create(
@@ -216,14 +230,14 @@ def _require(amendment: Amendment, user: Any) -> None:
 
 
 def _seen(amendment: Amendment, seen: int, new: str, **values: Any) -> bool:
-    """Move what the person looked at, while it waits for one."""
+    """Move the amendment, or return False if it is not the version the person saw or waits for nobody."""
     if amendment.version != seen or amendment.state not in {State.ASKED, State.DRAFTED}:
         return False
     return _move(amendment, amendment.state, new, **values)
 
 
 def _move(amendment: Amendment, old: str, new: str, **values: Any) -> bool:
-    """By compare-and-set. False where somebody was faster."""
+    """Move the amendment from state `old` by compare-and-set. Return False if somebody else was faster."""
     rows = Amendment.objects.filter(pk=amendment.pk, state=old, version=amendment.version)
     if not rows.update(state=new, version=F("version") + 1, **values):
         return False

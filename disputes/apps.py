@@ -3,7 +3,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-SCHEDULES = [  # name, function, every so many minutes
+SCHEDULES = [  # name, function, interval in minutes
     ("wake", "disputes.jobs.wake", 1),
     ("tell", "disputes.notifications.jobs.tell", 1),
     ("tidy deliveries", "disputes.notifications.jobs.tidy", 24 * 60),
@@ -14,7 +14,7 @@ SCHEDULES = [  # name, function, every so many minutes
 
 
 def schedule_jobs(**kwargs: Any) -> None:
-    """What has to happen although nobody rings."""
+    """Schedule the jobs that run at intervals without any request."""
     from django_q.models import Schedule
 
     for name, func, minutes in SCHEDULES:

@@ -1,4 +1,4 @@
-"""What was ruled for the coder, or only logged: the reviewer may not raise it again."""
+"""Findings that were ruled for the coder or only logged, which the reviewer may not raise again."""
 
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from tasks.models.prepared import Prepared
 
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
-    """Findings, as first raised, that the reviewer may not raise again, with the conflict that says so."""
+    """Return the findings, as first raised, that may not be raised again, each with the settling conflict."""
     return settled_among(map(_with_ruling, _settled_of_one.found(task.pk)))
 
 
 def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
-    """The same for many tasks, by their keys, in two queries."""
+    """Return the same as `settled_findings` for many tasks, by their keys, in two queries."""
     by_task: dict[int, list[tuple[Conflict, Decision | None]]] = {}
     for conflict in _settled().filter(dispute__task__in=tasks):
         by_task.setdefault(conflict.dispute.task_id, []).append(_with_ruling(conflict))
@@ -24,7 +24,7 @@ def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
 
 
 def _settled() -> QuerySet[Conflict]:
-    """What was settled about a finding, oldest first."""
+    """Return the settled conflicts about findings, oldest first."""
     settled = Conflict.objects.filter(finding__isnull=False).settled()
     return settled.select_related("dispute").prefetch_related("decisions").order_by("pk")
 
@@ -41,7 +41,7 @@ def _with_ruling(conflict: Conflict) -> tuple[Conflict, Decision | None]:
 
 
 def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:
-    """The same out of a task's conflicts, oldest first, each with the ruling on it that stands."""
+    """Return the settled findings among a task's conflicts, which come oldest first with their rulings."""
     settled: dict[int, Conflict] = {}
     for conflict, decision in conflicts:
         if conflict.finding_id is None or not conflict.is_settled:

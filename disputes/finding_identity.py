@@ -1,4 +1,4 @@
-"""A person says whether a finding is an earlier one, raised again (ID-6)."""
+"""Letting a person say whether a finding repeats an earlier one (ID-6)."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from tasks.models.task import locked_task
 
 
 def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
-    """A finding is the earlier one that it reads like, or it is not.
+    """Record whether a finding is the same as the earlier one that it resembles.
 
-    If it is, its answers, flags and conflicts go over to that point; where a ruling has settled the point
-    already, nothing of it waits any more. Raises Refused: no_right, unchanged (nothing was asked of it),
-    already_open (both are in dispute).
+    If it is, its answers, flags and conflicts move to that point; if a ruling has already settled the point,
+    nothing about it waits any longer. Raises Refused: "no_right", "unchanged" if the finding is compared with
+    no other, or "already_open" if both are in dispute.
     """
     require(user, finding.task.project, RULE, "rule")
     with transaction.atomic():
@@ -46,7 +46,7 @@ def confirm_same(finding: Finding, *, user: Any, same: bool) -> Finding:
 
 
 def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
-    """Make the finding, with all that hangs on it, one more time that the point was raised."""
+    """Make the finding, with all its rows, another occurrence of the point."""
     disputed = Conflict.objects.open().disagreements().filter(finding__in=[finding, origin])
     if disputed.count() > 1:
         refs = " and ".join(conflict.ref for conflict in disputed)
@@ -55,7 +55,7 @@ def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
     last = Conflict.objects.about(origin).order_by("-pk").first()
     Finding.objects.filter(first=finding).update(first=origin)
     finding.first = origin
-    if origin.first_severity:  # a person's word on its severity is final (SEV-7)
+    if origin.first_severity:  # the severity that a person set is final (SEV-7)
         finding.first_severity = finding.first_severity or finding.severity
         finding.severity, finding.mandatory = origin.severity, origin.mandatory
     finding.save(update_fields=["first", "first_severity", "severity", "mandatory"])
@@ -71,14 +71,14 @@ def _join(finding: Finding, origin: Finding, task: Task, actor: Actor) -> None:
 
 
 def _move_rows(finding: Finding, origin: Finding) -> None:
-    """Answers and flags hang on the point; where it has one from the same submission, that one counts."""
+    """Move answers and flags to the point, unless it already has one from the same submission."""
     for rows in (Answer.objects.all(), Flag.objects.all()):
         known = rows.filter(finding=origin).values("submission")
         rows.filter(finding=finding).exclude(submission__in=known).update(finding=origin)
 
 
 def _close(origin: Finding, finding: Finding, task: Task, actor: Actor) -> None:
-    """The point was settled before: nobody has to rule on it again."""
+    """Drop the point's open conflicts and flags, because it was settled before."""
     opened = list(
         Conflict.objects.about(origin)
         .open()

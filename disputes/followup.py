@@ -1,4 +1,4 @@
-"""Was the ruling followed (DEC-13)? And closing what nobody waits for any more."""
+"""Checking whether rulings were followed (DEC-13), and closing disputes that nobody waits for."""
 
 from django.db.models import Expression, Q, QuerySet
 
@@ -15,11 +15,11 @@ from tasks.models import Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Status
 
-NOT_HONOURED = "Not honoured: "  # how the question of a card begins whose ruling was not
+NOT_HONOURED = "Not honoured: "  # how the question begins on a card whose ruling was not honoured
 
 
 def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
-    """Mark each ruling that waits: applied, not honoured or could not verify.
+    """Mark each ruling that waits for it as applied, not honoured or could not verify.
 
     `raised` holds the findings, as first raised, that the review of `submission` names.
     """
@@ -33,7 +33,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
             continue
         try:
             conflict.mark(seen.state, actor=actor, note=seen.why)
-        except StaleConflict:  # a card that was reopened just now says already what became of this one
+        except StaleConflict:  # the card was reopened just now, which already says what became of it
             continue
         touched.add(conflict.dispute)
         if seen.reopens and not _is_asked(conflict):
@@ -69,13 +69,13 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
 
 
 def _earlier(conflict: Conflict) -> tuple[Changes | None, ...]:
-    """What changed between the commit in which the finding was raised and the disputed one."""
+    """Return what changed between the commit in which the finding was raised and the disputed one."""
     finding, disputed = conflict.shown_finding, conflict.submission
     return changes_up_to(disputed, finding.round) if finding and finding.line and disputed else ()
 
 
 def _section_changed(conflict: Conflict, submission: Submission) -> bool | None:
-    """Whether what the documents say on the finding's gap differs from when it was raised."""
+    """Whether what the documents say about the finding's gap has changed; None if the finding has no gap."""
     finding = conflict.shown_finding
     if finding is None or finding.gap is None:
         return None
@@ -106,7 +106,7 @@ def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, a
 
 
 def sweep() -> int:
-    """Close disputes whose task ended or landed. Returns how many; called by the loop, idempotent."""
+    """Close disputes whose task has ended or landed, and return how many. Idempotent; called by the loop."""
     closed = 0
     ended = Dispute.objects.live().filter(task__status=Status.CANCELLED)
     by_hand = Dispute.objects.live().filter(task__status=Status.COMPLETED).exclude(task__finished_by="")
@@ -119,7 +119,7 @@ def sweep() -> int:
     )
     for dispute in landed:
         asked = [option for option in options.Option if options.asks(option)]
-        # No review has looked whether the change was made, or the coder was never asked.
+        # No review has checked whether the change was made, or the coder was never asked to make it.
         ignored = Decision.objects.standing().filter(
             Q(expects_change=True) | Q(option__in=asked, used_at__isnull=True), action="wait"
         )

@@ -1,4 +1,4 @@
-"""What the disputes ask of the agents' room above them. See `tasks.hooks`."""
+"""What the disputes app asks of the agents app above it. See `tasks.hooks`."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from disputes.opinions import Reach
     from disputes.tallies import Source
 
-# Which of judge and mediator can be asked about a conflict now; if none, what a person would have to do.
+# Whether the judge and the mediator can be asked about a conflict; if not, what a person would have to do.
 reach_of: "Slot[[Conflict], dict[str, Reach]]" = Slot("reach_of")
-# What the insights count beside rulings and reviews.
+# What the insights count besides rulings and reviews.
 sources_above: "Slot[[], tuple[Source, ...]]" = Slot("sources_above")

@@ -1,8 +1,8 @@
-"""What django-q2 calls for disputes. Short and idempotent: at least once, in any order."""
+"""The jobs of the disputes app that django-q2 calls: short, idempotent, run at least once, in any order."""
 
 from disputes import triage
 
 
 def wake() -> str:
-    """Say of snoozed disputes whose time has come that they are awake; the queue shows them already."""
+    """Record that snoozed disputes whose time has come are awake; the queue already shows them."""
     return f"woke {triage.wake_due()}"

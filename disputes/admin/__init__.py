@@ -1,4 +1,4 @@
-"""The admin of disputes: what people rule on in the queue is looked up here."""
+"""The admin of the disputes app, where people look up what was ruled on in the queue."""
 
 from disputes.admin import disputes, people, rulings, silence
 

@@ -1,4 +1,4 @@
-"""The admin of disputes: to look things up. People rule in the queue."""
+"""The read-only admin of disputes, conflicts and opinions; people rule in the queue."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tasks.admin.base import (
 
 
 def linked(name: str, row: Any, words: str) -> SafeString:
-    """A link to the row's own page."""
+    """Return a link to the row's page in the admin."""
     return format_html(
         '<a class="text-link" href="{}">{}</a>', reverse(f"admin:{name}_change", args=[row.pk]), words
     )
@@ -59,7 +59,7 @@ class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         return dispute.blocks_words
 
     def view_on_site(self, dispute: Dispute) -> str:
-        """Its page in the queue."""
+        """Return the path of the dispute's page in the queue."""
         return f"/queue/{dispute.ref}/"
 
 
@@ -98,13 +98,13 @@ class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         return conflict.dispute.task.ref if conflict.dispute.task else "-"
 
     def view_on_site(self, conflict: Conflict) -> str:
-        """The page of its dispute in the queue."""
+        """Return the path of the page of the conflict's dispute in the queue."""
         return f"/queue/{conflict.dispute.ref}/"
 
 
 @admin.register(Opinion)
 class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """What judges and mediators were asked, and what they said."""
+    """What judges and mediators were asked, and what they answered."""
 
     project_path = "conflict__dispute__project"
     list_display = ("about", "kind", "verdict", "state", "by_agent", "by_vendor", "asked_at", "given_at")

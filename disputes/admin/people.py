@@ -1,4 +1,4 @@
-"""Who is told what and through what, who is on call, and what people keep of the queue."""
+"""The admin of channels, deliveries, the on-call rota, saved views and bulk acts."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tasks.admin.base import (
 
 @admin.register(Channel)
 class ChannelAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    """Who is told through what. Addresses stay sealed; people change their channels on their own page."""
+    """The channels through which people are told. Addresses stay sealed; people edit their own elsewhere."""
 
     list_display = ("name", "user", "project", "kind", "service", "is_active", "created_at")
     list_filter = ("kind", "is_active")
@@ -38,7 +38,7 @@ class ChannelAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
 
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    """What was sent, what waits and what was given up, over all channels."""
+    """What was sent, what is still waiting and what was given up, over all channels."""
 
     list_display = ("uid", "topic", "channel", "event", "due_at", "tries", "sent_at", "failed_at", "trouble")
     list_filter = (
@@ -74,7 +74,7 @@ class OnCallForm(forms.ModelForm):
 
 @admin.register(OnCall)
 class OnCallAdmin(ProjectScopedAdmin):
-    """The rota: whose days they are in a project. Without anybody on call all triagers are told."""
+    """The on-call rota of each project. All triagers are told when nobody is on call."""
 
     form = OnCallForm
     list_display = ("user", "project", "first_day", "last_day")
@@ -85,7 +85,7 @@ class OnCallAdmin(ProjectScopedAdmin):
     ordering = ("-last_day", "project")
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name == "user":  # who may rule in a project that the person maintains
+        if db_field.name == "user":  # only people who may rule in a project that this person maintains
             memberships = {
                 "memberships__project__in": projects_for(request.user, MAINTAIN),
                 "memberships__role__in": RULE,
@@ -108,7 +108,7 @@ class OnCallAdmin(ProjectScopedAdmin):
 
 @admin.register(SavedView)
 class SavedViewAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    """What people keep of the queue. Everybody keeps and deletes their own in the queue itself."""
+    """The queue filters that people saved. Everybody saves and deletes their own in the queue itself."""
 
     list_display = ("name", "user", "tab", "query")
     list_select_related = ("user",)

@@ -1,4 +1,4 @@
-"""What was ruled, and what stays of it: precedents, guidelines, amendments."""
+"""The admin of rulings and of what follows from them: precedents, guidelines and amendments."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -53,7 +53,7 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 
 class HoldsFilter(admin.SimpleListFilter):
-    """Whether it is still shown beside disputes."""
+    """A filter of precedents by whether they are still suggested, have expired or were retired."""
 
     title = "state"
     parameter_name = "state"
@@ -74,7 +74,7 @@ class HoldsFilter(admin.SimpleListFilter):
 
 @admin.register(Precedent)
 class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """Rulings that later ones may cite: how often that was done, and until when they hold."""
+    """Rulings that later ones may cite, with how often they were cited and when they expire."""
 
     project_path = "conflict__dispute__project"
     list_display = ("card", "ruling", "project", "kind", "cited", "state", "expires", "guideline")
@@ -156,7 +156,7 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         return self.allowed(request, RULE)
 
     def _each(self, request: HttpRequest, rows: QuerySet[Precedent], act: Callable[..., bool]) -> int:
-        """Do it to those of projects in which the person may rule. How many it changed."""
+        """Apply the act to the rows in whose projects the person may rule, and return how many it changed."""
         mine = [row for row in rows if self.allowed(request, RULE, row)]
         return sum(act(row, user=request.user) for row in mine)
 
@@ -173,7 +173,7 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(Amendment)
 class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """What rulings add to specifications. People approve and drop them on their own pages."""
+    """What rulings add to specifications. People approve and drop amendments on the amendments' own pages."""
 
     project_path = "decision__conflict__dispute__project"
     list_display = ("about", "path", "section", "stands", "carried_by", "asked_by", "asked_at")
@@ -201,13 +201,13 @@ class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         return amendment.task.ref if amendment.task else "-"
 
     def view_on_site(self, amendment: Amendment) -> str:
-        """Its page, where people approve it."""
+        """Return the path of the page where people approve the amendment."""
         return reverse("amendment", args=[amendment.pk])
 
 
 @admin.register(Guideline)
 class GuidelineAdmin(MadeByAdmin, ProjectScopedAdmin):
-    """What stands in a project's prompts until it expires. Who may rule writes it, mostly from a ruling."""
+    """Guidelines, which appear in a project's prompts until they expire; people who may rule write them."""
 
     change_roles = RULE
     list_display = (shortened("text"), "project", "tag", "source_card", "by", "expires_at")

@@ -1,4 +1,4 @@
-"""The flags of silent disagreement, and how far they may be trusted."""
+"""The admin of the flags of silent disagreement, and of how far each heuristic may be trusted."""
 
 from django.contrib import admin
 from unfold.decorators import display
@@ -11,7 +11,7 @@ from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin
 
 @admin.register(Flag)
 class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """Flags of silent disagreement: what the rules saw, and what a person made of it."""
+    """Flags of silent disagreement: what the heuristics saw, and what a person made of it."""
 
     project_path = "submission__task__project"
     list_display = ("finding", "task", "seen", "level", "confidence", "status", "at")
@@ -31,7 +31,7 @@ class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(HeuristicScore)
 class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """How far each kind of flag may be trusted in a project."""
+    """How far each heuristic may be trusted in a project."""
 
     list_display = ("seen", "project", "confirmed", "refused", "precision", "weight")
     list_filter = (ProjectFilter, "heuristic")
@@ -44,7 +44,7 @@ class HeuristicScoreAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="precision")
     def precision(self, score: HeuristicScore) -> str:
-        """The share of its flags that people confirmed, with how many they judged."""
+        """Return the share of the heuristic's flags that people confirmed, with the number they judged."""
         judged = Score(score.confirmed, score.refused)
         return "-" if judged.precision is None else f"{judged.precision:.0%} of {judged.flags}"
 

@@ -1,1 +1,1 @@
-"""Disputes over REST, with a person's token."""
+"""The REST API for disputes, used with a person's token."""

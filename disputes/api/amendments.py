@@ -1,4 +1,4 @@
-"""Amendments of specifications over REST, and the branches that hold disputed work."""
+"""The REST API for amendments of specifications, and for the branches that hold disputed work."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ AS_SHOWN = (
 
 
 class AmendmentFilter(django_filters.FilterSet):
-    """The filters of the list."""
+    """The filters of the list of amendments."""
 
     project = django_filters.CharFilter(field_name="decision__conflict__dispute__project__slug")
     state = django_filters.ChoiceFilter(choices=Amendment.State.choices)
@@ -36,7 +36,7 @@ class AmendmentFilter(django_filters.FilterSet):
 
 
 class AmendmentSerializer(serializers.ModelSerializer[Amendment]):
-    """An amendment in a list: what a ruling adds to the specification, and how far it is."""
+    """An amendment in a list: what a ruling adds to the specification, and how far it has got."""
 
     project = serializers.CharField(source="decision.conflict.dispute.project.slug", read_only=True)
     dispute = serializers.CharField(source="decision.conflict.dispute.ref", read_only=True)
@@ -79,7 +79,7 @@ def _name(user: Any) -> str:
 
 
 class SettledSerializer(AmendmentDetailSerializer):
-    """The amendment as it is now, and what was done, in a sentence."""
+    """The amendment after the action, and a sentence that says what was done."""
 
     message = serializers.CharField()
 
@@ -97,7 +97,7 @@ class RewordSerializer(SeenSerializer):
 
 
 class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Amendment]):
-    """Amendments in the projects that you are a member of, the newest first."""
+    """Amendments in the projects that you are a member of, newest first."""
 
     queryset = Amendment.objects.none()
     serializer_class = AmendmentSerializer
@@ -116,19 +116,19 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     @extend_schema(request=SeenSerializer, responses=SettledSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, pk: str) -> Response:
-        """Have exactly the commit that you looked at verified and landed. Only people may."""
+        """Have exactly the commit that you looked at verified and landed. Only people may do this."""
         return idempotency.answer(request, lambda: (self._approve(request), 200))
 
     @extend_schema(request=SeenSerializer, responses=SettledSerializer)
     @action(detail=True, methods=["post"])
     def drop(self, request: Request, pk: str) -> Response:
-        """Refuse the amendment: nothing comes of it. Only people may."""
+        """Drop the amendment. Only people may do this."""
         return idempotency.answer(request, lambda: (self._drop(request), 200))
 
     @extend_schema(request=RewordSerializer, responses=SettledSerializer)
     @action(detail=True, methods=["post"])
     def reword(self, request: Request, pk: str) -> Response:
-        """Have it drafted again with other words. Only people may."""
+        """Have the amendment drafted again with other words. Only people may do this."""
         return idempotency.answer(request, lambda: (self._reword(request), 200))
 
     def _approve(self, request: Request) -> dict[str, Any]:
@@ -149,7 +149,11 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def _to_settle(
         self, request: Request, form: type[serializers.Serializer[Any]]
     ) -> tuple[Amendment, dict[str, Any]]:
-        """The amendment and the body, where the person may rule. Raises Http404, Refused, ValidationError."""
+        """Return the amendment and the validated body if the person may rule.
+
+        Raises Http404, ValidationError, or Refused if the caller is an agent ("wrong_role") or may not rule
+        ("no_right").
+        """
         refuse_runs(request, "settle an amendment", "does")
         amendment = self.get_object()
         require(request.user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
@@ -162,7 +166,7 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
 
 class DisputedWorkFilter(django_filters.FilterSet):
-    """The filters of the list."""
+    """The filters of the list of disputed work."""
 
     project = django_filters.CharFilter(field_name="task__project__slug")
 
@@ -172,7 +176,7 @@ class DisputedWorkFilter(django_filters.FilterSet):
 
 
 class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):
-    """Work that was pushed to a branch of its own while it was in dispute, or that the remote refused."""
+    """Work that was pushed to a branch of its own while it was disputed, or that the remote refused."""
 
     project = serializers.CharField(source="task.project.slug", read_only=True)
     task = serializers.CharField(source="task.ref", read_only=True)
@@ -192,9 +196,9 @@ class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):
 class DisputedWorkViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]
 ):
-    """Branches of disputed work in the projects that you are a member of, the newest first.
+    """Branches of disputed work in the projects that you are a member of, newest first.
 
-    Nobody approves them: they end as the ruling on their task says.
+    Nobody approves these branches: the ruling on the task decides what becomes of them.
     """
 
     queryset = Submission.objects.none()

@@ -1,4 +1,4 @@
-"""Reading disputes over REST, and ruling on them with a person's token."""
+"""The REST API for reading disputes and, with a person's token, ruling on them."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ TEXT_MAX = 20_000
 
 
 class DisputeFilter(django_filters.FilterSet):
-    """open = waits for a human; resolved = ruled or closed."""
+    """The filters of the list: `open` means waiting for a human, `resolved` means ruled on or closed."""
 
     project = django_filters.CharFilter(field_name="project__slug")
     severity = SeverityFilter()
@@ -102,7 +102,7 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
 
 
 class OpinionSerializer(serializers.ModelSerializer[Opinion]):
-    """What a judge or a mediator was asked and said; it rules on nothing."""
+    """What a judge or a mediator was asked and answered; an opinion is never a ruling."""
 
     class Meta:
         model = Opinion
@@ -190,7 +190,7 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 
 
 class DisputeDetailSerializer(DisputeSerializer):
-    """One dispute with its conflicts, the worst first, both positions verbatim."""
+    """One dispute with its conflicts, the most severe first, with both positions verbatim."""
 
     conflicts = serializers.SerializerMethodField()
 
@@ -230,7 +230,7 @@ class SynthesisSerializer(serializers.Serializer[Any]):
 
 
 class AmendedSerializer(DisputeDetailSerializer):
-    """The dispute, the number of its new amendment, and what was done, in a sentence."""
+    """The dispute, the number of its new amendment, and a sentence that says what was done."""
 
     amendment = serializers.IntegerField()
     message = serializers.CharField()
@@ -244,7 +244,7 @@ class AskSerializer(serializers.Serializer[Any]):
 
 
 class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
-    """Disputes of the projects that you are a member of."""
+    """Disputes in the projects that you are a member of."""
 
     queryset = Dispute.objects.none()
     serializer_class = DisputeSerializer
@@ -262,10 +262,13 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         )
 
     def get_object(self) -> Dispute:
-        """By dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute)."""
+        """Return the dispute named by dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute).
+
+        Raises Http404, or Refused("not_found") if the task has no dispute that the caller may see.
+        """
         head, _, number = self.kwargs["ref"].rpartition("-")
         told = Opinion.objects.all()
-        if getattr(self.request.user, "gives_opinion", False):  # of its own, and not after another's
+        if getattr(self.request.user, "gives_opinion", False):  # judges see no other opinion
             told = told.none()
         disputes = self.get_queryset().prefetch_related(
             "conflicts__finding", "conflicts__raised_as", "conflicts__proposal",
@@ -309,7 +312,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     @extend_schema(request=ResolveSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, ref: str) -> Response:
-        """Rule on a conflict. Only people may; takes effect at once."""
+        """Rule on a conflict. Only people may do this, and it takes effect at once."""
         return idempotency.answer(request, lambda: (self._resolve(request, ref), 200))
 
     @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
@@ -321,19 +324,19 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"], url_path="ask-judge")
     def ask_judge(self, request: Request, ref: str) -> Response:
-        """Ask a judge for an opinion on an open disagreement. Only people may; it rules on nothing."""
+        """Ask a judge for an opinion on an open disagreement; it is not a ruling. Only people may do this."""
         return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200))
 
     @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"], url_path="ask-mediator")
     def ask_mediator(self, request: Request, ref: str) -> Response:
-        """Ask a mediator for a proposal, which becomes option C. Only people may."""
+        """Ask a mediator for a proposal, which becomes option C. Only people may do this."""
         return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200))
 
     @extend_schema(request=AskSerializer, responses=AmendedSerializer)
     @action(detail=True, methods=["post"])
     def amend(self, request: Request, ref: str) -> Response:
-        """Have the ruling drafted into the project's specification. A person approves the draft."""
+        """Have the ruling drafted into the project's specification. A person then approves the draft."""
         return idempotency.answer(request, lambda: (self._amend(request, ref), 200))
 
     def _amend(self, request: Request, ref: str) -> dict[str, Any]:
@@ -367,7 +370,11 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return {**told, "message": f"The {kind.value} is asked about {conflict.ref}."}
 
     def _to_rule(self, request: Request) -> Dispute:
-        """The dispute, where the person may rule on it. Raises Http404, Refused: not_found, no_right."""
+        """Return the dispute if the person may rule on it.
+
+        Raises Http404 or Refused("not_found") if there is none that they may see, Refused("no_right") if they
+        may not rule.
+        """
         dispute = self.get_object()
         require(request.user, dispute.project, RULE, "rule")
         return dispute
@@ -408,15 +415,16 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
 
 def refuse_runs(request: Request, what: str, verb: str) -> None:
-    """Raises Refused: wrong_role."""
+    """Raise Refused("wrong_role") if the caller is an agent's run."""
     if getattr(request.user, "task_pk", None) is not None:
         raise Refused("wrong_role", f"No agent may {what}.", f"A human of the project {verb}.", status=403)
 
 
 def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
-    """What the word means on each card; a word that a card does not know is refused where it is ruled on.
+    """Return each chosen conflict with the option that the word means on it.
 
-    Raises Refused: several_meanings.
+    A conflict that does not know the word gets it unchanged, and is refused when it is ruled on. Raises
+    Refused("several_meanings") if the word means different options on different conflicts.
     """
     known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.choices))]
     if len({option for _, option in known}) > 1:
@@ -429,7 +437,11 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
 
 
 def _ruled_on(dispute: Dispute, ref: str, named: str) -> Conflict:
-    """The conflict whose ruling is meant. Raises Refused: several_ruled, not_found."""
+    """Return the conflict whose ruling is meant.
+
+    Raises Refused: "not_found" if the named conflict is not in the dispute, and without a name
+    "several_ruled" or "not_a_ruling" unless exactly one conflict was ruled on.
+    """
     if named or ref.upper().startswith("C-"):
         return _chosen(dispute, ref, named, take_all=False)[0]
     ruled = list(dispute.conflicts.filter(decisions__in=Decision.objects.standing()).distinct())
@@ -443,13 +455,17 @@ def _ruled_on(dispute: Dispute, ref: str, named: str) -> Conflict:
 
 
 def _own_words(conflict: Conflict, option: str, notes: str) -> str:
-    """Notes alone are the ruling where somebody must write one and nobody has."""
+    """Return the notes to use as the ruling's text if the option needs one and there is none yet, else ""."""
     offered = conflict.choice(option)
     return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
-    """Which conflicts are meant. Raises Refused: several_open, not_found, or who ruled on it already."""
+    """Return the conflicts that are meant.
+
+    Without a name and without open conflicts that is the last conflict of the dispute. Raises Refused:
+    "not_found", or "several_open" if more than one is open and neither a name nor `take_all` is given.
+    """
     conflicts = list(
         dispute.conflicts.select_related(
             "finding", "raised_as", "submission", "proposal", "dispute__task__project"

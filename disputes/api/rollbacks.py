@@ -1,4 +1,4 @@
-"""Taking rounds of a task back over REST, with a person's token."""
+"""The REST API for taking rounds of a task back, used with a person's token."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ class RevertSerializer(serializers.Serializer[Any]):
 
 
 class ArchivedSerializer(serializers.ModelSerializer[Decision]):
-    """A ruling of a round that was taken back."""
+    """A ruling from a round that was taken back."""
 
     ruling = serializers.IntegerField(source="pk")
     conflict = serializers.CharField(source="conflict.ref")
@@ -57,7 +57,7 @@ class ArchivedSerializer(serializers.ModelSerializer[Decision]):
 
 
 class TakenBackSerializer(TaskDetailSerializer):
-    """The task, the rulings that were archived, and what was done, in a sentence."""
+    """The task, the rulings that were archived, and a sentence that says what was done."""
 
     message = serializers.CharField()
     archived = ArchivedSerializer(many=True)
@@ -67,12 +67,12 @@ class TakenBackSerializer(TaskDetailSerializer):
 
 
 class PersonsVerb(APIView):
-    """One verb on a task that only people have; sent twice with one Idempotency-Key it has one effect."""
+    """An action on a task that only people may take; repeating it with one Idempotency-Key has one effect."""
 
     roles: ClassVar[frozenset[str]] = MAINTAIN
 
     def once(self, request: Request, ref: str, verb: Callable[[Task], str]) -> Response:
-        """Do it, and reply with the task and a message. Who may not is told so before the body is read."""
+        """Carry out the action and reply with the task and a message. Rights are checked before the body."""
 
         def work() -> tuple[dict[str, Any], int]:
             task = self._task(request, ref)
@@ -93,7 +93,7 @@ class PersonsVerb(APIView):
         return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
 
     def valid(self, form: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-        """The body. Raises ValidationError."""
+        """Return the validated body. Raises ValidationError."""
         body = form(data=request.data)
         body.is_valid(raise_exception=True)
         data: dict[str, Any] = body.validated_data
@@ -112,7 +112,7 @@ class RollbackView(PersonsVerb):
         tags=["tasks"],
     )
     def post(self, request: Request, ref: str) -> Response:
-        """Take the rounds after `to_round` back. Only maintainers may; nothing is deleted."""
+        """Take back the rounds after `to_round`. Only maintainers may do this; nothing is deleted."""
 
         def verb(task: Task) -> str:
             data = self.valid(RollbackSerializer, request)
@@ -127,7 +127,7 @@ class ReapplyView(PersonsVerb):
 
     @_documented("task_reapply", ReapplySerializer)
     def post(self, request: Request, ref: str) -> Response:
-        """Make a ruling of a round that was taken back again, as it was or with other words."""
+        """Repeat a ruling from a round that was taken back, as it was or with other words."""
 
         def verb(task: Task) -> str:
             data = self.valid(ReapplySerializer, request)
@@ -141,7 +141,7 @@ class ReapplyView(PersonsVerb):
 class RevertView(PersonsVerb):
     @_documented("task_revert", RevertSerializer)
     def post(self, request: Request, ref: str) -> Response:
-        """Make a task that takes back what has landed for this one. Only maintainers may."""
+        """Make a task that reverts what has landed for this one. Only maintainers may do this."""
 
         def verb(task: Task) -> str:
             data = self.valid(RevertSerializer, request)

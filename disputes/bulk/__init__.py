@@ -1,7 +1,7 @@
-"""One act on many disputes: what it would do to each, doing it, and taking it back.
+"""One action on many disputes: previewing what it would do to each, doing it, and taking it back.
 
-Nobody is overruled unseen: what changed since the preview, and what somebody else ruled meanwhile, is left
-out and said. Each item is done or refused on its own; CRITICAL is never among them.
+Nobody is overruled unseen: whatever changed or was ruled on since the preview is left out and reported. Each
+item succeeds or is refused on its own; disputes of severity CRITICAL are never among them.
 """
 
 from disputes.bulk.acts import apply, undo

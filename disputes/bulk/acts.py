@@ -1,4 +1,4 @@
-"""Doing it to many, and taking it back: each item by its own rules, with what came of each."""
+"""Carrying out a bulk action and taking it back: each item by its own rules, with a result for each."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,9 +21,10 @@ QUESTION_MAX = 160
 
 
 def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
-    """Do it to each chosen item as far as it can be done, and keep what came of each.
+    """Carry the action out on each chosen item as far as possible, and store a result for each.
 
-    `chosen` is what was seen of each item, by its name. Raises Refused: no_right, nothing, too_many.
+    `chosen` maps each item's name to the state of it that the person saw. Raises Refused: "no_right",
+    "nothing" if nothing is chosen, or "too_many".
     """
     require_any(user, RULE, "rule")
     if not chosen:
@@ -47,7 +48,7 @@ def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
 
 
 def _disputes_of(refs: Iterable[str]) -> dict[str, int]:
-    """The dispute of each name: D-7 is one, C-9 belongs to one."""
+    """Return the primary key of the dispute behind each name: D-7 is a dispute, C-9 belongs to one."""
     numbers = {ref: int(ref[2:]) for ref in refs if ref[2:].isdecimal() and len(ref) < 18}
     conflicts = dict(
         Conflict.objects.filter(
@@ -62,7 +63,7 @@ def _disputes_of(refs: Iterable[str]) -> dict[str, int]:
 
 
 def _do(item: BulkItem, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any]:
-    """One item; what is refused is a result like any other."""
+    """Carry the action out on one item and return its result; a refusal is a result like any other."""
     if item.why_not:
         return _result(item, item.why_not)
     if seen != item.seen:
@@ -111,7 +112,7 @@ def _result(item: BulkItem, words: str, *, done: bool = False, **more: Any) -> d
 
 
 def _gone(ref: str, why_not: str) -> dict[str, Any]:
-    """A conflict that was ruled on since the preview, or that cannot be ruled on this way any more."""
+    """Return the result for a conflict that has been ruled on or become ineligible since the preview."""
     conflict = Conflict.objects.select_related("dispute").get(pk=ref[2:])
     ruling = conflict.standing_decision()
     if ruling:
@@ -130,7 +131,7 @@ def _named(conflict: Conflict) -> dict[str, Any]:
 
 @transaction.atomic
 def _keep(bulk: Bulk, results: list[dict[str, Any]], kind: str) -> None:
-    """Write down what came of each, and one event for each project in which something was done."""
+    """Store the results, and record one event for each project in which something was done."""
     if kind == "bulk":
         bulk.results = results
     else:
@@ -153,9 +154,10 @@ def _keep(bulk: Bulk, results: list[dict[str, Any]], kind: str) -> None:
 
 
 def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
-    """Take back of it what can be: each item by its own rules, the newest first.
+    """Take back as much of the bulk action as possible, each item by its own rules, newest first.
 
-    Raises Refused: no_right, used (nothing of it can be taken back any more).
+    Raises Refused: "no_right" unless the person did it or is a superuser, or "used" if nothing can be taken
+    back any more.
     """
     if user.pk != bulk.user_id and not user.is_superuser:
         raise Refused("no_right", "Only who did it takes it back.", "Reopen what is wrong.", status=403)
@@ -167,7 +169,7 @@ def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
     )
     rulings_made = {decision.pk: decision for decision in made}
     done = [result for result in reversed(bulk.results) if result["done"]]
-    if not bulk.results:  # it ended halfway; its rulings stand all the same
+    if not bulk.results:  # it was cut off halfway, but its rulings are in force
         done = [{**_named(each.conflict), "decision": each.pk} for each in made.order_by("-pk")]
     undone = [_take_back(result, bulk, rulings_made, user) for result in done]
     if not any(result["done"] for result in undone):
@@ -193,7 +195,7 @@ def _take_back(result: dict[str, Any], bulk: Bulk, made: dict[int, Decision], us
 
 
 def _put_back(dispute: Dispute, result: dict[str, Any], bulk: Bulk, user: Any) -> dict[str, Any]:
-    """A turn or a snooze as it was, unless somebody has changed it since."""
+    """Restore the previous assignee or end the snooze, unless somebody has changed it since."""
     changed = {"done": False, "words": "Somebody has changed it since."}
     if bulk.verb == SNOOZE.name:
         if dispute.snoozed_by_id != bulk.user_id or not dispute.snoozed_at or dispute.snoozed_at < bulk.at:

@@ -1,4 +1,4 @@
-"""What an act would do to each of many disputes: the lines of its preview."""
+"""What a bulk action would do to each of many disputes: the lines of its preview."""
 
 import json
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ from tasks.access import RULE, no_right, projects_for
 from tasks.configuration.policy import HOLD, LOG
 from tasks.states import Severity
 
-BULK_MAX = 100  # disputes in one act
+BULK_MAX = 100  # disputes in one bulk action
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What can be done with many at once."""
+    """Something that can be done with many disputes at once."""
 
     name: str
     label: str
-    option: str = ""  # what is ruled; empty where each has its own, or nothing is ruled
+    option: str = ""  # the ruling; empty if each item has its own, or if nothing is ruled
     rules: bool = True
 
 
@@ -44,7 +44,7 @@ VERBS = {verb.name: verb for verb in (RULE_A, RULE_B, DISCARD, ADOPT, ASSIGN, SN
 
 @dataclass(frozen=True, slots=True)
 class BulkItem:
-    """One line of the preview: a conflict to be ruled on, or a dispute to be assigned or to sleep."""
+    """One line of the preview: a conflict to be ruled on, or a dispute to be assigned or snoozed."""
 
     ref: str
     dispute: Dispute
@@ -53,9 +53,9 @@ class BulkItem:
     option: str = ""
     effect: str = ""
     why_not: str = ""
-    seen: str = ""  # what the person sees of it; anything else is not acted on
+    seen: str = ""  # a stamp of what the person sees; if it differs later, nothing is done
     why: str = ""  # whose opinion it is
-    cites: str = ""  # the precedent that it follows
+    cites: str = ""  # the precedent that the ruling follows
 
     @property
     def letter(self) -> str:
@@ -64,7 +64,7 @@ class BulkItem:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the person says once for all of them."""
+    """What the person specifies once for all the items."""
 
     note: str = ""
     to: Any = None
@@ -73,9 +73,9 @@ class Terms:
 
 
 def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[BulkItem]:
-    """What the verb would do to each of these disputes, in the queue's order; a bounded number of queries.
+    """Return what the verb would do to each of these disputes, in the queue's order.
 
-    Disputes that the person may not see are not among them.
+    Disputes that the person may not see are left out. The number of queries is bounded.
     """
     disputes = _load(wanted, user)
     ruled = set(projects_for(user, RULE).values_list("pk", flat=True))
@@ -123,7 +123,7 @@ def _open(dispute: Dispute) -> list[Conflict]:
 
 
 def _why_not(dispute: Dispute, ruled: set[int]) -> str:
-    """Why nothing is done with the dispute; empty where something is."""
+    """Return why nothing can be done with the dispute, or "" if something can."""
     if dispute.project_id not in ruled:
         return no_right(dispute.project, RULE, "rule").message
     if dispute.status != Dispute.Status.OPEN:
@@ -153,7 +153,10 @@ def _item_of_dispute(dispute: Dispute, why_not: str, verb: Verb) -> BulkItem:
 def _items_of_dispute(
     dispute: Dispute, verb: Verb, opinions: dict[int, BulkOpinion], blockers: dict[int, set[int] | None]
 ) -> list[BulkItem]:
-    """The open conflicts of one dispute, those last that hold the task: with them it goes on."""
+    """Return the items of the dispute's open conflicts, those that hold the task last.
+
+    Ruling on the last of them is what lets the task go on.
+    """
     conflicts = sorted(_open(dispute), key=lambda conflict: conflict.effect == HOLD)
     chosen = {c.pk: c.choice(opinions[c.pk].option if c.pk in opinions else verb.option) for c in conflicts}
     staying = [c for c in conflicts if chosen[c.pk] is None and c.effect != LOG]
@@ -173,7 +176,7 @@ def _items_of_dispute(
 def _settled_by(
     chosen: dict[int, options.Choice | None], conflicts: Iterable[Conflict]
 ) -> set[int | None] | None:
-    """The findings that block no more if it is ruled so; None where the code must change anyway."""
+    """Return the findings that these rulings settle for the coder, or None if the code must change anyway."""
     if any(choice and choice.expects_change for choice in chosen.values()):
         return None
     upheld = {pk for pk, choice in chosen.items() if choice and choice.option == Option.UPHOLD_CODER}
@@ -181,7 +184,7 @@ def _settled_by(
 
 
 def _is_owed(dispute: Dispute) -> bool:
-    """Whether an earlier ruling of this dispute asks for a change that no prompt has told the coder yet."""
+    """Whether an earlier ruling of this dispute asks for a change that no prompt has told the coder about."""
     rulings_made = [ruling for conflict in dispute.conflicts.all() for ruling in conflict.rulings]
     return any(ruling.expects_change and ruling.used_at is None for ruling in rulings_made)
 
@@ -207,7 +210,7 @@ def _item(
 
 
 def seen_of(conflict: Conflict) -> str:
-    """A stamp of what the preview is about: the conflict's words and the commit in dispute."""
+    """Return a stamp of what the preview shows: the conflict's words and the disputed commit."""
     return _stamp(
         conflict.question, conflict.severity, conflict.reviewer_position, conflict.coder_position,
         conflict.proposal_id, conflict.submission.sha if conflict.submission else "",

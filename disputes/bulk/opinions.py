@@ -1,4 +1,4 @@
-"""Who has an opinion on a conflict, and where all opinions agree. Suggested in bulk, never applied unseen."""
+"""Opinions on conflicts, and where all of them agree. They are suggested in bulk, never applied unseen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ REASONS_MAX = 300  # characters of a judge's reasons
 
 @dataclass(frozen=True, slots=True)
 class BulkOpinion:
-    """What somebody or something would rule, and why."""
+    """How a source, such as precedents or a judge, would rule, and why."""
 
     option: str
     why: str
-    cites: str = ""  # the precedent that a ruling by it follows most closely
-    is_alone: bool = True  # enough where nobody else has one: people ruled so; an agent's word is not
+    cites: str = ""  # the precedent that such a ruling follows most closely
+    is_alone: bool = True  # whether it suffices alone: people's rulings do, an agent's word does not
 
 
 def _of_precedents(conflicts: Sequence[Conflict]) -> dict[int, BulkOpinion | None]:
-    """What the close precedents of each conflict ruled alike; None where they differ."""
+    """Return how the close precedents of each conflict ruled; None if they differ."""
     said: dict[int, BulkOpinion | None] = {}
     for pk, found in precedents.for_conflicts(conflicts).items():
         close = [precedent for precedent in found if precedent.is_close]
@@ -35,7 +35,7 @@ def _of_precedents(conflicts: Sequence[Conflict]) -> dict[int, BulkOpinion | Non
 
 
 def _of_judges(conflicts: Sequence[Conflict]) -> dict[int, BulkOpinion | None]:
-    """What a judge said last of each conflict, in time; None where it left that to people (ARB-7)."""
+    """Return the last opinion a judge gave in time on each conflict; None if it left it to people (ARB-7)."""
     given = Said.objects.filter(
         conflict__in=[conflict.pk for conflict in conflicts], kind=Said.Kind.JUDGE, state=Said.State.GIVEN
     )
@@ -48,12 +48,12 @@ def _of_judges(conflicts: Sequence[Conflict]) -> dict[int, BulkOpinion | None]:
     return said
 
 
-# Whoever has an opinion on conflicts: by the conflict's key what it is; None means undecided, no key none.
+# Each source maps the keys of conflicts to its opinion; None means undecided, a missing key no opinion.
 OPINIONS: list[Callable[[Sequence[Conflict]], dict[int, BulkOpinion | None]]] = [_of_judges, _of_precedents]
 
 
 def agreed(conflicts: Sequence[Conflict]) -> dict[int, BulkOpinion]:
-    """The conflicts on which all that have an opinion say the same, and it is not an agent's word alone."""
+    """Return the conflicts on which all opinions agree, unless they are only an agent's word."""
     every = [source(conflicts) for source in OPINIONS]
     found = {}
     for conflict in conflicts:

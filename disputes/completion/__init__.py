@@ -1,1 +1,1 @@
-"""Whether a project comes to an end, and taking rounds back."""
+"""Deciding whether a project comes to an end, and taking rounds back."""

@@ -1,4 +1,4 @@
-"""The turns of a whole project, and whether it comes to an end (CONV-6). No task is moved here."""
+"""A project's checkpoints, and whether it comes to an end (CONV-6). No task is moved here."""
 
 from collections.abc import Iterable
 
@@ -28,20 +28,21 @@ from tasks.text.counting import counted
 
 UNDER_WAY = (Status.IN_PROGRESS, Status.REVIEW)
 SETTLED = tuple(status for status, meaning in MEANINGS.items() if meaning.finished)
-SHOWN = 8  # tasks that a card names
-FEW = 3  # tasks with which a project may begin and be told nothing of stalls
+SHOWN = 8  # how many tasks a card names
+FEW = 3  # a project that began with at most this many tasks gets no warnings of stalls
 
 
 def last_checkpoint(project: Project) -> Checkpoint | None:
-    """The newest one; its number is how many turns the project has had."""
+    """Return the newest checkpoint; its number says how many checkpoints the project has had."""
     return _newest.first(project.pk)
 
 
 def take_checkpoint(pk: int) -> Checkpoint | None:
-    """Close the checkpoint that is due, if one is. Idempotent; the loop calls it as often as it likes.
+    """Close the checkpoint that is due, if there is one, and return it. Idempotent; the loop calls it freely.
 
-    The first, number 0, says where the project began. A later one is due once every task that was under way
-    at the last has finished a round or left; then its figures are written, and a warning opens a card.
+    The first, number 0, records where the project began. A later one is due once every task that was under
+    way at the last one has finished a round or left; then its figures are written, and a warning opens a
+    card.
     """
     if not _is_due(pk):
         return None
@@ -71,9 +72,9 @@ def _standing(project: Expression) -> QuerySet[Checkpoint]:
 
 
 def _beating(project: Expression) -> QuerySet[Task]:
-    """The tasks whose rounds are the project's beat: those in progress or review.
+    """Return the tasks whose rounds count for checkpoints: those in progress or in review.
 
-    In a project of documents that is its session alone, also while it waits for people: a round is over when
+    In a project of documents that is its session alone, even while it waits for people: a round is over when
     the next one begins.
     """
     of_documents = Q(project__kind=Project.Kind.DOCUMENTS)
@@ -90,12 +91,12 @@ _newest, _beats, _opened_first = Prepared(_standing), Prepared(_beating), Prepar
 
 
 def _under_way(pk: int) -> dict[str, int]:
-    """What beats now in the project of that key, each task with its round."""
+    """Return the tasks that count for checkpoints in the project with that key, each with its round."""
     return {str(task): round_ for task, round_ in _beats.rows(pk)}
 
 
 def _begin(project: Project) -> Checkpoint:
-    """Number 0: what there was to do when the first task was begun."""
+    """Create checkpoint 0, which records what there was to do when the first task was begun."""
     now = timezone.now()
     severities = _severities(_counted(project).exclude(status__in=SETTLED))
     weight = total_weight(severities, project.config.severity_weights)
@@ -106,7 +107,7 @@ def _begin(project: Project) -> Checkpoint:
 
 
 def _counted(project: Project | Expression) -> QuerySet[Task]:
-    """What there is to do: a session is no task of its own beside its gaps."""
+    """Return the tasks that count as work to do: a session does not count beside its gaps."""
     return Task.objects.filter(project=project).exclude(origin=Task.Origin.ROUNDS)
 
 
@@ -138,7 +139,7 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
     )  # fmt: skip
     if checkpoint.number == rounds_allowed(project):
         record(project, "round_limit", note="People choose: extend it, accept what there is, or abandon it.")
-    waits_for_people = result.stalled and not checkpoint.under_way  # and their cards say so
+    waits_for_people = result.stalled and not checkpoint.under_way  # and their cards already ask
     if result.state is State.DIVERGENCE_WARNING and not waits_for_people:
         _warn(project, checkpoint, result, limits, new)
     elif result.state is State.CONVERGING:
@@ -151,7 +152,7 @@ def _opened(project: Expression, since: Expression) -> QuerySet[Task]:
 
 
 def _resolved(project: Expression, since: Expression) -> QuerySet[Task]:
-    """How grave what was completed or cancelled since is, each task once in its life (CNT-1, CNT-2)."""
+    """Return the severities of tasks settled since then, each task once in its life (CNT-1, CNT-2)."""
     before = Event.objects.filter(task=OuterRef("pk"), to_status__in=SETTLED, at__lte=since).exclude(
         from_status__in=SETTLED
     )
@@ -163,7 +164,7 @@ _opened_since, _resolved_since = Prepared(_opened), Prepared(_resolved)
 
 
 def limits_of(project: Project) -> ConvergenceSettings:
-    """The thresholds of the project's settings; where it has none of its own, those for its size (CONV-5)."""
+    """Return the thresholds from the project's settings, or those for its size if it sets none (CONV-5)."""
     config, apt = project.config, preset(initial_tasks(project))
     stall, divergence = config.stall_threshold, config.divergence_threshold
     return ConvergenceSettings(
@@ -175,37 +176,38 @@ def limits_of(project: Project) -> ConvergenceSettings:
 
 
 def initial_tasks(project: Project) -> int:
-    """How many tasks there were to do when the project began; those of now where it has not."""
+    """Return how many tasks there were to do when the project began, or are now if it has not begun."""
     begun = _opened_first.rows(project.pk)
     return begun[0][0] if begun else _counted(project).exclude(status__in=SETTLED).count()
 
 
 def rounds_allowed(project: Project) -> int:
-    """How many checkpoints the project may take before people are asked to go on or to end (END-4)."""
+    """Return how many checkpoints the project may take before people have to extend it or end it (END-4)."""
     return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
 
 
 def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, int]) -> bool:
-    """Whether work was done again in vain, in a project large enough to be told about it.
+    """Whether work was repeated in vain, in a project large enough for warnings of stalls.
 
-    That a first review sends a task back, or that it waits for people, is how work goes and no standstill.
-    And of few tasks each one's own end tells (too many rejections, circles), unless the project wants it.
+    A first review that sends a task back, or a task that waits for people, is normal and no stall. In a small
+    project each task's own limits (too many rejections, circles) suffice, unless the project sets a threshold
+    for stalls.
     """
     if project.config.stall_threshold is None and initial_tasks(project) <= FEW:
         return False
-    if project.kind == Project.Kind.DOCUMENTS:  # each round of a session could have settled something
+    if project.kind == Project.Kind.DOCUMENTS:  # every round of a session could have settled something
         return bool(before)
     return any(now.get(pk, 0) > round_ > 1 for pk, round_ in before.items())
 
 
 def _flat(project: Project, last: Checkpoint) -> int:
-    """Checkpoints without progress in a row; some answers begin the count anew."""
+    """Return the number of checkpoints in a row without progress; some of people's answers reset it to 0."""
     answered = project.events.filter(kind__in=alerts.BEGIN_ANEW, at__gte=last.at).exists()
     return 0 if answered else last.flat
 
 
 def is_diverging(project: Project) -> bool:
-    """Whether a warning waits for an answer."""
+    """Whether a warning about the project is waiting for an answer."""
     return bool(alerts.open_alerts(project).exists())
 
 
@@ -216,7 +218,7 @@ def _warn(
     limits: ConvergenceSettings,
     new: list[Task],
 ) -> Conflict:
-    """Ask people what to do about it: one card, whatever comes after it."""
+    """Ask people what to do about the warning, on the one card that the project has for this."""
     lines = [
         said(result, limits),
         f"Since the checkpoint before: {checkpoint.resolved} resolved (weight {checkpoint.resolved_weight}), "

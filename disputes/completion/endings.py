@@ -1,4 +1,4 @@
-"""Ending a project as one of the ends that are open, extending it, and taking it up again (END-10)."""
+"""Ending a project by one of the exits that are open, extending it, and resuming it (END-10)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -39,12 +39,12 @@ def end_project(
     reason: str = "",
     confirm: bool = False,
 ) -> Project:
-    """End the project as what the person chose, if the procedure comes to that end (END-1 to END-7).
+    """End the project by the exit that the person chose, if the procedure allows it (END-1 to END-7).
 
-    `typed` holds the phrase of each gate (critical, high), `rationales` a reason by the code of each grave
-    task or conflict that is left, `confirmed` the codes of the others, `checked` the points of the final
-    review, `confirm` that it is meant (abandoning). Raises Refused: no_right, already_ended, unknown_exit,
-    unconfirmed, not_landed, exit_closed, not_ready, gates.
+    `typed` holds the phrase for each gate (critical, high), `rationales` a reason for each grave task or
+    conflict that is left, by its code, `confirmed` the codes of the other ones, `checked` the points of the
+    final review, and `confirm` is needed to abandon the project. Raises Refused: "no_right", "already_ended",
+    "unknown_exit", "unconfirmed", "not_landed", "exit_closed", "not_ready", "gates".
     """
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "end the work")
@@ -68,9 +68,9 @@ def end_project(
 
 @transaction.atomic
 def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
-    """End it as abandoned in the name of whoever works the machine, whose rights nobody asks for.
+    """End the project as abandoned on behalf of whoever operates the machine, without checking rights.
 
-    Raises Refused: already_ended.
+    Raises Refused("already_ended").
     """
     project = locked(Project.objects).get(pk=project.pk)
     if project.exit_type:
@@ -126,7 +126,7 @@ def _check_end(
     checked: Collection[str],
     confirm: bool,
 ) -> None:
-    """Raise Refused where the decision is not the end that was chosen."""
+    """Raise Refused if the result of the procedure is not the exit that was chosen."""
     keep = "What you typed is kept."
     if kind is Exit.ABANDONED:
         if not confirm:
@@ -157,7 +157,7 @@ def _result(row: Checkpoint) -> RoundResult:
 
 
 def _spent(project: Project, now: datetime) -> Durations:
-    """From the first checkpoint on; at work between one and the next."""
+    """Return the time since the first checkpoint, of which the time between checkpoints counts as work."""
     times = [
         at.timestamp()
         for at in project.checkpoints.standing().order_by("number").values_list("at", flat=True)
@@ -167,7 +167,7 @@ def _spent(project: Project, now: datetime) -> Durations:
 
 
 def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) -> None:
-    """Nothing is started any more; the tasks stay as they are, and a new turn of theirs ends what runs."""
+    """Mark the project as ended: nothing is started, tasks keep their status, and their runs end."""
     project.status, project.focus = Project.Status.FINISHED, ""
     project.exit_type, project.exit_at, project.exit_summary = kind, now, told
     project.save(update_fields=["status", "focus", "exit_type", "exit_at", "exit_summary"])
@@ -180,7 +180,11 @@ def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) ->
 
 @transaction.atomic
 def resume_project(project: Project, *, user: Any, reason: str) -> Project:
-    """Take an ended project up again. Raises Refused: no_right, text_missing, wrong_status."""
+    """Resume a project that has ended.
+
+    Raises Refused: "no_right", "text_missing" without a reason, or "wrong_status" if the project has not
+    ended.
+    """
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "take the work up again")
     if not reason.strip():
@@ -198,9 +202,9 @@ def resume_project(project: Project, *, user: Any, reason: str) -> Project:
 
 @transaction.atomic
 def extend(project: Project, *, user: Any) -> int:
-    """More checkpoints for a project at its limit; the new limit.
+    """Allow more checkpoints to a project that has used all of them, and return the new limit.
 
-    Raises Refused: no_right, not_at_limit, hard_limit.
+    Raises Refused: "no_right", "not_at_limit", "hard_limit".
     """
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "add checkpoints")

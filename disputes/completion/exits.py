@@ -1,4 +1,4 @@
-"""What is left of a project's work, and which ends are open (END-10). The program only offers them."""
+"""What is left of a project's work, and which exits are open (END-10). The program only offers them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from disputes.sessions.gaps import state_of, with_facts
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
 from tasks.states import Severity
 
-# Ends that a person may choose; MAX_ROUNDS is a choice on the way, not an end.
+# The exits that a person may choose; MAX_ROUNDS is a choice on the way, not an exit.
 TITLES = {
     Exit.COMPLETE: "Complete",
     Exit.GOOD_ENOUGH: "Good enough",
@@ -45,14 +45,14 @@ NEEDS = {
     Exit.STALL_EXIT: "In a warning only, with the same acknowledgements.",
     Exit.ABANDONED: "Nothing is exported; the history is kept.",
 }
-NAMED = 5  # tasks or conflicts that a refusal names
+NAMED = 5  # how many tasks or conflicts a refusal names
 
 
 # --- What the rows say ------------------------------------------------------------------------------------
 
 
 def standing_of(project: Project) -> Standing:
-    """Everything that decides whether the project may end, but for what people type."""
+    """Return everything that decides whether the project may end, except what people type."""
     last = checkpoints.last_checkpoint(project)
     return Standing(
         gaps=_gaps(project),
@@ -81,7 +81,10 @@ def _gap(project: Project, task: Any) -> Gap:
 
 
 def _conflicts(project: Project) -> list[Unresolved]:
-    """What waits for a ruling. A card that asks for help is a state of its task (BLOCKED_EXTERNAL)."""
+    """Return the conflicts on findings that wait for a ruling.
+
+    A card that asks for help is not among them: it is a state of its task (BLOCKED_EXTERNAL).
+    """
     of_tasks = Conflict.objects.filter(dispute__project=project, dispute__task__isnull=False)
     rows = of_tasks.open().on_findings()
     return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows.order_by("pk")]
@@ -90,13 +93,13 @@ def _conflicts(project: Project) -> list[Unresolved]:
 def _convergence(project: Project, last: Checkpoint | None) -> State:
     if checkpoints.is_diverging(project):
         return State.DIVERGENCE_WARNING
-    if last is None or last.state == State.DIVERGENCE_WARNING:  # it was answered
+    if last is None or last.state == State.DIVERGENCE_WARNING:  # the warning was answered
         return State.CONVERGING
     return State(last.state)
 
 
 def unlanded(project: Project) -> list[Task]:
-    """Approved tasks whose commit is not on the target branch yet; an ended project lands nothing."""
+    """Return the approved tasks whose commit is not on the target branch; an ended project lands nothing."""
     return list(Task.objects.filter(project=project).to_land().select_related("project").order_by("rank"))
 
 
@@ -104,9 +107,9 @@ def unlanded(project: Project) -> list[Task]:
 
 
 def final_review(project: Project, standing: Standing, checked: Collection[str]) -> FinalReview:
-    """Whether the project is ready to end; `checked` are the points that a maintainer confirmed.
+    """Return whether the project is ready to end; `checked` are the points that a maintainer confirmed.
 
-    What rows can tell the program looks at itself; the rest no reviewer looks at for now but the maintainer.
+    The program itself checks what the database can tell. The maintainer alone checks the rest.
     """
     open_flags = Flag.objects.standing().unsettled().filter(finding__task__project=project)
     untreated = {
@@ -127,12 +130,12 @@ def final_review(project: Project, standing: Standing, checked: Collection[str])
     return hold_final_review(held)
 
 
-# --- Which ends are open ----------------------------------------------------------------------------------
+# --- Which exits are open ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedEnd:
-    """An end, and why it is closed; an empty `why_not` means that it is open once its gates are passed."""
+    """An exit and why it is closed; an empty `why_not` means that it is open once its gates are passed."""
 
     exit: Exit
     title: str
@@ -141,7 +144,7 @@ class OfferedEnd:
 
 
 def ask_for(kind: Exit, standing: Standing) -> Ask:
-    """What a person asks for who wants this end, as things stand (END-1 to END-6)."""
+    """Return what a person who wants this exit has to ask for in the present state (END-1 to END-6)."""
     match kind:
         case Exit.COMPLETE:
             return Ask.NOTHING
@@ -153,7 +156,7 @@ def ask_for(kind: Exit, standing: Standing) -> Ask:
 
 
 def offers(project: Project, standing: Standing) -> list[OfferedEnd]:
-    """Each end, and why it is closed if it is."""
+    """Return each exit, with the reason if it is closed."""
     waiting = unlanded(project)
     return [
         OfferedEnd(kind, title, NEEDS[kind], why_not(project, kind, standing, waiting))
@@ -162,7 +165,7 @@ def offers(project: Project, standing: Standing) -> list[OfferedEnd]:
 
 
 def why_not(project: Project, kind: Exit, standing: Standing, waiting: Sequence[Task]) -> str:
-    """Why this end is closed even to somebody who types all that is asked for."""
+    """Return why this exit is closed even to somebody who types everything required, or "" if it is open."""
     if kind is Exit.ABANDONED:
         return ""
     if waiting:
@@ -179,7 +182,7 @@ def why_not(project: Project, kind: Exit, standing: Standing, waiting: Sequence[
 
 
 def _closed_because(kind: Exit, result: Result, standing: Standing, settings: TerminationSettings) -> str:
-    """Why a decision is not this end, in words; empty where it is."""
+    """Return why the result is not this exit, in words, or "" if it is."""
     if result.exit is kind:
         return ""
     match result.next:

@@ -36,7 +36,7 @@ def demand_justification(
 ) -> None:
     """Refuse more DISAGREE blocks than the limit once, unless the response justifies them (RL-1).
 
-    Raises Refused: too_many_disagreements.
+    Raises Refused("too_many_disagreements").
     """
     declined = {known[block.code].origin.pk for block in response.disagreements}
     rated = [_rated(finding, finding.severity, finding.origin.pk in declined) for finding in due]
@@ -60,7 +60,7 @@ def _is_justified(text: str) -> bool:
 
 
 def check(submission: Submission, *, actor: Actor) -> Conflict | None:
-    """Open a card where the coder's disagreements pass a limit; one that waits is brought up to date."""
+    """Open or update the alert, and return it, if the coder's disagreements exceed a limit; else None."""
     task = submission.task
     by_round = rated_rounds(task)
     if submission.round not in by_round:
@@ -92,9 +92,9 @@ def check(submission: Submission, *, actor: Actor) -> Conflict | None:
 
 
 def take_anew(task: Task, *, actor: Actor, since: datetime | None = None) -> list[Conflict]:
-    """The open alerts of the task: brought up to date, or closed where the limits are kept now (RL-6).
+    """Update the task's open alerts, or close those whose limits are kept again (RL-6). Return all of them.
 
-    Those that were opened from `since` on are closed anyway: what opened them is taken back.
+    Alerts opened at or after `since` are closed in any case, because what opened them is taken back.
     """
     alerts = list(
         _open_alerts(task).select_related("dispute__project", "dispute__task", "submission__task__project")
@@ -112,7 +112,7 @@ def _open_alerts(task: Task) -> QuerySet[Conflict]:
 
 
 def rated_rounds(task: Task) -> dict[int, list[Rated]]:
-    """What each round made of the findings that it had to answer; the last attempt of a round counts."""
+    """Return how each round answered the findings it had to answer; the last attempt of a round counts."""
     answers = (
         Answer.objects.standing()
         .filter(submission__task=task)
@@ -133,7 +133,7 @@ def rated_rounds(task: Task) -> dict[int, list[Rated]]:
         .not_moot()
         .values_list("finding", "submission__round")
     )
-    for finding, round_ in converted:  # also where nothing at all was said of it
+    for finding, round_ in converted:  # even if nothing at all was said about the finding
         if round_ in kinds:
             kinds[round_].setdefault(finding, Answer.Kind.SILENT)
     return {
@@ -150,13 +150,13 @@ def rated_rounds(task: Task) -> dict[int, list[Rated]]:
 
 
 def _severity(raised: list[Finding], round_: int) -> Severity:
-    """The severity that the point had when that round answered it."""
+    """Return the severity that the point had when that round answered it."""
     before = [finding.severity for finding in raised if finding.round < round_]
     return Severity([raised[0].severity, *before][-1])
 
 
 def _rated(finding: Finding, severity: str, disagreed: bool, *, converted: bool = False) -> Rated:
-    """A DISAGREE counts whatever the severity (RL-1), but not on what a person lowered so far."""
+    """Rate one answer: a DISAGREE counts at any severity (RL-1), unless a person lowered it to optional."""
     is_none = finding.lowered_by_id is not None and not finding.mandatory
     return Rated(
         finding.code, finding.title, Severity(severity), disagreed=disagreed and not is_none,

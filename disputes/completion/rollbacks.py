@@ -1,7 +1,7 @@
-"""Taking rounds of a task back, and ruling again as was ruled in them (RB-2, RB-3). Nothing is deleted.
+"""Taking rounds of a task back, and repeating rulings made in them (RB-2, RB-3). Nothing is deleted.
 
-The rounds' numbers, codes and attempts are used again: whoever asks for the present state of a task asks for
-what stands.
+The numbers, codes and attempts of the rounds are used again, so whoever wants a task's present state must ask
+for what is `standing()`.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from tasks.text.counting import counted
 TEXT_MAX = 20_000
 NOTE = "(re-applied from"
 PUSHED = (Landing.Status.PUSHING, Landing.Status.LANDED)
-# How people have dealt with a flag; a false alarm stays one.
+# The states of a flag that a rollback drops; a false alarm stays one.
 UNDER_WAY = (Flag.Status.OPEN, Flag.Status.ASKED, Flag.Status.CONVERTED, Flag.Status.WAIVED)
 JUDGED = (Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED, Conflict.Followed.CANNOT_TELL)
 
@@ -39,12 +39,12 @@ JUDGED = (Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED, Conflict.Fo
 
 
 def last_round(task: Task) -> int:
-    """The newest round in which something was handed in and stands; 0 where there is none."""
+    """Return the newest round with a submission that was not rolled back; 0 if there is none."""
     return task.submissions.standing().aggregate(last=Max("round"))["last"] or 0
 
 
 def choices(task: Task) -> list[int]:
-    """The rounds after which the task may begin again, newest first (RB-4)."""
+    """Return the rounds after which the task may begin again, newest first (RB-4)."""
     return [round_ - 1 for round_ in rollback.offered(last_round(task), _settings(task))]
 
 
@@ -53,19 +53,19 @@ def _settings(task: Task) -> RollbackSettings:
 
 
 def left(task: Task) -> int:
-    """How many rollbacks the task's budget still allows (RB-5)."""
+    """Return how many rollbacks the task's budget still allows (RB-5)."""
     return max(task.project.config.max_rollbacks_session - task.rollbacks.count(), 0)
 
 
 def times_taken_back(task: Task, round_: int) -> int:
-    """How often this round of the task was rolled back so far (RB-6)."""
+    """Return how often this round of the task has been rolled back (RB-6)."""
     return task.rollbacks.filter(to_round__lt=round_, from_round__gte=round_).count()
 
 
 def judge(task: Task, to_round: int) -> rollback.RollbackAnswer:
-    """Whether the rounds after `to_round` may be taken back, and whether their failures are analysed first.
+    """Return whether the rounds after `to_round` may be taken back, and whether to analyse failures first.
 
-    Raises ValueError where there are none.
+    Raises ValueError if there are no such rounds.
     """
     wanted = Wanted(
         round=to_round + 1, current=last_round(task), trigger=Trigger.USER,
@@ -76,13 +76,13 @@ def judge(task: Task, to_round: int) -> rollback.RollbackAnswer:
 
 
 def landed_in(task: Task, to_round: int) -> Landing | None:
-    """A landing of a later round that is being pushed or is on the target branch."""
+    """Return the newest landing of a later round that is being pushed or is on the target branch, or None."""
     later = task.landings.filter(submission__round__gt=to_round, submission__rolled_back__isnull=True)
     return later.filter(status__in=PUSHED).order_by("-pk").first()
 
 
 def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
-    """Raise Refused where the rounds after `to_round` cannot be taken back, with what to do instead."""
+    """Raise Refused, with what to do instead, if the rounds after `to_round` cannot be taken back."""
     require(user, task.project, MAINTAIN, "take rounds back")
     if not reason.strip():
         raise Refused(
@@ -126,12 +126,12 @@ def _locked(task: Task) -> Task:
 def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int | None = None) -> Rollback:
     """Take the task back to the end of `to_round`; the round after it begins again.
 
-    What was handed in, raised, disputed and ruled since then is marked and kept (RB-2). Runs of the task end
-    by the new turn. `version` is the turn that the person saw; None skips that check.
-    Raises Refused: no_right, text_missing, wrong_status, landed, nothing_to_roll_back, too_deep,
-    budget_spent, stale_view.
+    What was handed in, raised, disputed and ruled since then is marked and kept (RB-2). The task's runs end,
+    because the task moves on to a new turn. `version` is the turn that the person saw; None skips that check.
+    Raises Refused: "no_right", "text_missing", "wrong_status", "landed", "nothing_to_roll_back", "too_deep",
+    "budget_spent", "stale_view".
     """
-    if task.is_session:  # its gaps move with it: the project's lock comes before theirs
+    if task.is_session:  # its gaps move too, and the project is locked before tasks
         locked(Project.objects).get(pk=task.project_id)
     task = _locked(task)
     _check(task, to_round, user, reason)
@@ -160,9 +160,9 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
 
 
 def _restore_gaps(session: Task, back: Rollback, actor: Actor) -> None:
-    """The gaps are as they were at the end of the round that stands; what people did to them since stays.
+    """Restore the gaps as they were at the end of the round that stays, except those that people have moved.
 
-    Those that came up since are cancelled: no document that stands speaks of them.
+    Gaps that came up since are cancelled, because no remaining document mentions them.
     """
     since = session.events.filter(kind="round_judged", data__round=back.to_round).order_by("-pk").first()
     moved_by = {"start", "submit", "reject", "approve", "restore"}
@@ -182,7 +182,7 @@ def _restore_gaps(session: Task, back: Rollback, actor: Actor) -> None:
 
 
 def _take_back_checkpoints(session: Task, back: Rollback) -> None:
-    """The figures of the rounds taken back count no more; those of the round that stands are the last."""
+    """Mark the checkpoints of the rounds taken back, so that the last one is that of the round that stays."""
     later = [
         checkpoint.pk
         for checkpoint in session.project.checkpoints.standing()
@@ -192,7 +192,7 @@ def _take_back_checkpoints(session: Task, back: Rollback) -> None:
 
 
 def _began(task: Task, round_: int) -> datetime | None:
-    """When this round, as it stands, began: the last move that led to it from an earlier one."""
+    """Return when this round, as it is now, began: the last move that led to it from an earlier round."""
     began, before = None, 0
     moves = task.events.filter(kind__in=MOVES).order_by("pk")
     for number, at in moves.values_list("data__round", "at"):
@@ -204,7 +204,7 @@ def _began(task: Task, round_: int) -> datetime | None:
 
 
 def _archive_conflicts(task: Task, back: Rollback, began: datetime | None, actor: Actor) -> None:
-    """The conflicts of the rounds taken back are moot, with their flags; their rulings are archived."""
+    """Make the conflicts and flags of the rounds taken back moot, and archive their rulings."""
     later = Q(submission__rolled_back=back) | Q(finding__rolled_back=back)
     if back.to_round == 0:
         later |= Q(submission__isnull=True)
@@ -221,14 +221,14 @@ def _archive_conflicts(task: Task, back: Rollback, began: datetime | None, actor
 
 
 def _stand_again(conflicts: QuerySet[Conflict], actor: Actor) -> None:
-    """Rulings of earlier rounds that were reopened in those taken back: they stand as before."""
+    """Let rulings of earlier rounds that were reopened in the rounds taken back be in force as before."""
     overtaken = (Conflict.Followed.REOPENED, Conflict.Followed.NOT_HONOURED)
     for conflict in conflicts.filter(followed__in=overtaken):
         conflict.await_again("What reopened it was taken back.", actor=actor)
 
 
 def _await_anew(task: Task, actor: Actor) -> None:
-    """Rulings whose carrying out was taken back are in the next prompt again."""
+    """Put rulings whose carrying out was taken back into the next prompt again."""
     judged = Conflict.objects.of(task).filter(followed__in=JUDGED)
     for conflict in judged:
         ruling = conflict.standing_decision()
@@ -243,7 +243,7 @@ def _await_anew(task: Task, actor: Actor) -> None:
 
 
 def archived(task: Task) -> QuerySet[Decision]:
-    """The rulings that rollbacks archived, newest first."""
+    """Return the rulings that rollbacks archived, newest first."""
     return (
         Decision.objects.of(task)
         .filter(archived_by__isnull=False)
@@ -253,7 +253,7 @@ def archived(task: Task) -> QuerySet[Decision]:
 
 
 def applied_again(decisions: Iterable[Decision]) -> dict[int, Decision]:
-    """For each archived ruling that was made again: the standing ruling, by the key of the archived one."""
+    """Return the standing rulings that repeat these archived ones, by the keys of the archived ones."""
     olds = {decision.conflict_id: decision.pk for decision in decisions}
     again = Decision.objects.standing().filter(conflict__previous__in=olds)
     return {olds[decision.conflict.previous_id]: decision for decision in again.select_related("conflict")}
@@ -261,10 +261,10 @@ def applied_again(decisions: Iterable[Decision]) -> dict[int, Decision]:
 
 @transaction.atomic
 def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decision:
-    """Rule once more as an archived ruling did, as it was or with other words (RB-3).
+    """Repeat an archived ruling, as it was or with other words (RB-3).
 
-    It stands on a new conflict that names the old one, and the next prompt begins with it.
-    Raises Refused: no_right, not_archived, not_a_ruling, already_applied, already_open, wrong_status.
+    The ruling is made on a new conflict that names the old one, and the next prompt begins with it. Raises
+    Refused: "no_right", "not_archived", "not_a_ruling", "already_applied", "already_open", "wrong_status".
     """
     old = decision.conflict
     task = locked_task(old.task.pk)
@@ -292,7 +292,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
 
 
 def _round_of(decision: Decision, back: Rollback) -> int:
-    """The round in which the point was disputed."""
+    """Return the round in which the point was disputed."""
     submission = decision.conflict.submission
     return submission.round if submission else back.to_round + 1
 
@@ -333,9 +333,9 @@ def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
 
 @transaction.atomic
 def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
-    """A new task that takes back what landed for this one (RB-8).
+    """Add a task that reverts what landed for this one, and return it (RB-8).
 
-    Raises Refused: no_right, text_missing, not_landed.
+    Raises Refused: "no_right", "text_missing", "not_landed".
     """
     require(user, task.project, MAINTAIN, "add tasks")
     if not reason.strip():

@@ -25,15 +25,15 @@ CAUSES = {
     RootCause.SCOPE_TOO_LARGE: "The task is too large.",
 }
 ATTEMPTS_MAX = 10
-SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 are for rounds about a specification
+SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 occur only in rounds about a specification
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTry:
-    """One try of the round: what became of it, and by which patterns it failed."""
+    """One try at the round: what became of it, and the patterns by which it failed."""
 
     submission: Submission
-    marks: frozenset[str]  # the findings that stopped it, or that it was red or lost
+    marks: frozenset[str]  # the findings that stopped it, or "red" or "lost" in words
     seen: tuple[DetectedPattern, ...]
 
     @property
@@ -44,7 +44,7 @@ class RoundTry:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The attempts at one round, and what they have in common; `cause` is empty where they show nothing."""
+    """The attempts at one round and what they have in common; `cause` is empty if they show nothing."""
 
     round: int
     attempts: tuple[RoundTry, ...]
@@ -53,7 +53,7 @@ class Analysis:
 
 
 def analyse(task: Task, round_: int) -> Analysis:
-    """What the attempts at this round show, those that were rolled back and the one that stands."""
+    """Analyse the last tries at this round: those that were rolled back and the one that was not."""
     rows = task.submissions.filter(round=round_).prefetch_related("reviews__findings").order_by("pk")
     newest: dict[int | None, Submission] = {row.rolled_back_id: row for row in rows}
     attempts = tuple(_attempt(row) for row in [*newest.values()][-ATTEMPTS_MAX:])
@@ -64,7 +64,7 @@ def analyse(task: Task, round_: int) -> Analysis:
 
 
 def of(task: Task) -> Analysis | None:
-    """The analysis of the round that the task is in; None before it was taken back and tried often enough."""
+    """Return the analysis of the task's round, or None if it was not taken back and tried often enough."""
     if not rollbacks.times_taken_back(task, task.round):
         return None
     config = task.project.config
@@ -95,7 +95,7 @@ def _patterns(response: str) -> tuple[DetectedPattern, ...]:
 
 
 def _of_findings(attempts: tuple[RoundTry, ...]) -> tuple[RootCause, str] | None:
-    """The same two causes for code: the same failure each time, or another one each time."""
+    """Find a cause for code that failed: the same failure each time, or a different one each time."""
     marks = [each.marks for each in attempts]
     if len(marks) < 2 or not all(marks):
         return None

@@ -1,4 +1,4 @@
-"""Why a task does not come to an end: what the rows say, held against the classes STK-1 to STK-6."""
+"""Why a task does not come to an end: its rows, compared with the classes STK-1 to STK-6."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.models.task import locked_task
 from tasks.states import Status
 
-EARLIER_MAX = 300  # findings that a new one is compared with
+EARLIER_MAX = 300  # how many findings a new one is compared with
 TOLD_OF_A_TURN = ("first", "round", "mandatory", "title", "suggestion", "excerpt", "path", "line")
 ORIGINS = {
     Stuck.TRUE_DISPUTE: Conflict.Origin.REPEATED,
@@ -32,13 +32,13 @@ ORIGINS = {
 }
 
 
-# --- Who is who -------------------------------------------------------------------------------------------
+# --- Recognising earlier findings -------------------------------------------------------------------------
 
 
 class Again(NamedTuple):
-    """Which finding, as first raised, another one repeats, or is possibly the same as.
+    """The finding, as first raised, that another one repeats for certain (`origin`) or perhaps (`possibly`).
 
-    And how alike they read, None where the code says it.
+    `score` says how alike they read; it is None if the code alone decided.
     """
 
     origin: Finding | None = None
@@ -47,7 +47,7 @@ class Again(NamedTuple):
 
 
 class Known:
-    """What is known of a task's findings when a review of it is taken, read once however many that raises."""
+    """A task's findings when one of its reviews is taken, read once for all the findings of that review."""
 
     def __init__(self, review: Review) -> None:
         self.review, submission = review, review.submission
@@ -66,10 +66,10 @@ class Known:
         )
 
     def earlier(self, found: Found) -> Again:
-        """What this finding repeats.
+        """Return what this finding repeats.
 
-        Two reviewers of one commit both begin to count at 001: between them only the place and the words say
-        that it is one point (ID-5, ARB-9).
+        Two reviewers of one commit both number their findings from 001, so that only the place and the words
+        can tell that they mean the same point (ID-5, ARB-9).
         """
         match = self._compared.same_as(
             Raised(found.title, found.location, found.code, text=_said(found.impact, found.suggestion))
@@ -102,9 +102,9 @@ def _said(*texts: str) -> str:
 
 
 def changes_since_last_review(submission: Submission) -> Changes | None:
-    """What changed since the last review; None for a first review, or where what lies between had none.
+    """Return what changed since the last review; None for a first review, or if the last round had none.
 
-    None as well after a rebase: every line of it may behave differently on the new base.
+    None after a rebase too, because every line may behave differently on the new base.
     """
     before = round_before(submission)
     if before is None or submission.rebased_from or not before.reviews.exists():
@@ -116,7 +116,7 @@ def changes_since_last_review(submission: Submission) -> Changes | None:
 
 
 def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SYSTEM) -> list[Conflict]:
-    """Put before a human what coder and reviewer will not settle between them. Idempotent."""
+    """Open conflicts on what coder and reviewer will not settle between them, and return them. Idempotent."""
     opened: list[Conflict] = []
     again = [finding for finding in findings if finding.mandatory and finding.first_id is not None]
     if not again:
@@ -153,9 +153,10 @@ def look_again(review: Review) -> list[Conflict]:
 
 
 class Histories:
-    """The rounds of several points: as each was raised, and what was answered. A few queries for all.
+    """The rounds of several points: how each was raised and answered, read in a few queries.
 
-    `disputed`: a point that has had its conflict comes back only as a ruling that was not honoured.
+    `disputed` holds the points that already have a conflict: such a point comes back only if its ruling was
+    not honoured.
     """
 
     def __init__(self, findings: Collection[Finding]) -> None:
@@ -168,7 +169,7 @@ class Histories:
         self._answers: dict[int, list[Answer]] = defaultdict(list)
         for answer in answers.order_by("submission__round", "submission__attempt"):
             self._answers[answer.finding_id].append(answer)
-        # Each once, however many points it answers: its texts are long.
+        # Each submission is read once, however many points it answers, because its texts are long.
         given = {answer.submission_id for each in self._answers.values() for answer in each}
         rows = Submission.objects.select_related("task").defer("diff", "specification", "response")
         self._submissions = rows.in_bulk(given)
@@ -183,9 +184,9 @@ class Histories:
         self.disputed = set(conflicts.values_list("finding", flat=True))
 
     def turns_of(self, finding: Finding) -> list[Turn]:
-        """The rounds of one of these points, oldest first."""
+        """Return the rounds of one of these points, oldest first."""
         point = finding.origin.pk
-        raised = [*{one.round: one for one in self._raised[point]}.values()]  # once, however many saw it
+        raised = [*{one.round: one for one in self._raised[point]}.values()]  # once per round
         answers = {self._submissions[one.submission_id].round: one for one in self._answers[point]}
         turns = []
         for index, one in enumerate(raised):
@@ -207,7 +208,7 @@ class Histories:
         return turns
 
     def _touched(self, finding: Finding, answer: Answer | None) -> bool | None:
-        """Whether the commit of an answer changed the place; None where nobody can tell."""
+        """Whether the commit of an answer changed the place; None if that cannot be told."""
         if answer is None:
             return None
         key = answer.submission_id
@@ -217,7 +218,7 @@ class Histories:
 
 
 def _content(finding: Finding) -> str:
-    """A hash of the code at the place, blanks left out; empty until the host has read it."""
+    """Return a hash of the code at the place without white space; empty if the host has not read it."""
     plain = "".join(finding.excerpt.split())
     return sha256(plain.encode()).hexdigest() if plain else ""
 
@@ -228,7 +229,7 @@ def _was_asked(turns: list[Turn]) -> bool:
 
 
 def _repeats_too_often(review: Review) -> bool:
-    """Whether the last rejections repeat their findings over as many rounds as the project bears."""
+    """Whether the last rejections repeat their findings over as many rounds as the project tolerates."""
     task: Task = review.submission.task
     rejections = Review.objects.standing().filter(
         Q(pk=review.pk) | Q(verdict=Review.Verdict.NEEDS_REVISION), submission__task=task
@@ -258,7 +259,7 @@ def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor)
 
 
 def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
-    """The mandatory findings, as first raised, that the coder says it cannot do anything about."""
+    """Return the mandatory findings, as first raised, that the coder says it cannot do anything about."""
     lacking = {}
     for answer in submission.answers.select_related("finding").order_by("pk"):
         found = diagnose([Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)])
@@ -268,6 +269,6 @@ def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
 
 
 def _is_mandatory(origin: Finding) -> bool:
-    """Whether the point was mandatory when it was raised last."""
+    """Whether the point was mandatory when it was last raised."""
     newest = origin.chain().standing().order_by("pk").last()
     return bool(newest and newest.mandatory)

@@ -1,4 +1,4 @@
-"""Reading a folder of rounds: `round_NNN/{engineer,reviewer}.md`, and `_v2` files beside them. No Django."""
+"""Reading a folder of rounds: `round_NNN/{engineer,reviewer}.md` and their `_v2` files. No Django."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tasks.text.regex import regex
 ENGINEER, REVIEWER = "engineer", "reviewer"
 DECISIONS = "decisions.md"
 ROUND_MAX, VERSION_MAX = 999, 99
-SESSIONS_DEEP = 3  # how many folders below the given one a session may lie
+SESSIONS_DEEP = 3  # how many levels below the given folder a session may lie
 _ROUND = regex(r"round[_-]?(?P<number>\d{1,4})", re.IGNORECASE)
 _FILE = regex(r"(?P<role>engineer|coder|reviewer)(?:_v(?P<version>\d{1,3}))?\.md", re.IGNORECASE)
 
@@ -23,7 +23,7 @@ _PASTED = regex(r"={3,}[ \t]+(?P<path>[\w./-]{1,120})[ \t]*=*[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of a round. `path` is relative to the folder that was given, `version` 1 without a `_v`."""
+    """One file of a round. `path` is relative to the given folder; `version` is 1 without a `_v`."""
 
     role: str
     round: int
@@ -34,13 +34,13 @@ class Document:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Its place in the session: what the engineer writes comes before its review, v2 after both."""
+        """The document's place in the session: the engineer's comes before its review, and v2 after both."""
         return self.round, self.version, (ENGINEER, REVIEWER).index(self.role)
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A file or folder that could not be read, or was passed over, and why."""
+    """A file or folder that could not be read or was passed over, and why."""
 
     path: str
     reason: str
@@ -50,7 +50,7 @@ class Trouble:
 class SessionFolder:
     """The rounds of one folder, in the order in which they were written.
 
-    With an `unreadable` file it cannot be imported: what came after hangs on what came before.
+    A session with an `unreadable` file cannot be imported, because later documents depend on earlier ones.
     """
 
     name: str
@@ -61,13 +61,13 @@ class SessionFolder:
 
 
 class FolderError(ValueError):
-    """The folder holds no rounds, or is none."""
+    """The path is not a folder, or the folder holds no rounds."""
 
 
 def read_folder(root: Path) -> list[SessionFolder]:
-    """The sessions in a folder: itself, where it holds rounds, else the folders below that do.
+    """Return the sessions in a folder: the folder itself if it holds rounds, else the folders below that do.
 
-    Links are never followed. Raises FolderError where there is nothing to read.
+    Links are never followed. Raises FolderError if there is nothing to read.
     """
     if not root.is_dir():
         raise FolderError(f"{root} is not a folder.")
@@ -81,9 +81,9 @@ def read_folder(root: Path) -> list[SessionFolder]:
 
 
 def session_of_files(name: str, files: Mapping[str, str]) -> SessionFolder:
-    """The session that these files are, by their paths below its folder: round_001/engineer.md.
+    """Return the session that consists of these files, given by paths such as round_001/engineer.md.
 
-    What has another name is passed over.
+    Files with other names are passed over.
     """
     session = SessionFolder(name)
     for path, text in sorted(files.items()):
@@ -103,7 +103,7 @@ def session_of_files(name: str, files: Mapping[str, str]) -> SessionFolder:
 
 
 def session_of_text(name: str, text: str) -> SessionFolder:
-    """The session whose files were pasted, each below a line such as `=== round_001/engineer.md`."""
+    """Return the session whose files were pasted, each below a line such as `=== round_001/engineer.md`."""
     files: dict[str, list[str]] = {}
     twice, before = [], []
     path = ""
@@ -124,7 +124,7 @@ def session_of_text(name: str, text: str) -> SessionFolder:
 
 
 def _faults(documents: list[Document]) -> Iterator[Trouble]:
-    """What files on a disk could not be, or would be refused for."""
+    """Yield why pasted documents are refused, such as a number out of range or an empty text."""
     seen: dict[tuple[int, int, int], str] = {}
     for document in documents:
         if not 1 <= document.round <= ROUND_MAX:
@@ -139,7 +139,7 @@ def _faults(documents: list[Document]) -> Iterator[Trouble]:
 
 
 def file_of(role: str, round_: int, version: int) -> str:
-    """Where a document of a round lies below the session's folder."""
+    """Return the path of a round's document in the session's folder."""
     return f"round_{round_:03d}/{role}{f'_v{version}' if version > 1 else ''}.md"
 
 
@@ -200,7 +200,7 @@ def _read_round(session: SessionFolder, root: Path, folder: Path, number: int) -
 def _read_document(
     session: SessionFolder, root: Path, path: Path, role: str, number: int, version: int
 ) -> Document | None:
-    """The file; None where it cannot be read, and the session says why."""
+    """Return the file's document, or None if it cannot be read; the reason is then added to the session."""
     name = path.relative_to(root).as_posix()
     raw = b""
     try:
@@ -221,7 +221,7 @@ def _read_document(
 
 
 def _read_bytes(path: Path) -> tuple[str, bytes]:
-    """Why the file is not read, or its bytes. A link, a pipe or a device is never opened for reading."""
+    """Return why the file is not read, or "" and its bytes. Links, pipes and devices are never opened."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
         return "it is no plain file", b""

@@ -1,4 +1,4 @@
-"""What a session's documents say, gap by gap, before any row is written. No Django."""
+"""What a session's documents say, gap by gap, worked out before any row is written. No Django."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,13 +22,13 @@ from tasks.text.regex import regex
 TITLE_MAX = 300
 APPROVALS = {Verdict.APPROVED, Verdict.APPROVED_WITH_CONDITIONS, Verdict.NO_ISSUES_FOUND}
 DONE = {Status.RESOLVED, Status.WITHDRAWN}
-WHOLE = ""  # what names no gap is about the session as a whole
+WHOLE = ""  # the gap of whatever is about the session as a whole
 _NAMING = regex(r"(?:gap\s+)?(?:resolutions?|revisions?|proposals?)\s*:?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An engineer's document: what it says on each gap that it proposes, and what it answers."""
+    """An engineer's document: what it says about each gap that it works on, and what it answers."""
 
     document: Document
     sections: dict[str, str]
@@ -46,11 +46,11 @@ class ReviewDocument:
 
     @property
     def confirmed(self) -> tuple[str, ...]:
-        """The codes of earlier findings that it calls done, or takes back (FND-4)."""
+        """The codes of earlier findings that the review calls done or takes back (FND-4)."""
         return tuple(each.code for each in self.read.prior if each.status in DONE)
 
     def verdict_on(self, gap: str) -> Verdict | None:
-        """What it says of a gap: its verdict on that, else the one on the whole document."""
+        """Return the verdict on the gap itself if there is one, else the verdict on the whole document."""
         own = [
             stated.verdict
             for stated in self.read.verdicts
@@ -59,16 +59,17 @@ class ReviewDocument:
         return max(own, key=list(Verdict).index) if own else self.read.verdict
 
     def approves(self, gap: str) -> bool:
-        """Whether it approves a gap, with nothing grave beside the word."""
+        """Whether the review approves the gap and raises no grave finding on it."""
         grave = [f for on, f in self.findings if on == gap and f.severity in GRAVE and not f.withdrawn]
         return self.verdict_on(gap) in APPROVALS and not grave
 
 
 @dataclass(slots=True)
 class Plan:
-    """A session as it will be written: its gaps with titles, its documents in their order, and its silences.
+    """A session as it will be written: its gaps with titles, its documents in order, and its silences.
 
-    `silence` has a step for each of `steps`; in it findings are numbered, from 1, as they were raised.
+    `silence` has a step for each of `steps`; in it, findings are numbered from 1 in the order in which they
+    were raised.
     """
 
     name: str
@@ -80,18 +81,18 @@ class Plan:
 
     @property
     def decided(self) -> set[str]:
-        """The codes of findings that people have decided, by the session's decisions.md."""
+        """The codes of findings that people have decided, according to the session's decisions.md."""
         read = self.decisions.decisions if self.decisions else ()
         return {code for each in read for code in each.codes}
 
     @property
     def never_answered(self) -> list[Left]:
-        """The sweep at the end of the session, the gravest first (SIL-7)."""
+        """The findings that nobody answered or decided by the end of the session, gravest first (SIL-7)."""
         left = self.silence.never_answered if self.silence else ()
         return [each for each in left if each.finding.code not in self.decided]
 
     def is_accepted(self, gap: str) -> bool:
-        """Whether the last word on the gap is an approval, and nothing about it waits for anybody."""
+        """Whether the last document on the gap approves it, and nothing about it waits for anybody."""
         about = [s for s in self.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
         last = about[-1] if about else None
         return (
@@ -103,7 +104,7 @@ class Plan:
         )
 
     def _declined(self, gap: str) -> bool:
-        """Whether the engineer declined a finding of the gap on which nobody has decided yet."""
+        """Whether the engineer declined a finding on the gap that nobody has decided yet."""
         judged = [step for step in self.steps if isinstance(step, ReviewDocument)]
         codes = {found.code.upper() for step in judged for about, found in step.findings if about == gap}
         codes -= {code.upper() for code in self.decided}
@@ -112,7 +113,7 @@ class Plan:
 
 
 def plan_session(session: SessionFolder, settings: SilenceSettings = DEFAULTS) -> Plan:
-    """The plan of a readable session. What a parser could not make out is among its notes."""
+    """Return the plan of a readable session. Whatever a parser could not make out is among its notes."""
     plan = Plan(session.name)
     codes: dict[str, None] = {}
     proposed: tuple[str, ...] = ()
@@ -133,7 +134,7 @@ def plan_session(session: SessionFolder, settings: SilenceSettings = DEFAULTS) -
 
 
 def _turns(plan: Plan) -> Iterator[ReviewTurn | ResponseTurn]:
-    """The session as the judge of silence walks through it (SIL-6, SIL-7)."""
+    """Yield the session's turns in the form in which silence is judged (SIL-6, SIL-7)."""
     raised, proposed, decided = 0, (), tuple(plan.decided)
     for step in plan.steps:
         document = step.document
@@ -178,7 +179,7 @@ def _work(plan: Plan, document: Document, codes: list[str]) -> Work:
 
 
 def _texts(plan: Plan, document: Document, proposal: ReadProposal) -> dict[str, str]:
-    """What the document says on each gap. On its only one, or as a whole, that is all of it."""
+    """Return what the document says about each gap; with one gap or none, that is the whole document."""
     if len(proposal.sections) == 1:
         return {proposal.sections[0].gap: document.text}
     if not proposal.sections:

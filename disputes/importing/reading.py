@@ -1,4 +1,4 @@
-"""How a session's documents were understood, for people to look at before rows are written. No Django."""
+"""How a session's documents were understood, for people to check before rows are written. No Django."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ WORDS_MAX = 160
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One finding or answer as it was understood; `line` is where it stands."""
+    """One finding or answer as it was understood; `line` is its line in the document."""
 
     number: int
     code: str
-    word: str  # a finding's severity, what became of it in an answer
+    word: str  # a finding's severity, or the kind of an answer
     place: str
     text: str
     line: int
@@ -31,7 +31,7 @@ class Item:
 
 @dataclass(slots=True)
 class Paper:
-    """One document: what it says as a whole, its items, and what was not understood, line by line."""
+    """One document: what it says as a whole, its items, and the lines that were not understood."""
 
     path: str
     says: str
@@ -41,16 +41,16 @@ class Paper:
 
 @dataclass(slots=True)
 class Reading:
-    """A session as it was read; `digest` names exactly these documents read exactly so."""
+    """A session as it was read; `digest` identifies these documents together with this reading of them."""
 
     name: str
     papers: list[Paper]
     troubles: list[str]
-    blocked: bool  # a file cannot be read, so that nothing of it is imported
+    blocked: bool  # a file cannot be read, so nothing of the session is imported
     digest: str = ""
 
     def lines(self) -> list[str]:
-        """The reading as text."""
+        """Return the reading as lines of text."""
         found = list(self.troubles)
         for paper in self.papers:
             found.append(f"{paper.path}: {paper.says}")
@@ -60,7 +60,7 @@ class Reading:
 
 
 def reading_of(session: SessionFolder, plan: Plan) -> Reading:
-    """What the plan makes of the session's documents."""
+    """Return how the plan understands the session's documents."""
     papers = {step.document.path: _paper(step) for step in plan.steps}
     troubles = [f"{each.path}: passed over, {each.reason}." for each in session.passed_over]
     troubles += [f"{each.path}: cannot be read, {each.reason}." for each in session.unreadable]

@@ -1,7 +1,8 @@
-"""A session's plan becomes rows: tasks, submissions, reviews, findings, answers, conflicts (IMP-1).
+"""Turning a session's plan into rows: tasks, submissions, reviews, findings, answers, conflicts (IMP-1).
 
-Importing the same files again writes nothing. A file that has changed becomes a new version of its review;
-its findings are known again, so that rulings stay; those that it no longer holds are withdrawn.
+Importing the same files again writes nothing. A changed file becomes a new version of its review: findings
+that it still contains are recognised, so that rulings stay, and those that it no longer contains are
+withdrawn.
 """
 
 from dataclasses import dataclass, field
@@ -53,36 +54,36 @@ class RoundsReport:
 
     @property
     def summary(self) -> str:
-        """What is new, in words: 2 tasks, 1 conflict."""
+        """What is new, in words, such as "2 tasks, 1 conflict"."""
         return ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in self.counts.items())
 
 
 def read_session(project: Project, session: SessionFolder) -> Reading:
-    """How a session is understood, with nothing written; also one with unreadable files."""
+    """Return how a session is understood, without writing anything; unreadable files are allowed."""
     return reading_of(session, plan_session(session, part_of(project.config, SilenceSettings)))
 
 
 def import_session(project: Project, session: SessionFolder, *, actor: Actor) -> RoundsReport:
-    """Write a session, all of it or nothing. Raises ValueError for one with unreadable files."""
+    """Write a session, all of it or nothing. Raises ValueError if it has unreadable files."""
     if session.unreadable:
         raise ValueError(f"{session.name} has unreadable files")
     plan = plan_session(session, part_of(project.config, SilenceSettings))
     with transaction.atomic():
-        locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
+        locked(Project.objects).get(pk=project.pk)  # else two imports could give out the same numbers
         return _Import(project, plan, actor).run()
 
 
 class _Import:
-    """One session. `findings` holds, by the code that was printed, what was raised so far."""
+    """The import of one session. `findings` holds what was raised so far, by the printed code."""
 
     def __init__(self, project: Project, plan: Plan, actor: Actor) -> None:
         self.project, self.plan, self.actor = project, plan, actor
         self.report = RoundsReport(plan.name, notes=plan.notes)
         self.tasks: dict[str, Task] = {}
         self.findings: dict[str, Finding] = {}
-        self.by_number: dict[int, Finding] = {}  # as the plan's silence numbers them
+        self.by_number: dict[int, Finding] = {}  # by the numbers that the plan's silence uses
         self.raised = 0
-        self._known: Known | None = None  # of the review that is read
+        self._known: Known | None = None  # for the review being read
 
     def run(self) -> RoundsReport:
         self._tasks()
@@ -92,7 +93,7 @@ class _Import:
                 self._work(step)
                 self._flags(step, silence.judgement)
             else:
-                self._flags(step, silence.judgement)  # what an approval leaves behind (SIL-7)
+                self._flags(step, silence.judgement)  # what the approval leaves unanswered (SIL-7)
                 self._judged(step)
         self._decisions()
         self.report.never_answered = [_left(each) for each in self.plan.never_answered]
@@ -104,7 +105,7 @@ class _Import:
     # --- Tasks ---
 
     def _tasks(self) -> None:
-        """One for each gap. A known one keeps its status, whatever the files say by now."""
+        """Create a task for each gap that has none. A known task keeps its status, whatever the files say."""
         sources = {self._source(gap): gap for gap in self.plan.titles}
         known = Task.objects.filter(project=self.project, origin=Task.Origin.IMPORT, source__in=sources)
         self.tasks = {sources[task.source]: task for task in known.select_related("project")}
@@ -128,7 +129,7 @@ class _Import:
             self.report.count("task")
 
     def _source(self, gap: str) -> str:
-        """What the task is known by: the session and its gap."""
+        """Return what the task is recognised by: the session and its gap."""
         return f"{self.plan.name[:200]}#{gap or 'session'}"
 
     def _section(self) -> Section:
@@ -149,7 +150,7 @@ class _Import:
         return worst(each.severity or Severity.MEDIUM for each in found)
 
     def _is_mandatory(self, found: Found) -> bool:
-        """Without a severity it never blocks (SEV-9)."""
+        """Whether the finding blocks; one without a severity never does (SEV-9)."""
         return self.project.config.is_mandatory(found.severity, found.raw_severity)
 
     # --- What the engineer wrote ---
@@ -177,7 +178,7 @@ class _Import:
                 self.report.count("conflict")
 
     def _answer(self, submission: Submission, finding: Finding, answer: Answered) -> bool:
-        """Write an answer; whether there was none before."""
+        """Write or update an answer. Return whether there was none before."""
         values = {"kind": answer.kind.value, "text": answer.text, "line": answer.line or None}
         row, is_new = Answer.objects.get_or_create(
             submission=submission, finding=finding.origin, defaults=values
@@ -189,7 +190,7 @@ class _Import:
         return is_new
 
     def _drop_answers(self, work: Work, given: set[int]) -> None:
-        """The answers that a document gave before it was changed, and no longer gives."""
+        """Delete the answers that a changed document gave before and no longer gives."""
         document = work.document
         rows = Answer.objects.filter(
             submission__task__in=self.tasks.values(), submission__round=document.round,
@@ -208,7 +209,7 @@ class _Import:
         return next(gap for gap, task in self.tasks.items() if task.pk == finding.task_id)
 
     def _submission(self, gap: str, step: Work | ReviewDocument, text: str) -> Submission:
-        """The document as it concerns one gap; made where a review or an answer needs it."""
+        """Return the document's submission for one gap; it is created when a review or an answer needs it."""
         document, task = step.document, self.tasks[gap]
         key = {"task": task, "round": document.round, "attempt": document.version, "rolled_back": None}
         submission = Submission.objects.filter(**key).first()
@@ -231,7 +232,7 @@ class _Import:
     # --- What nobody answered ---
 
     def _flags(self, step: Work | ReviewDocument, judgement: Judgement | None) -> None:
-        """The suspicions of one document, each on the submission of its finding's task."""
+        """Raise the suspicions about one document as flags, each on the submission of its finding's task."""
         for suspicion in judgement.flags if judgement else ():
             finding = self.by_number.get(suspicion.ordinal)
             if finding is None:
@@ -288,7 +289,7 @@ class _Import:
         self._withdraw(step, known)
 
     def _verdict(self, gap: str, step: ReviewDocument) -> Review.Verdict:
-        """What is not read as an approval is none, and a mandatory finding takes one back (ARB-2, ARB-3)."""
+        """Return the verdict; only a clear approval without a mandatory finding approves (ARB-2, ARB-3)."""
         found = [each for about, each in step.findings if about == gap and not each.withdrawn]
         stated = VERDICTS.get(step.verdict_on(gap) or Verdict.NEEDS_REVISION, Review.Verdict.APPROVED)
         if stated == Review.Verdict.NEEDS_REVISION or any(self._is_mandatory(each) for each in found):
@@ -307,7 +308,7 @@ class _Import:
             "is_withdrawn": found.withdrawn,
         }  # fmt: skip
         if same:
-            if same.lowered_by_id:  # a person's word is final (SEV-7)
+            if same.lowered_by_id:  # the severity that a person set is final (SEV-7)
                 values = {name: values[name] for name in values if name not in {"severity", "mandatory"}}
             for name, value in values.items():
                 setattr(same, name, value)
@@ -324,11 +325,11 @@ class _Import:
 
     def _remember(self, number: int, finding: Finding) -> None:
         self.by_number[number] = finding
-        if finding.raw_code:  # documents name what was printed; our own codes mean nothing to them
+        if finding.raw_code:  # documents use the printed codes and do not know ours
             self.findings[finding.raw_code.upper()] = finding
 
     def _elsewhere(self, step: ReviewDocument) -> list[Finding]:
-        """Findings that an earlier version of the document raised on gaps which it no longer looks at."""
+        """Return findings that an earlier version of the document raised on gaps it no longer looks at."""
         looked_at = [self.tasks[gap] for gap in step.gaps]
         document = step.document
         rows = Finding.objects.filter(
@@ -354,7 +355,7 @@ class _Import:
     # --- What people decided ---
 
     def _decisions(self) -> None:
-        """Recorded decisions become comments on the tasks whose findings they settle."""
+        """Turn recorded decisions into comments on the tasks whose findings they settle."""
         for decided in self.plan.decisions.decisions if self.plan.decisions else ():
             named = [self.findings[code] for code in decided.codes if code in self.findings]
             for finding in named:
@@ -389,7 +390,7 @@ def _as_raised(finding: Finding) -> Raised:
 
 
 def _again(found: Found, known: list[Finding], minimum: float) -> Finding | None:
-    """The finding of the version before that this is: by the code that was printed, else by its words."""
+    """Return the finding of the previous version that this one repeats, by printed code or else by words."""
     if found.code:
         for finding in known:
             if finding.raw_code.upper() == found.code.upper():

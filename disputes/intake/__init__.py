@@ -1,4 +1,4 @@
-"""A hand-in becomes rows: a review its findings, a response its answers, both their conflicts.
+"""Turning hand-ins into rows: reviews into findings, responses into answers, and both into conflicts.
 
 The callers hold the transaction in which the task moves, so that rows and status cannot disagree.
 """

@@ -17,7 +17,7 @@ from tasks.states import severity_rank
 
 
 def last_reviews(task: Task) -> list[Review]:
-    """The newest review of what stands of the task's present stage, behind those of the same turn."""
+    """Return the newest review at the task's present stage, preceded by the other reviews of its turn."""
     last = _last_review.first(task.pk, task.stage)
     if last is None or last.turn is None:
         return [last] if last else []
@@ -38,7 +38,7 @@ _last_review, _of_turn = Prepared(_newest_of_stage), Prepared(_of_one_turn)
 
 
 def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
-    """Of each reviewer the last word, in the order in which they came."""
+    """Return each reviewer's last review, in the order in which they came."""
     by_reviewer: dict[str, Review] = {}
     for review in sorted(reviews, key=lambda each: each.pk):
         by_reviewer.pop(review.by_agent, None)
@@ -49,10 +49,10 @@ def newest_of_each(reviews: Iterable[Review]) -> list[Review]:
 def findings_to_answer(
     task: Task, asked: set[int] | None = None, settled: Collection[int] | None = None
 ) -> list[Finding]:
-    """What the next submission must answer: the last review's findings but the settled and ruled ones.
+    """Return what the next submission must answer: the last reviews' findings except settled and ruled ones.
 
-    Follow-ups wait for another task (STK-4). In a session it is what its gaps need that are given out.
-    Whoever knows the asked and the settled findings already hands them in.
+    Follow-ups wait for another task (STK-4). In a session it is what the gaps that are given out need.
+    Callers that already know the asked and the settled findings pass them in.
     """
     if task.is_session:
         return session_findings.to_answer(task)
@@ -83,9 +83,9 @@ _undecided, _answered = Prepared(_under_discussion), Prepared(_answered_after)
 
 
 def _merged(reviews: list[Review]) -> list[Finding]:
-    """The points of these reviews but follow-ups; one that several raise is there once, as the gravest.
+    """Return the points of these reviews except follow-ups, each once, as the gravest that was raised.
 
-    Each knows in `raised_by` who raised it.
+    The `raised_by` of each finding lists its reviewers.
     """
     points: dict[int, Finding] = {}
     names: dict[int, list[str]] = {}
@@ -112,7 +112,7 @@ def _weight(finding: Finding) -> tuple[bool, int]:
 
 
 def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
-    """Points, named by the findings as first raised, as they were raised last."""
+    """Return the points, given as findings first raised, in the form in which they were last raised."""
     if not origins:
         return []
     raised = task.findings.standing().of_points(origins)
@@ -154,13 +154,13 @@ def _withdrawn(alert: Conflict) -> set[int]:
 
 
 def _lacking(card: Conflict) -> set[int]:
-    """What the coder could not do; a landing that is tried again, or a task that failed, lacks nothing."""
+    """Return what the coder said it could not do; empty unless the card is about a blocked submission."""
     if card.origin != Conflict.Origin.BLOCKED or card.submission is None:
         return set()
     return set(stuck.lacks_what_it_takes(card.submission))
 
 
-# What a ruling tells the coder to answer, findings as first raised.
+# What each ruling tells the coder to answer, as findings first raised.
 ASKING: dict[Option, Callable[[Conflict], set[int]]] = {
     Option.ASK: _of_card,
     Option.ASK_DISAGREE: _of_card,

@@ -1,4 +1,4 @@
-"""Reviews become findings and conflicts, and the last of a turn moves the task."""
+"""Turning reviews into findings and conflicts; the last review of a turn moves the task."""
 
 import re
 from collections.abc import Collection
@@ -27,7 +27,7 @@ from tasks.models.task import locked_task
 from tasks.states import Severity, Status, severity_rank
 from tasks.text.counting import counted
 
-ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # on the card about too many rejections
+ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # limits of the card about too many rejections
 
 
 @dataclass
@@ -52,11 +52,11 @@ def take_review(
     without: Collection[str] = (),
     vendor: str = "",
 ) -> Taken:
-    """Findings, conflicts and the task's move out of a review of a verified submission (GATE-3).
+    """Take a review of a verified submission: write its findings and conflicts, and move the task (GATE-3).
 
-    The verb says approve or reject; a document that says worse wins, and an approval with a mandatory
-    finding in it is none (ARB-3). While the reviews of others are `waiting_for`, the task stays where it is;
-    the last one decides with all of its turn. `without` are those for whom nobody waits.
+    The caller says whether it approves; a document that says worse prevails, and an approval that contains a
+    mandatory finding is none (ARB-3). While other reviews are `waiting_for`, the task stays where it is; the
+    last review decides together with all of its turn. `without` names the reviewers that nobody waits for.
     """
     task = locked_task(submission.task_id)
     read = _with_notes_as_finding(read, approves)
@@ -111,7 +111,10 @@ def take_review(
 
 @transaction.atomic
 def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
-    """The reviews of this turn that are in decide; nobody waits for another. Raises StaleTask."""
+    """Decide by the reviews of this turn that have come in, without waiting for the others.
+
+    Raises StaleTask if the task has moved on.
+    """
     found = locked_task(task.pk)
     if found.version != task.version or found.status != Status.REVIEW:
         raise StaleTask(task)
@@ -122,7 +125,7 @@ def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
 
 
 def reviews_of_turn(task: Task) -> list[Review]:
-    """The last word of each reviewer in the task's turn, but of those who raise nothing that counts."""
+    """Return each reviewer's last review in the task's turn, except rejections with nothing that counts."""
     return newest_of_each(_of_turn.found(task.pk, task.version))
 
 
@@ -146,7 +149,7 @@ _new_reviews = PreparedInsert(Review)
 def _conclude(
     task: Task, submission: Submission, taken: Taken, without: Collection[str], *, actor: Actor
 ) -> None:
-    """The task's move out of all reviews of its turn: where they differ, the strictest stands (ARB-9)."""
+    """Move the task by all reviews of its turn; if they differ, the strictest prevails (ARB-9)."""
     reviews = reviews_of_turn(task) or [taken.review]
     every = _findings_of(reviews, taken)
     rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
@@ -178,7 +181,7 @@ def _findings_of(reviews: list[Review], taken: Taken) -> list[Finding]:
 
 
 def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
-    """A rejection in plain words is one finding, so that the coder has something to answer."""
+    """Turn a rejection in plain words into one finding, so that the coder has something to answer."""
     accepts = approves and read.verdict is not Verdict.NEEDS_REVISION
     if accepts or read.findings or not read.text.strip():
         return read
@@ -193,14 +196,14 @@ def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
 
 
 def _derived(taken: Taken, rejected: bool) -> Review.Verdict:
-    """The word is kept as raw_verdict; what stands is derived from the findings (VER-5)."""
+    """Return the verdict that follows from the findings (VER-5); the stated word is kept as raw_verdict."""
     if rejected or any(finding.mandatory for finding in taken.findings):
         return Review.Verdict.NEEDS_REVISION
     return Review.Verdict.APPROVED_WITH_CONDITIONS if taken.findings else Review.Verdict.APPROVED
 
 
 def _take_findings(taken: Taken, task: Task, findings: Collection[Found]) -> None:
-    """What the review raises becomes rows, but for points that are settled."""
+    """Write the findings of the review, except those on settled points."""
     if not findings:
         return
     known, settled = stuck.Known(taken.review), settled_findings(task)
@@ -213,7 +216,7 @@ def _take_findings(taken: Taken, task: Task, findings: Collection[Found]) -> Non
             taken.dropped.append(found.code or found.title[:60])
             continue
         if again.origin is not None and again.origin.pk in raised:
-            # A review raises a point once; this is another one, or said twice.
+            # A review raises each point once, so this is another point or the same one said twice.
             again = Again(None, again.origin, again.score)
         is_late = about is None and is_follow_up(
             is_new=known.may_be_follow_up(again), severity=found.severity, location=found.location,
@@ -232,10 +235,10 @@ def _take_findings(taken: Taken, task: Task, findings: Collection[Found]) -> Non
 def _finding(
     taken: Taken, found: Found, again: Again, config: ProjectSettings, *, code: str, is_late: bool
 ) -> Finding:
-    """A row of it that is not saved yet."""
+    """Return the finding's row, not yet saved."""
     path, line = place(found.location)
     origin = again.origin
-    is_weighed = origin is not None and bool(origin.first_severity)  # a person's word is final (SEV-7)
+    is_weighed = origin is not None and bool(origin.first_severity)  # a person's is final (SEV-7)
     severity = Severity(origin.severity) if origin and is_weighed else found.severity
     is_mandatory = config.is_mandatory(severity, "" if is_weighed else found.raw_severity)
     submission = taken.review.submission
@@ -264,9 +267,9 @@ def _finding(
 
 
 def allot_code(given: set[str], round_: int, printed: str) -> str:
-    """The reviewer's code where it is well-formed for this round and free, else the next one (ID-5).
+    """Return the reviewer's code if it is well-formed for this round and unused, else the next one (ID-5).
 
-    `given` are those that the task's findings have; this one is added.
+    `given` holds the codes of the task's findings; the returned code is added to it.
     """
     code = printed
     if not re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) or printed in given:
@@ -308,7 +311,7 @@ def _move(
 
 
 def history_of(task: Task) -> list[str]:
-    """A line for each round that was rejected: whose commit, who rejected it, and for what."""
+    """Return a line for each round that was rejected: whose commit it was, who rejected it, and why."""
     rejected = (
         Review.objects.standing()
         .filter(submission__task=task, verdict=Review.Verdict.NEEDS_REVISION)
@@ -330,7 +333,7 @@ def history_of(task: Task) -> list[str]:
 
 
 def _send_back_to_reviewer(task: Task, submission: Submission, actor: Actor) -> None:
-    """A rejection of settled points and follow-ups: once back to the reviewer, then to a human (GATE-3)."""
+    """Send a rejection without blocking points back to the reviewer once, then stop for help (GATE-3)."""
     record(task.project, "review_void", task=task, actor=actor, note="It raises nothing that may block.")
     rejections = submission.reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)
     if rejections.exclude(findings__is_follow_up=False).count() > 1:

@@ -1,4 +1,4 @@
-"""A response becomes answers and conflicts."""
+"""Turning a coder's response into answers and conflicts."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from tasks.states import Status
 
 @dataclass(frozen=True, slots=True)
 class HeldAgainst:
-    """What a response is held against: the task's findings by code, those it has to answer, the rulings."""
+    """What a response is checked against: the task's findings by code, those to answer, and the rulings."""
 
     known: dict[str, Finding] = field(default_factory=dict)
     due: list[Finding] = field(default_factory=list)
@@ -43,9 +43,11 @@ _open_conflicts = Prepared(lambda task: Conflict.objects.of(task).open().order_b
 
 
 def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
-    """Whether what the response names exists (VAL-10). Raises Refused: unknown, unanswered or re-argued.
+    """Check that what the response names exists, and return what it was checked against (VAL-10).
 
-    In a session nobody must answer by a certain form: what a document passes over is looked for (SIL-6).
+    Raises Refused if it names unknown findings, leaves out findings that must be answered, argues again
+    against a ruling or declines too much. A session demands no particular form of answer: silence is looked
+    for instead (SIL-6).
     """
     if task.is_session:
         known = session_findings.by_printed_code(task)
@@ -84,7 +86,7 @@ def _refuse_unknown(
 def _refuse_silence(
     task: Task, response: ReadResponse, known: dict[str, Finding], owed: list[Finding]
 ) -> None:
-    """For findings that the coder may not pass over."""
+    """Raise Refused if the response passes over findings that the coder has to answer."""
     named = {known[answer.code].origin.pk for answer in response.answers}
     silent = [finding for finding in owed if finding.origin.pk not in named]
     if silent:
@@ -101,7 +103,7 @@ def _refuse_silence(
 def take_submission(
     submission: Submission, response: ReadResponse, *, actor: Actor, note: str = ""
 ) -> list[Conflict]:
-    """Rows, conflicts and the task's move out of what a coder hands in. The task's open conflicts, now.
+    """Save a coder's submission with its answers and conflicts, and move the task. Return its open conflicts.
 
     The submission is not saved yet: it becomes the next attempt of the task's round. Raises Refused as
     `check_response` does.
@@ -117,7 +119,7 @@ def take_submission(
     take_answers(submission, response, against, actor=actor)
     waiting = sorted(_open_conflicts.found(task.pk), key=lambda conflict: conflict.pk)
     held = [conflict for conflict in waiting if conflict.effect == HOLD]
-    if held and task.status == Status.REVIEW:  # it may be disputed already
+    if held and task.status == Status.REVIEW:  # the task may be disputed already
         task.hold(actor=actor, note=", ".join(f"{each.ref} {each.question}" for each in held)[:500])
     return waiting
 
@@ -125,7 +127,7 @@ def take_submission(
 def take_answers(
     submission: Submission, response: ReadResponse, against: HeldAgainst, *, actor: Actor
 ) -> None:
-    """Answers and conflicts of a response that `check_response` has passed."""
+    """Write the answers and conflicts of a response that `check_response` has accepted."""
     task, known = submission.task, against.known
     if not known and not against.due:
         return
@@ -156,7 +158,7 @@ def take_answers(
 
 
 def disagree(submission: Submission, finding: Finding, block: Disagreement, *, actor: Actor) -> Conflict:
-    """A declined mandatory finding opens its conflict at once (DIS-1)."""
+    """Open the conflict for a mandatory finding that the coder declined (DIS-1)."""
     return opening.open_conflict(
         submission.task,
         kind=Conflict.Kind.DISAGREEMENT,
@@ -178,7 +180,7 @@ def disagree(submission: Submission, finding: Finding, block: Disagreement, *, a
 
 
 def raised_by(finding: Finding) -> list[str]:
-    """Who raised the point at the same submission: it is one finding, whoever saw it (ARB-9)."""
+    """Return who raised the point at the same submission: it is one finding, whoever saw it (ARB-9)."""
     same = finding.chain().standing().filter(review__submission=finding.review.submission_id)
     names = same.order_by("pk").values_list("review__by_agent", flat=True)
     return list(dict.fromkeys(names)) or [finding.review.by_agent]
@@ -195,5 +197,5 @@ def not_raised_by(finding: Finding) -> list[str]:
 
 
 def position_of(finding: Finding) -> str:
-    """What the reviewer asks for, in its own words."""
+    """Return what the reviewer asks for, in its own words."""
     return finding.suggestion or finding.text or finding.title

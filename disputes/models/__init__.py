@@ -1,4 +1,4 @@
-"""The rows of disagreement. What each table promises is said by its constraints."""
+"""The tables of disagreement. Their constraints enforce what each table promises."""
 
 from disputes.models.amendment import Amendment
 from disputes.models.conflict import NOT_STATED, Conflict, ConflictQuerySet, StaleConflict

@@ -11,7 +11,7 @@ from tasks.models import Task
 
 class AmendmentQuerySet(models.QuerySet["Amendment"]):
     def live(self) -> "AmendmentQuerySet":
-        """Those that nobody has dropped and that could be drafted."""
+        """Return the amendments that were neither dropped nor failed to be drafted."""
         return self.filter(state__in=Amendment.LIVE)
 
 
@@ -74,7 +74,7 @@ class Amendment(models.Model):
 
     @property
     def stands_in(self) -> str:
-        """How it stands, in a word or two."""
+        """The amendment's state in a word or two."""
         if self.state == self.State.APPROVED and self.task and self.task.landed_at:
             return "Landed"
         return self.get_state_display()

@@ -1,4 +1,4 @@
-"""What is disputed: one finding, or one question about the whole task."""
+"""Conflicts: each is about one finding, or is one question about a whole task or project."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ NOT_STATED = "not stated"
 
 
 class StaleConflict(Refused):
-    """Somebody was faster: the conflict is no longer as the caller saw it."""
+    """Somebody was faster: the conflict is no longer in the state that the caller saw."""
 
     def __init__(self, conflict: "Conflict") -> None:
         super().__init__("stale", f"{conflict.ref} is not {conflict.state} any more.", "Reload the page.")
@@ -32,57 +32,57 @@ class StaleConflict(Refused):
 
 class ConflictQuerySet(models.QuerySet["Conflict"]):
     def of(self, task: Any) -> "ConflictQuerySet":
-        """Of one task: the row, its key or an OuterRef."""
+        """Return the conflicts of one task, given as a row, a key or an OuterRef."""
         return self.filter(dispute__task=task)
 
     def about(self, finding: Finding) -> "ConflictQuerySet":
-        """About one point, however often it was raised."""
+        """Return the conflicts about one point, however often it was raised."""
         return self.filter(finding=finding.origin)
 
     def open(self) -> "ConflictQuerySet":
-        """Waiting for a ruling."""
+        """Return the conflicts that wait for a ruling."""
         return self.filter(status=Conflict.Status.OPEN)
 
     def holding(self) -> "ConflictQuerySet":
-        """Those for which the task is held as long as they are open."""
+        """Return the conflicts that hold their task as long as they are open."""
         return self.filter(effect=HOLD)
 
     def ruled(self) -> "ConflictQuerySet":
-        """Decided, and not reopened since."""
+        """Return the conflicts that are decided and have not been reopened."""
         return self.filter(status=Conflict.Status.DECIDED).exclude(followed=Conflict.Followed.REOPENED)
 
     def settled(self) -> "ConflictQuerySet":
-        """Decided, or only logged, and not reopened since."""
+        """Return the conflicts that are decided or only logged, and have not been reopened."""
         known = self.filter(status__in=[Conflict.Status.DECIDED, Conflict.Status.LOGGED])
         return known.exclude(followed=Conflict.Followed.REOPENED)
 
     def not_moot(self) -> "ConflictQuerySet":
-        """Without those that nobody had, or has, to decide."""
+        """Leave out the conflicts that nobody had, or has, to decide."""
         return self.exclude(status=Conflict.Status.MOOT)
 
     def awaited(self) -> "ConflictQuerySet":
-        """Decided, with a ruling that is still to be carried out."""
+        """Return the decided conflicts whose ruling is still to be carried out."""
         return self.filter(followed=Conflict.Followed.WAITING)
 
     def standing(self) -> "ConflictQuerySet":
-        """Without those about submissions of rounds that were rolled back."""
+        """Leave out the conflicts about submissions of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
     def disagreements(self) -> "ConflictQuerySet":
-        """Two sides, a reviewer's and a coder's."""
+        """Return the conflicts with two sides, a reviewer's and a coder's."""
         return self.filter(kind=Conflict.Kind.DISAGREEMENT)
 
     def silences(self) -> "ConflictQuerySet":
-        """Cards about findings that were passed over in silence."""
+        """Return the conflicts about findings that were passed over in silence."""
         return self.filter(kind=Conflict.Kind.SILENCE)
 
     def on_findings(self) -> "ConflictQuerySet":
-        """Disagreements and silences: what asks whether a finding is to be settled."""
+        """Return disagreements and silences, which both ask whether a finding is to be settled."""
         return self.filter(kind__in=Conflict.BETWEEN_TWO)
 
 
 class Conflict(models.Model):
-    """One finding, or one question about the whole task: two positions, options, one decision."""
+    """One finding, or one question about a task or project: two positions, options and one decision."""
 
     class Kind(models.TextChoices):
         DISAGREEMENT = options.Kind.DISAGREEMENT.value
@@ -219,40 +219,40 @@ class Conflict(models.Model):
 
     @property
     def ref(self) -> str:
-        """The name that people and the command use: C-9."""
+        """The name that people and the command use, such as C-9."""
         return f"C-{self.pk}"
 
     @property
     def shown_finding(self) -> Finding | None:
-        """The finding as the card shows it, as a whole: as it was raised last before the card was opened."""
+        """The finding that the card shows, as it was last raised before the card was opened; None if none."""
         return self.raised_as or self.finding
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for a ruling."""
+        """Whether the conflict waits for a ruling."""
         return self.status == self.Status.OPEN
 
     @property
     def is_logged(self) -> bool:
-        """Whether it is only on record, and the coder's way stands."""
+        """Whether the conflict is only on record, so that the coder's way is kept."""
         return self.status == self.Status.LOGGED
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is decided, or only logged, and was not reopened since."""
+        """Whether the conflict is decided or only logged, and has not been reopened."""
         known = self.status == self.Status.DECIDED or self.is_logged
         return known and self.followed != self.Followed.REOPENED
 
     @property
     def task(self) -> Task:
-        """The task in dispute. Raises ValueError for a card of a whole project."""
+        """The task in dispute. Raises ValueError for a card about a whole project."""
         if self.dispute.task is None:
             raise ValueError(f"{self.ref} belongs to a project, not to a task.")
         return self.dispute.task
 
     @property
     def name(self) -> str:
-        """What prompts and people call it: the finding's code, or the task, or the project."""
+        """What prompts and people call the conflict: the finding's code, or the task, or the project."""
         if self.finding:
             return self.finding.code
         task = self.dispute.task
@@ -260,11 +260,11 @@ class Conflict(models.Model):
 
     @property
     def choices(self) -> tuple[options.Choice, ...]:
-        """What may be chosen on this card (OPT-1)."""
+        """The choices that this card offers (OPT-1)."""
         return options.BETWEEN_STAGES if self.thread_id else options.offered(self.kind, self.origin)
 
     def choice(self, option: str) -> options.Choice | None:
-        """The choice on this card, or None where the card does not offer it."""
+        """Return the choice for an option, or None if the card does not offer it."""
         return next((each for each in self.choices if each.option == option), None)
 
     def standing_decision(self) -> "Decision | None":
@@ -284,7 +284,7 @@ class Conflict(models.Model):
 
     @property
     def state(self) -> ConflictState:
-        """Where it stands, by both columns."""
+        """The conflict's state, from both columns."""
         return ConflictState(
             conflict_states.ConflictStatus(self.status),
             conflict_states.Followed(self.followed) if self.followed else "",
@@ -292,7 +292,7 @@ class Conflict(models.Model):
 
     @classmethod
     def begin(cls, *, is_logged: bool = False, **fields: Any) -> "Conflict":
-        """A new conflict: open, or only logged. The caller records the event."""
+        """Create a conflict, open or only logged. The caller records the event."""
         return cls.objects.create(status=cls.Status.LOGGED if is_logged else cls.Status.OPEN, **fields)
 
     def move(
@@ -300,7 +300,7 @@ class Conflict(models.Model):
     ) -> None:
         """Make one move of the table: row and event in one transaction, by compare-and-set.
 
-        Raises IllegalConflictMove where the table refuses and StaleConflict where somebody was faster.
+        Raises IllegalConflictMove if the table forbids the move, and StaleConflict if somebody was faster.
         """
         old, new = self.state, conflict_states.target(verb, self.state)
         with transaction.atomic():
@@ -316,29 +316,29 @@ class Conflict(models.Model):
     move.alters_data = True  # type: ignore[attr-defined]
 
     def rule(self, *, actor: Actor, note: str, data: dict[str, Any]) -> None:
-        """It is decided; `data` says how. Whether the ruling is followed is to be seen."""
+        """Mark the conflict as decided; `data` says how. Whether the ruling is followed is not known yet."""
         self.move("rule", actor=actor, note=note, data=data)
 
     def drop(self, reason: str, *, actor: Actor = SYSTEM) -> None:
-        """Nobody has to rule on it any more, nor on the open flags that it shows."""
+        """Make the conflict and the open flags it shows moot, because nobody has to rule on them any more."""
         with transaction.atomic():
             self.move("drop", actor=actor, note=reason, data={"dispute": self.dispute.ref})
             self.flags.open().drop()
 
     def restore(self, reason: str, *, actor: Actor) -> None:
-        """What it was dropped for is taken back: it waits again."""
+        """Let the conflict wait for a ruling again, because the reason for dropping it was taken back."""
         self.move("restore", actor=actor, note=reason)
 
     def undo(self, *, actor: Actor) -> None:
-        """The ruling on it was taken back: it waits again."""
+        """Let the conflict wait for a ruling again, because its ruling was taken back."""
         self.move("undo", actor=actor, note=self.ref)
 
     def reopen(self, reason: str, *, actor: Actor) -> None:
-        """Its ruling is put in question; a new conflict goes on with it."""
+        """Call the ruling into question; a new conflict continues from this one."""
         self.move("reopen", actor=actor, note=reason)
 
     def mark(self, followed: str, *, actor: Actor = SYSTEM, note: str = "") -> None:
-        """Say what has become of the ruling: applied, not honoured, or nobody can tell."""
+        """Record what has become of the ruling: applied, not honoured, or could not verify."""
         self.move(MARKS[conflict_states.Followed(followed)], actor=actor, note=note)
 
     def await_again(self, reason: str, *, actor: Actor) -> None:

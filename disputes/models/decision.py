@@ -1,4 +1,4 @@
-"""The rulings on conflicts."""
+"""Decisions: the rulings on conflicts."""
 
 from operator import attrgetter
 from typing import Any
@@ -26,23 +26,23 @@ NO_POLICY_ON_CRITICAL = Trigger(
 
 class DecisionQuerySet(models.QuerySet["Decision"]):
     def standing(self) -> "DecisionQuerySet":
-        """Rulings that hold: neither taken back nor archived with their round (DEC-8)."""
+        """Return the rulings in force: neither taken back nor archived with their round (DEC-8)."""
         return self.filter(revoked_at__isnull=True, archived_by__isnull=True)
 
     def of(self, task: Any) -> "DecisionQuerySet":
-        """On the conflicts of one task: the row, or its key."""
+        """Return the rulings on the conflicts of one task, given as a row or a key."""
         return self.filter(conflict__dispute__task=task)
 
     def with_cited(self) -> "DecisionQuerySet":
-        """Each with the precedents that it follows, in one query more."""
+        """Fetch the precedents that each ruling cites, in one more query."""
         return self.prefetch_related(with_their_cited())
 
     def awaited(self) -> "DecisionQuerySet":
-        """Rulings that are still to be carried out."""
+        """Return the rulings that are still to be carried out."""
         return self.filter(conflict__followed=Conflict.Followed.WAITING)
 
     def unused(self) -> "DecisionQuerySet":
-        """Rulings that no prompt has used: these may be undone."""
+        """Return the rulings that no prompt has used, which may be undone."""
         return self.filter(used_at__isnull=True)
 
     def precedents(self) -> "DecisionQuerySet":
@@ -53,7 +53,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
         same_finding = ruled_later.filter(
             finding=OuterRef("conflict__finding"), kind=OuterRef("conflict__kind")
         )
-        # Two questions to the conflicts, each answered by an index: of one question SQLite reads them all.
+        # Two subqueries, each answered by an index: with a single one SQLite would read all conflicts.
         return (
             self.standing()
             .filter(conflict__kind__in=Conflict.BETWEEN_TWO)
@@ -64,7 +64,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
 
 
 class Decision(models.Model):
-    """The ruling on one conflict. Append-only but for the two one-way marks `used` and `revoked`."""
+    """The ruling on one conflict. Append-only, except for marks that are set once, such as `used_at`."""
 
     class Authority(models.TextChoices):
         PERSON = "person"
@@ -170,32 +170,32 @@ class Decision(models.Model):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.drafted_cites: list[Decision] = []  # written once the ruling itself is
+        self.drafted_cites: list[Decision] = []  # saved once the ruling itself is
 
     def __str__(self) -> str:
         return f"{self.option} on {self.conflict_id}"
 
     @property
     def letter(self) -> str:
-        """The key that chose it on its card."""
+        """The letter that the ruling has on its card."""
         choice = self.conflict.choice(self.option)
         return choice.letter if choice else options.letter(self.option)
 
     @property
     def by(self) -> str:
-        """Who ruled, in words; of a policy whose it is."""
+        """Who ruled, in words; for a policy, whose policy it is."""
         person = self.user or self.policy_set_by
         name = person.get_full_name() or person.get_username() if person else ""
         return name if self.user else f"{name}\u2019s policy" if name else "the policy"
 
     @property
     def cited(self) -> "list[Decision]":
-        """The precedents that it follows, the oldest first; of a draft those that it would name."""
+        """The precedents that the ruling cites, oldest first; for a draft, those that it would cite."""
         return self.drafted_cites if self.pk is None else sorted(self.cites.all(), key=attrgetter("pk"))
 
     @property
     def citation(self) -> str:
-        """What the ruling says of the precedents that it follows; empty where it names none."""
+        """A sentence that names the precedents the ruling cites, or "" if there are none."""
         refs = list(dict.fromkeys(each.conflict.dispute.ref for each in self.cited))
         return f"As ruled on {' and '.join(filter(None, [', '.join(refs[:-1]), refs[-1]]))}." if refs else ""
 
@@ -209,7 +209,7 @@ class Decision(models.Model):
 
 
 def with_their_cited() -> "models.Prefetch[Any]":
-    """What gives rulings the precedents that they follow."""
+    """Return the prefetch that loads the precedents cited by rulings."""
     return models.Prefetch("cites", queryset=Decision.objects.select_related("conflict__dispute"))
 
 

@@ -10,7 +10,7 @@ from tasks.models import SEVERITY_CHOICES, Project, Task
 from tasks.states import SEVERITY_RANK, Severity
 from tasks.text.counting import counted
 
-# What may wake a snoozed dispute, beside a time.
+# What may wake a snoozed dispute besides a time.
 SNOOZE_CONDITIONS = [
     ("submission", "Something new is handed in"),
     ("comment", "Somebody comments"),
@@ -20,7 +20,7 @@ SNOOZE_CONDITIONS = [
 
 class DisputeQuerySet(models.QuerySet["Dispute"]):
     def open(self) -> "DisputeQuerySet":
-        """Waiting for a human."""
+        """Return the disputes that wait for a human."""
         return self.filter(status=Dispute.Status.OPEN)
 
     def live(self) -> "DisputeQuerySet":
@@ -28,12 +28,12 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
         return self.exclude(status=Dispute.Status.CLOSED)
 
     def in_order(self) -> "DisputeQuerySet":
-        """The queue's order: severity, tasks blocked, age since opened (OPT-8)."""
+        """Sort in the queue's order: severity, number of tasks blocked, age (OPT-8)."""
         return self.order_by("-severity_rank", "-blocks", "opened_at", "pk")
 
 
 class Dispute(models.Model):
-    """What stands in the queue of one task: everything about it that waits for a human."""
+    """The queue's entry for one task or project: everything about it that waits for a human."""
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -102,7 +102,7 @@ class Dispute(models.Model):
             ),
         ]
         indexes = [
-            # Over all projects, for the queue: walked in order until the page is full.
+            # Over all projects, for the queue, which walks an index in order until the page is full.
             models.Index(
                 fields=["-severity_rank", "-blocks", "opened_at", "id"],
                 name="dispute_open_in_order",
@@ -144,7 +144,7 @@ class Dispute(models.Model):
 
     @property
     def ref(self) -> str:
-        """The name that people and the command use: D-7."""
+        """The name that people and the command use, such as D-7."""
         return f"D-{self.pk}"
 
     @property
@@ -154,7 +154,7 @@ class Dispute(models.Model):
 
     @property
     def blocks_words(self) -> str:
-        """What waits for it: "3 tasks", "the project"; empty where nothing does."""
+        """What waits for the dispute, such as "3 tasks" or "the project"; empty if nothing does."""
         if self.blocks_project:
             return "the project"
         return counted(self.blocks, "task") if self.blocks else ""

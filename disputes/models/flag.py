@@ -1,4 +1,4 @@
-"""Suspected silent disagreement, and how reliable each heuristic has been."""
+"""Flags of suspected silent disagreement, and how reliable each heuristic has been."""
 
 from django.db import models
 from django.utils import timezone
@@ -9,15 +9,15 @@ from tasks.models import Finding, Project, Submission
 
 class FlagQuerySet(models.QuerySet["Flag"]):
     def open(self) -> "FlagQuerySet":
-        """Flags that nobody has dealt with."""
+        """Return the flags that nobody has dealt with."""
         return self.filter(status=Flag.Status.OPEN)
 
     def unsettled(self) -> "FlagQuerySet":
-        """Those, and the ones of which the coder was asked and has not answered."""
+        """Return the open flags, and those about which the coder was asked and has not answered."""
         return self.filter(status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
 
     def standing(self) -> "FlagQuerySet":
-        """Without those on submissions of rounds that were rolled back."""
+        """Leave out the flags on submissions of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
     def drop(self) -> int:

@@ -1,4 +1,4 @@
-"""What a project's people have settled for good: it stands in the prompts of coders and reviewers."""
+"""Guidelines: what a project has settled for good, shown in the prompts of coders and reviewers."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -9,20 +9,20 @@ from django.utils import timezone
 from disputes.models.decision import Decision
 from tasks.models import Project, Task
 
-GUIDELINE_DAYS = 180  # as is proposed to whoever writes one; after that somebody has to want it again
+GUIDELINE_DAYS = 180  # the default when somebody writes one; after that it has to be renewed
 TEXT_MAX = 2_000
 
 
 class GuidelineQuerySet(models.QuerySet["Guideline"]):
     def for_task(self, task: Task) -> "GuidelineQuerySet":
-        """Those that hold now and are about this task, the oldest first."""
+        """Return the guidelines in force that are about this task, oldest first."""
         now = timezone.now()
         holding = self.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=task.project_id)
         return holding.filter(tag__in=["", *task.tags]).order_by("pk")
 
 
 class Guideline(models.Model):
-    """A rule of the project, mostly out of a ruling."""
+    """A rule of the project, mostly taken from a ruling."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="guidelines")
     text = models.TextField(max_length=TEXT_MAX, help_text="Coders and reviewers read it in every prompt.")
@@ -55,5 +55,5 @@ class Guideline(models.Model):
 
     @property
     def source(self) -> str:
-        """The card that it comes from; empty where somebody just wrote it."""
+        """The ref of the card that the guideline comes from, or "" if somebody just wrote it."""
         return self.decision.conflict.ref if self.decision else ""

@@ -1,4 +1,4 @@
-"""Sums for the insights page. All of it can be made anew from the rows it was counted from."""
+"""Sums for the insights page, all of which can be rebuilt from the rows that were counted."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,10 +9,10 @@ DAY = 1
 
 
 class Tally(models.Model):
-    """How often something happened in one project in so many days, of which `day` is the last.
+    """How often something happened in one project within `span` days, the last of which is `day`.
 
-    Sums of single days are kept for good; those of longer spans, which end at the day counted last, save
-    the page from adding up thousands of days and keys.
+    Sums of single days are kept for good. Those of longer spans, which end at the last counted day, save the
+    page from adding up thousands of days and keys.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies")
@@ -35,7 +35,7 @@ class Tally(models.Model):
 
 
 class CountedUntil(models.Model):
-    """Up to which day everything of a project is counted; one that was never counted has no row."""
+    """The day up to which everything in a project is counted; a project never counted has no row."""
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, primary_key=True, related_name="counted_until"

@@ -14,7 +14,7 @@ from tasks.models import Event, Project
 class Channel(models.Model):
     """A way to reach one person (in all their projects or in one), or a whole project.
 
-    Addresses hold tokens and passwords: they are kept sealed and shown to nobody again.
+    Addresses contain tokens and passwords: they are kept sealed and never shown again.
     """
 
     class Kind(models.TextChoices):
@@ -63,7 +63,7 @@ class Channel(models.Model):
 
 
 class Delivery(models.Model):
-    """One message that a channel is owed: sent at least once under a stable id, or visibly failed."""
+    """One message that is owed to a channel: sent at least once under a stable id, or visibly failed."""
 
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
@@ -104,7 +104,7 @@ class Delivery(models.Model):
 
 
 class Reminder(models.Model):
-    """What is said next, and when, if nobody has ruled on a dispute by then. Decides nothing."""
+    """Who is reminded next, and when, if nobody has ruled on a dispute by then. It decides nothing."""
 
     class Step(models.TextChoices):
         NUDGE = "nudge", "To who holds it"

@@ -8,16 +8,16 @@ from disputes.models.conflict import Conflict
 
 class OpinionQuerySet(models.QuerySet["Opinion"]):
     def asked(self) -> "OpinionQuerySet":
-        """Those that nobody has given yet, nor given up."""
+        """Return the opinions that were asked for and are neither given nor given up."""
         return self.filter(state=Opinion.State.ASKED)
 
     def wanted(self) -> "OpinionQuerySet":
-        """Those of them whose conflict still waits for a ruling."""
+        """Return the opinions asked for on conflicts that still wait for a ruling."""
         return self.asked().filter(conflict__status=Conflict.Status.OPEN)
 
 
 class Opinion(models.Model):
-    """What a judge or a mediator was asked about a conflict and said; it rules on nothing (ARB-7)."""
+    """What a judge or a mediator was asked about a conflict and answered; it is never a ruling (ARB-7)."""
 
     class Kind(models.TextChoices):
         JUDGE = "judge"

@@ -8,9 +8,9 @@ BY_MAX = 120
 
 
 class Proposal(models.Model):
-    """A middle way on a conflict, as a rule found it or somebody handed it in (OPT-2, OPT-3).
+    """A synthesis on a conflict, found by a rule or handed in by somebody (OPT-2, OPT-3).
 
-    It is never changed: a better one is another row. What the conflict offers as option C is its `proposal`.
+    It is never changed: a better one is another row. The conflict's `proposal` is what it offers as option C.
     """
 
     conflict = models.ForeignKey(
@@ -38,5 +38,5 @@ class Proposal(models.Model):
 
     @property
     def by(self) -> str:
-        """Whose idea it is, in words."""
+        """Whose proposal it is, in words."""
         return f"rule on {self.by_label}" if self.source == Source.RULE else f"{self.source} {self.by_label}"

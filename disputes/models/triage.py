@@ -1,4 +1,4 @@
-"""How a team shares the queue: who follows, who is on call, saved views, and many rulings at once."""
+"""How a team shares the queue: who follows, who is on call, saved views, and bulk actions."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from tasks.models import Project
 
 
 class Follow(models.Model):
-    """A person who wants to hear of everything that happens to a dispute."""
+    """A person who wants to be told of everything that happens to a dispute."""
 
     dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="follows")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="follows")
@@ -26,7 +26,7 @@ class Follow(models.Model):
 
 
 class SavedView(models.Model):
-    """A tab of the queue with filters, under a name of the person's own."""
+    """A tab of the queue with filters, under a name that the person chose."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
     name = models.CharField(max_length=60)
@@ -42,7 +42,7 @@ class SavedView(models.Model):
 
 
 class OnCall(models.Model):
-    """Who looks after a project's queue on these days. Without anybody on call all triagers are told."""
+    """Who looks after a project's queue on these days. If nobody is on call, all triagers are told."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="on_call")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="on_call")
@@ -65,7 +65,7 @@ class OnCall(models.Model):
 
 
 class Bulk(models.Model):
-    """One act on many disputes: what was done to each, so that it can be told and undone as one."""
+    """One action on many disputes, with what was done to each, so that it can be shown and undone as one."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="bulks")
     verb = models.CharField(max_length=20)

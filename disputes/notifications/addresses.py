@@ -1,4 +1,4 @@
-"""Which addresses a channel may have. What they lead to is checked again, and harder, by the courier."""
+"""The URLs that a channel may have. Where they lead is checked again, more strictly, by the courier."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from disputes.notifications.courier import is_public
 from tasks.errors import Refused
 
 LENGTH_MAX = 2000
-# Services reached over the network only. None that runs a program, writes a file or talks to the desktop.
+# Only services reached over the network, none that runs a program, writes a file or talks to the desktop.
 SCHEMES = frozenset(
     {
         "mailto", "mailtos", "slack", "msteams", "workflow", "workflows", "discord", "tgram", "matrix",
@@ -22,11 +22,11 @@ SCHEMES = frozenset(
         "sendgrid", "json", "jsons",
     }
 )  # fmt: skip
-# Parameters that name files of this machine.
+# Parameters that name files on this machine.
 FILES = frozenset(
     {"template", "pgp", "pgpkey", "pgppub", "pgpprv", "keyfile", "attach", "attachment", "config"}
 )
-# Addresses that services hand out as they are.
+# Hosts of the URLs that services hand out themselves.
 NATIVE = (
     "hooks.slack.com", "discord.com", "discordapp.com", ".webhook.office.com", ".logic.azure.com",
     ".api.powerplatform.com", "chat.googleapis.com", "webexapis.com",
@@ -35,21 +35,21 @@ NATIVE = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address that may be used, and the name of its service."""
+    """A URL that may be used, and the name of its service."""
 
     text: str
     service: str
 
 
 def checked(kind: str, text: str) -> Address:
-    """The address, if a channel of that kind may have it. Raises Refused: bad_address."""
+    """Return the URL if a channel of that kind may have it. Raises Refused("bad_address") if not."""
     text = text.strip()
     if not text or len(text) > LENGTH_MAX or not text.isprintable() or " " in text:
         raise _refused("It is one line without spaces.")
     try:
         url = urlsplit(text)
         host, scheme = (url.hostname or "").lower(), url.scheme.lower()
-        url.port  # noqa: B018  (raises where it is none)
+        url.port  # noqa: B018  (raises ValueError if it is not a port)
     except ValueError:
         raise _refused("It cannot be read.") from None
     if not settings.TELL_PRIVATE and _is_private(host):
@@ -87,7 +87,7 @@ def _people(text: str, scheme: str, host: str) -> Address:
 
 
 def _is_private(host: str) -> bool:
-    """Of hosts that are numbers, and of localhost; names are looked up when something is sent."""
+    """Whether a numeric host or localhost is private; names are only resolved when something is sent."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

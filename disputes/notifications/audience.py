@@ -1,4 +1,4 @@
-"""Who is told of what: people by their part in it, and through which of their channels."""
+"""Who is told what: people by their part in it, each through one of their channels."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date
@@ -17,7 +17,7 @@ from tasks.models import Membership, Project
 
 
 def channels_for(subject: NoticeSubject) -> list[tuple[Channel, Topic]]:
-    """One channel a person, and the project's own, each with what the event is to it.
+    """Return one channel per person and the project's own channels, each with the event's topic for it.
 
     Nobody is told of what they did themselves.
     """
@@ -35,14 +35,15 @@ def channels_for(subject: NoticeSubject) -> list[tuple[Channel, Topic]]:
 
 
 def wants(channel: Channel, topic: str) -> bool:
-    """Whether a channel takes messages about it; one without a choice takes all."""
+    """Whether a channel takes messages on the topic; one without a choice takes all."""
     return not channel.wants or topic in channel.wants
 
 
 def _best_of(channels: Iterable[Channel], told: dict[int | None, Topic]) -> Iterator[tuple[Channel, Topic]]:
-    """For each person the channel of that project where they have one, else a general one that wants it.
+    """Yield for each person the channel of that project if they have one, else a general one that wants it.
 
-    A channel of the project speaks for the person there: what it does not want, nothing else brings.
+    A channel for the project overrides the person's general ones: a topic it does not want is not sent at
+    all.
     """
     by_person: dict[int | None, list[Channel]] = {}
     for channel in channels:
@@ -57,7 +58,7 @@ def _best_of(channels: Iterable[Channel], told: dict[int | None, Topic]) -> Iter
 
 
 def members(project: Project, people: Iterable[int | None]) -> QuerySet[Any]:
-    """Those of the people who may see the project now."""
+    """Return those of the people who may see the project at present."""
     may_see = Membership.objects.filter(project=project, role__in=READ)
     return get_user_model().objects.filter(
         Q(is_superuser=True) | Q(pk__in=may_see.values("user")), is_active=True, pk__in=people
@@ -65,12 +66,12 @@ def members(project: Project, people: Iterable[int | None]) -> QuerySet[Any]:
 
 
 def may_still_see(channel: Channel, project: Project) -> bool:
-    """Asked again when a message goes out: a person may have left since."""
+    """Whether the channel's person may see the project, checked again when a message goes out."""
     return channel.user_id is None or members(project, [channel.user_id]).exists()
 
 
 def _people(subject: NoticeSubject) -> dict[int | None, Topic]:
-    """Who is told, and as what: of one comment some are told because they are mentioned in it."""
+    """Return who is told, and on which topic: for a comment, some are told because they are mentioned."""
     notice = subject.notice
     if notice is None:
         return {}
@@ -100,7 +101,7 @@ def _group(group: People, subject: NoticeSubject) -> set[int | None]:
 
 
 def on_call(project: Project, day: date | None = None) -> set[int | None]:
-    """Who looks after the queue that day; without anybody on call, all who may rule."""
+    """Return who looks after the queue that day; if nobody is on call, everybody who may rule."""
     on_it = {user.pk for user in people_on_call(project, day or timezone.localdate())}
     if on_it:
         return on_it
@@ -108,14 +109,14 @@ def on_call(project: Project, day: date | None = None) -> set[int | None]:
 
 
 def leads(project: Project) -> set[int | None]:
-    """The leads; without one the maintainers."""
+    """Return the leads, or the maintainers if there are none."""
     rows = Membership.objects.filter(project=project)
     chosen = set(rows.filter(is_lead=True).values_list("user", flat=True))
     return chosen or set(rows.filter(role=Membership.Role.MAINTAINER).values_list("user", flat=True))
 
 
 def holder(dispute: Dispute | None) -> set[int | None]:
-    """Whose turn it is by name: the assignee, else who has it claimed."""
+    """Return whose turn it is: the assignee, else whoever has claimed the dispute; empty if nobody."""
     if dispute is None:
         return set()
     if dispute.assignee_id is not None:
@@ -125,7 +126,7 @@ def holder(dispute: Dispute | None) -> set[int | None]:
 
 
 def _around(dispute: Dispute | None) -> set[int | None]:
-    """The assignee and the followers."""
+    """Return the assignee and the followers; the assignee may be None."""
     if dispute is None:
         return set()
     following = Follow.objects.filter(dispute=dispute).values_list("user", flat=True)

@@ -1,4 +1,4 @@
-"""Ringing the job that tells people: after each event with a notice, at most one waits in the queue."""
+"""Ringing the job that tells people: after each event with a notice, at most one job waits in the queue."""
 
 from disputes.models import Channel
 from tasks import broker
@@ -8,7 +8,7 @@ WAITING = "steroids-tell-waiting"
 
 
 def ring(project_pk: int = 0) -> None:
-    """One job in the queue unless one waits already. Where nobody has a channel, once a minute is enough."""
+    """Queue the job unless one is waiting or nobody has a channel; it runs every minute in any case."""
     if not _any_channel.rows():
         return
     broker.ask_once(WAITING, "disputes.notifications.jobs.tell", group="tell")
@@ -18,5 +18,5 @@ _any_channel = Prepared(lambda: Channel.objects.order_by().values_list("pk")[:1]
 
 
 def answered() -> None:
-    """The job begins: whatever is noted from here on needs another."""
+    """Note that the job begins, so that whatever is recorded from here on needs another one."""
     broker.begin(WAITING)

@@ -1,4 +1,4 @@
-"""What people do with channels: add, change, try out, pause, remove. Addresses are sealed on the way in."""
+"""What people do with channels: add, change, test, pause, remove. Addresses are sealed when saved."""
 
 from typing import Any
 from uuid import uuid4
@@ -17,23 +17,23 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models.event import record
 
-CHANNELS_MAX = 20  # of one person, or of one project
+CHANNELS_MAX = 20  # per person, or per project
 TEST_EVERY = 5  # seconds
 SET_UP = "set up channels"  # the right to do so, in words
 
 
 def own(user: Any) -> QuerySet[Channel]:
-    """The channels of the person."""
+    """Return the person's channels."""
     return _with_state(Channel.objects.filter(user=user)).select_related("project")
 
 
 def of_project(project: Any) -> QuerySet[Channel]:
-    """The channels of the project itself."""
+    """Return the channels of the project itself."""
     return _with_state(Channel.objects.filter(user=None, project=project)).select_related("project")
 
 
 def _with_state(channels: QuerySet[Channel]) -> QuerySet[Channel]:
-    """With when something last went out, and when something was last given up and why."""
+    """Annotate the channels with when something was last sent, and with the error of the last failure."""
     sent = Delivery.objects.filter(channel=OuterRef("pk"), sent_at__isnull=False).order_by("-pk")
     lost = Delivery.objects.filter(channel=OuterRef("pk"), sent_at=None, tries__gt=0).exclude(error="")
     return channels.annotate(
@@ -43,7 +43,7 @@ def _with_state(channels: QuerySet[Channel]) -> QuerySet[Channel]:
 
 
 def check_right(channel: Channel, user: Any) -> None:
-    """Who may use the channel: the person whose it is; of a project, its maintainers. Raises Refused."""
+    """Raise Refused unless the person owns the channel or maintains the project that owns it."""
     if channel.user_id is not None:
         if channel.user_id != user.pk:
             raise Refused("not_found", "There is no such channel.", status=404)
@@ -54,9 +54,9 @@ def check_right(channel: Channel, user: Any) -> None:
 
 
 def save(channel: Channel, address: Address | None, *, user: Any) -> str:
-    """Keep the channel, with its new address if there is one. Returns a new webhook's secret, else "".
+    """Save the channel, with its new address if there is one. Return a new webhook's secret, else "".
 
-    Raises Refused: too_many.
+    Raises Refused("too_many").
     """
     is_new, secret = channel.pk is None, ""
     if address is not None:
@@ -79,21 +79,24 @@ def save(channel: Channel, address: Address | None, *, user: Any) -> str:
 
 @transaction.atomic
 def set_active(channel: Channel, active: bool, *, user: Any) -> None:
-    """Pause the channel, or go on. What falls due while it is paused is not sent."""
+    """Pause or resume the channel. Messages that fall due while it is paused are not sent."""
     if Channel.objects.filter(pk=channel.pk).exclude(is_active=active).update(is_active=active):
         _note(channel, "resumed" if active else "paused", user)
 
 
 @transaction.atomic
 def remove(channel: Channel, *, user: Any) -> None:
-    """The channel and what it was owed are gone."""
+    """Delete the channel, together with the messages that it was owed."""
     _note(channel, "removed", user)
     channel.delete()
 
 
 @transaction.atomic
 def new_secret(channel: Channel, *, user: Any) -> str:
-    """A new secret of a webhook, to be shown once. The one before it signs for a day longer."""
+    """Return a new secret for a webhook, to be shown once. The previous one also signs for another day.
+
+    Raises Refused("no_secret") if the channel is no webhook.
+    """
     if channel.kind != Channel.Kind.WEBHOOK:
         raise Refused("no_secret", "Only webhooks are signed.", status=422)
     secret, now = signing.new_secret(), timezone.now()
@@ -108,7 +111,7 @@ def new_secret(channel: Channel, *, user: Any) -> str:
 
 
 def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
-    """Send one message now and say what came of it. Raises Refused: too_fast."""
+    """Send one test message at once and return what came of it. Raises Refused("too_fast")."""
     if not cache.add(f"tell-test-{user.pk}", True, timeout=TEST_EVERY):
         raise Refused("too_fast", f"One try in {TEST_EVERY} seconds.", "Try again.", status=429)
     uid, now = str(uuid4()), timezone.now()
@@ -128,7 +131,7 @@ def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
 
 
 def _note(channel: Channel, what: str, user: Any) -> None:
-    """What leaves a project is the project's business: its channels stand in its history."""
+    """Record the change in the history of the project if the channel is the project's own."""
     if channel.user_id is None and channel.project is not None:
         record(
             channel.project, "channel", actor=Actor.person(user),
@@ -140,18 +143,18 @@ def _note(channel: Channel, what: str, user: Any) -> None:
 
 
 def deliveries_for(user: Any) -> QuerySet[Delivery]:
-    """What went out, or did not, to the person's channels and to those of projects they maintain."""
+    """Return the deliveries to the person's channels and to those of projects they maintain."""
     mine = Channel.objects.filter(Q(user=user) | Q(user=None, project__in=projects_for(user, MAINTAIN)))
     related = ("channel__project", "event__project", "event__task__project")
     return Delivery.objects.filter(channel__in=mine).select_related(*related)
 
 
 def given_up(user: Any) -> QuerySet[Delivery]:
-    """Those of them that were given up after trying, for the line that says so."""
+    """Return those deliveries that were given up after trying."""
     lost = deliveries_for(user).select_related(None)
     return lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0).order_by()
 
 
 def given_up_for(user: Any) -> int:
-    """How many there are; at most 100 are counted."""
+    """Return how many deliveries were given up for the person, counting at most 100."""
     return given_up(user)[:100].count()

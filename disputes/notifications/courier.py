@@ -1,13 +1,13 @@
-"""A process that carries one message to one address, and nothing else.
+"""A process that carries one message to one address, and does nothing else.
 
-The address was typed by a person and the answer comes from anywhere, so this runs apart from the program:
-without its environment, its database and its secrets; it opens no file but those of the packages, starts no
-program, and connects to no address of this machine or of a private network unless the parcel says so. An
-audit hook holds it to that, whatever the library does, redirects and names that resolve anew included. The
-program ends it when its time is up.
+A person typed the address and the answer may come from anywhere, so this runs apart from the program, without
+its environment, its database and its secrets. It opens no files except those of the packages, starts no
+program, and connects to no address of this machine or of a private network unless the parcel allows it. An
+audit hook enforces this, whatever the library does, including for redirects and names that resolve
+differently later. The program ends the process when its time is up.
 
-It reads one parcel as JSON from standard input and writes one line of JSON:
-{"ok": true, "service": "Slack"} or {"ok": false, "error": "The server answered 500.", "permanent": false}.
+It reads one parcel as JSON from standard input and writes one line of JSON, such as {"ok": true, "service":
+"Slack"} or {"ok": false, "error": "The server answered 500.", "permanent": false}.
 """
 
 import http.client
@@ -23,14 +23,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 ANSWER_MAX = 64 * 1024
-SECONDS = 8.0  # for each step of the network; the whole is limited from outside
+SECONDS = 8.0  # for each network operation; the whole is limited from outside
 ERROR_MAX = 300
 STARTS_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"}
 READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/etc/mime.types", "/etc/ssl", "/dev/null")
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
-UNICAST = ipaddress.ip_network("2000::/3")  # of IPv6 nothing else is handed out
-# What the standard library of one version or another takes for public: protocols, documentation, benchmarks,
-# relays of 6to4, and addresses at which clouds answer their own machines.
+UNICAST = ipaddress.ip_network("2000::/3")  # no other IPv6 addresses are assigned
+# Networks that some version of the standard library takes for public: protocols, documentation, benchmarks,
+# 6to4 relays, and addresses at which clouds answer their own machines.
 NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
@@ -44,14 +44,14 @@ NOT_PUBLIC = tuple(
 )  # fmt: skip
 PRIVATE = "The address leads to this machine or to a private network."
 
-refused: list[str] = []  # libraries turn what the guard says into errors of their own
+refused: list[str] = []  # kept, because libraries replace the guard's errors with their own
 
 
 # --- What it may do ---------------------------------------------------------------------------------------
 
 
 def is_public(host: str) -> bool:
-    """Whether a numeric address lies on the open internet."""
+    """Whether a numeric address is on the open internet."""
     address: Any = ipaddress.ip_address(host.partition("%")[0])
     if address.version == 6:
         embedded = address.ipv4_mapped or address.sixtofour
@@ -67,7 +67,7 @@ def is_public(host: str) -> bool:
 
 
 def guard(may_be_private: bool) -> None:
-    """From here on the process is held to what the head of this file says."""
+    """Hold the process from here on to the limits that the docstring of this module describes."""
     roots = tuple(os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *READABLE))
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -104,7 +104,7 @@ def _check_file(path: Any, flags: int, roots: tuple[str, ...]) -> None:
 
 
 def post(parcel: dict[str, Any]) -> dict[str, Any]:
-    """One POST to the address that the name has now; redirects are an error like any other."""
+    """Send one POST to the address that the name resolves to; a redirect counts as an error."""
     url = urlsplit(parcel["address"])
     port = url.port or (443 if url.scheme == "https" else 80)
     host = url.hostname or ""
@@ -135,7 +135,7 @@ def post(parcel: dict[str, Any]) -> dict[str, Any]:
 
 
 class Heard(logging.Handler):
-    """Keeps what the library complains of: its only way to say why."""
+    """A log handler that keeps the library's warnings, its only way to say why something failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -146,7 +146,7 @@ class Heard(logging.Handler):
 
 
 def tell(parcel: dict[str, Any]) -> dict[str, Any]:
-    """Give title and body to the service that the address names; without a body only look at the address."""
+    """Give title and body to the service that the address names; without a body, only check the address."""
     import apprise
 
     heard = Heard()
@@ -173,7 +173,7 @@ def tell(parcel: dict[str, Any]) -> dict[str, Any]:
 
 
 def redacted(address: str, text: str) -> str:
-    """One line of an error, without anything that stood in the address but its host."""
+    """Return an error as one line, with all parts of the address except its host replaced by asterisks."""
     host = (urlsplit(address).hostname or "").lower()
     rest = re.sub(r"^[a-z0-9+.-]*://", "", address, flags=re.IGNORECASE)
     raw = re.split(r"[/:@?&=#,;\s]+", rest)
@@ -185,7 +185,7 @@ def redacted(address: str, text: str) -> str:
 
 
 def carry(parcel: dict[str, Any]) -> dict[str, Any]:
-    """What came of it; an error is a line, never a traceback."""
+    """Deliver the parcel and return what came of it; an error is one line, never a traceback."""
     try:
         if parcel["kind"] == "webhook":
             guard(parcel["private"])

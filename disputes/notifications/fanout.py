@@ -1,4 +1,4 @@
-"""From a notice to deliveries: once for each event and channel."""
+"""Turning notices into deliveries, one for each event and channel."""
 
 import logging
 from datetime import datetime, timedelta
@@ -18,15 +18,15 @@ from tasks.models import Notice
 log = logging.getLogger(__name__)
 
 BATCH = 100
-SHOWN_AFTER = 5  # failures: an hour and a half after the first
+SHOWN_AFTER = 5  # failures, which is an hour and a half after the first
 LONGEST = timedelta(days=1)
 
 
 def take_up() -> int:
-    """Take up the oldest notices that are due. Returns how many there were.
+    """Take up the oldest notices that are due, and return how many there were.
 
-    One that cannot be taken up holds up no other. It is tried again, later each time, for as long as that
-    takes: what is wrong with it may be mended by the next version.
+    A notice that fails does not hold up the others. It is tried again, later each time, for as long as that
+    takes, because the next version of the program may mend what is wrong with it.
     """
     now = timezone.now()
     notices = list(Notice.objects.filter(due_at__lte=now).order_by("pk").values_list("pk", flat=True)[:BATCH])
@@ -35,14 +35,14 @@ def take_up() -> int:
             take(pk)
         except Exception as error:
             if is_passing(error):
-                raise  # all of them are taken up again in a minute
+                raise  # all of them are tried again in a minute
             log.exception("The notice of event %d cannot be taken up; it is tried again later.", pk)
             _put_off(pk, now, error)
     return len(notices)
 
 
 def _put_off(pk: int, now: datetime, error: Exception) -> None:
-    """By a minute at first, then four times as long each time."""
+    """Put the notice off by a minute at first, then by four times as long each time, up to a day."""
     row = Notice.objects.filter(pk=pk)
     tries = row.values_list("tries", flat=True).first()
     wait = min(timedelta(minutes=4 ** min(tries or 0, 6)), LONGEST)
@@ -50,13 +50,16 @@ def _put_off(pk: int, now: datetime, error: Exception) -> None:
 
 
 def stuck() -> QuerySet[Notice]:
-    """The notices that could not be taken up so often that somebody should look."""
+    """Return the notices that have failed so often that somebody should look."""
     return Notice.objects.filter(tries__gte=SHOWN_AFTER)
 
 
 @transaction.atomic
 def take(pk: int) -> int:
-    """The deliveries of one notice, in the transaction that removes it; 0 where somebody was faster."""
+    """Create the deliveries of one notice and remove it, in one transaction; return how many there were.
+
+    The result is also 0 if somebody else was faster.
+    """
     notice = Notice.objects.select_related("event__project", "event__task__project").filter(pk=pk).first()
     if notice is None or not Notice.objects.filter(pk=pk).delete()[0]:
         return 0

@@ -1,4 +1,4 @@
-"""What a person types of a channel."""
+"""The form in which a person enters a channel."""
 
 from typing import Any
 from zoneinfo import available_timezones
@@ -67,7 +67,10 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
             del self.fields["kind"]
 
     def clean_wants(self) -> list[str]:
-        """All is kept as empty, so that topics that come later are in it. Raises where none is chosen."""
+        """Return the chosen topics, as [] if all are chosen, so that topics added later are included.
+
+        Raises ValidationError if none is chosen.
+        """
         chosen = self.cleaned_data["wants"]
         if not chosen:
             raise forms.ValidationError("Choose at least one, or pause the channel.")

@@ -7,9 +7,9 @@ from disputes.models import Channel
 
 
 def due_at(channel: Channel, now: datetime, *, is_urgent: bool = False) -> datetime:
-    """The first moment from `now` on at which the channel takes a message. Urgent ones never wait.
+    """Return the first moment from `now` on at which the channel takes a message. Urgent ones never wait.
 
-    A digest goes out at its own time, whatever the quiet hours say: the person chose both.
+    A digest goes out at its own time even in quiet hours, because the person chose both.
     """
     if is_urgent:
         return now
@@ -24,7 +24,7 @@ def due_at(channel: Channel, now: datetime, *, is_urgent: bool = False) -> datet
 
 
 def zone_of(channel: Channel) -> ZoneInfo:
-    """The channel's time zone; UTC where this machine does not know it any more."""
+    """Return the channel's time zone, or UTC if this machine does not know it."""
     try:
         return ZoneInfo(channel.timezone)
     except (OSError, ValueError, KeyError):
@@ -32,12 +32,12 @@ def zone_of(channel: Channel) -> ZoneInfo:
 
 
 def within(moment: time, start: time, end: time) -> bool:
-    """Whether a time of day lies in a span that may go over midnight. The end is outside."""
+    """Whether a time of day lies in a span that may cross midnight. The end is not part of the span."""
     return start <= moment < end if start <= end else moment >= start or moment < end
 
 
 def _next(now: datetime, at: time, zone: ZoneInfo) -> datetime:
-    """When the clock on the wall shows that time next. On days that skip it, when it would have been."""
+    """Return when the local clock next shows that time; on days that skip it, when it would have been."""
     today = now.astimezone(zone).date()
     days = (datetime.combine(today + timedelta(days=day), at, zone).astimezone(UTC) for day in (0, 1))
     return next(moment for moment in days if moment > now)

@@ -1,4 +1,4 @@
-"""What django-q2 calls to tell people. Short and idempotent: at least once, in any order."""
+"""The jobs that tell people, called by django-q2: short, idempotent, run at least once, in any order."""
 
 import time
 from datetime import timedelta
@@ -11,14 +11,17 @@ from django.utils import timezone
 from disputes.models import Delivery
 from disputes.notifications import bell, fanout, reminders, sealing, sending
 
-BUDGET = 35  # seconds; with what is under way at its end it stays below the cluster's timeout
+BUDGET = 35  # seconds; even with what is still under way then, it stays below the cluster's timeout
 UNDER_WAY = "steroids-notifications"
 KEPT = timedelta(days=30)
 PAGE = 1000
 
 
 def tell() -> str:
-    """Take up notices, say what waits too long, send what is due. One at a time: the tick keeps a worker."""
+    """Take up notices, remind people and send what is due.
+
+    Only one such job runs at a time, so that the tick keeps a worker.
+    """
     bell.answered()
     if not caches["q2"].add(UNDER_WAY, True, timeout=BUDGET + 20):
         return "under way already"
@@ -35,7 +38,7 @@ def tell() -> str:
 
 
 def tidy() -> str:
-    """Each night: forget old deliveries, and seal addresses again after a change of SECRET_KEY."""
+    """Delete old deliveries every night, and seal addresses again after a change of SECRET_KEY."""
     over = timezone.now() - KEPT
     old = Delivery.objects.filter(Q(sent_at__lt=over) | Q(failed_at__lt=over)).order_by("pk")
     gone = 0

@@ -12,8 +12,8 @@ from disputes.protocol.text.quotes import one_line
 from tasks.management.program_command import ProgramCommand
 from tasks.text.counting import counted
 
-MAX_EXPLAINED = 2_000  # lines of one review
-MAX_SHOWN = 100  # characters of a line
+MAX_EXPLAINED = 2_000  # how many lines of one review are explained
+MAX_SHOWN = 100  # how many characters of a line are shown
 
 
 class Command(ProgramCommand):
@@ -61,7 +61,7 @@ class Command(ProgramCommand):
 
 
 def explained(name: str) -> Iterator[str]:
-    """Each line of a review, and below it what the line was taken for. Raises CommandError."""
+    """Yield each line of a review, followed by what it was taken for. Raises CommandError."""
     try:
         lines = list(explain_lines(read_document(name)))
     except DocumentError as error:
@@ -76,7 +76,7 @@ def explained(name: str) -> Iterator[str]:
 
 
 def read_document(name: str) -> str:
-    """The text of a file; bytes that are no UTF-8 are replaced. Raises CommandError."""
+    """Return the text of a file, with invalid UTF-8 replaced. Raises CommandError if it cannot be read."""
     path = Path(name)
     if not path.exists():
         raise CommandError(f"There is no file {name}.")

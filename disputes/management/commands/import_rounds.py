@@ -52,7 +52,7 @@ class Command(ProgramCommand):
         self.stdout.write("Nothing was imported.")
 
     def _imported(self, project: Project, session: SessionFolder) -> bool:
-        """Import one session and tell of it; False where it cannot be."""
+        """Import one session and report on it. Return False if it has unreadable files."""
         number = len(session.documents)
         self.stdout.write(f"{session.name}: {number} document{'s' * (number != 1)}")
         for trouble in session.passed_over:
