@@ -56,7 +56,7 @@ def _order(conflict: Conflict, decision: Decision) -> Order:
 
 
 def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised: set[int]) -> Seen:
-    """What the review and the commits say of a ruling. The disputed commit itself carries nothing out."""
+    """Return what the review and the commits say about a ruling; the disputed commit itself never counts."""
     again = conflict.finding_id in raised
     return Seen(
         reviewed=not decision.expects_change or submission.pk != conflict.submission_id or again,

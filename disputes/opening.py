@@ -1,4 +1,4 @@
-"""Opening conflicts, and keeping the dispute that holds them true to its conflicts."""
+"""Opening conflicts, and keeping each dispute consistent with the conflicts it holds."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import Severity, severity_rank, worst
 
-WITHDRAWN = "withdrawn"  # the event
-# What `refresh` writes; who holds it and how long it sleeps is written by people meanwhile.
+WITHDRAWN = "withdrawn"  # the name of the event
+# The columns that `refresh` writes. People may meanwhile change others, such as who holds it or its snooze.
 _FROM_CONFLICTS = ["status", "severity", "question", "closed_at", "closed_reason"]
 # A task-level dispute without --severity takes it from its reason (DIS-4).
 REASON_SEVERITY = {
@@ -36,7 +36,7 @@ REASON_SEVERITY = {
 
 
 def read_reason(words: str) -> Conflict.Reason:
-    """One of the six reasons; unknown words are `other`, and the caller keeps them as text."""
+    """Return one of the six reasons; unknown words are `other`, and the caller keeps them as text."""
     plain = words.strip().lower().replace("-", "_").replace(" ", "_")
     for reason in Conflict.Reason:
         if plain == reason or plain.startswith(reason.split("_")[0]):
@@ -47,11 +47,12 @@ def read_reason(words: str) -> Conflict.Reason:
 def effect_of(
     project: Project, *, severity: str, reason: str, opened_as: str, heard: bool, about_security: bool
 ) -> str:
-    """hold, ship or log for a new conflict.
+    """Return hold, ship or log for a new conflict.
 
-    A dispute by a reviewer, a security reason and an unheard side hold: a label must not be a way round the
-    review (DIS-3). A reviewer's does not where the project wants disputed work on the target branch: it is
-    the coder's work that lands, heard or not, and the rest of the review goes on.
+    A dispute by a reviewer, a security reason and an unheard side hold the task: a label must not be a way
+    round the review (DIS-3). A reviewer's dispute does not hold if the project wants disputed work on the
+    target branch: it is the coder's work that lands, whether the coder was heard or not, and the rest of the
+    review continues.
     """
     config = project.config
     lands = config.disputed_work.get(severity) == LAND and not about_security
@@ -66,7 +67,7 @@ def effect_of(
 
 
 def is_about_security(*words: str | Finding | None) -> bool:
-    """Whether texts or findings speak of security; if in doubt they do."""
+    """Whether any of the texts or findings speaks of security; if in doubt, it does."""
     texts: list[str] = []
     for each in filter(None, words):
         if isinstance(each, Finding):
@@ -77,7 +78,7 @@ def is_about_security(*words: str | Finding | None) -> bool:
 
 
 def severity_of(reason: str, known: str) -> str:
-    """A new conflict's severity; `known` is that of its finding, if any. Security is never below HIGH."""
+    """Return a new conflict's severity; `known` is its finding's, if any. Security is never below HIGH."""
     severity = known or REASON_SEVERITY[Conflict.Reason(reason)]
     if reason == Conflict.Reason.SECURITY and severity_rank(severity) < severity_rank(Severity.HIGH):
         return Severity.HIGH
@@ -85,7 +86,7 @@ def severity_of(reason: str, known: str) -> str:
 
 
 def open_conflicts(task: Task) -> list[OpenConflict]:
-    """The task's undecided conflicts, as the gate needs them: silences and alerts let nothing pass."""
+    """Return the task's undecided conflicts for the gate, except logged ones; silences and alerts count."""
     return [
         OpenConflict(finding if kind == Conflict.Kind.DISAGREEMENT else None, effect)
         for finding, kind, effect in _undecided.rows(task.pk)
@@ -101,7 +102,7 @@ _undecided = Prepared(_of_gate)
 
 
 def live_dispute(task: Task) -> Dispute | None:
-    """The task's dispute that is not closed, if there is one."""
+    """Return the task's dispute that is not closed, or None."""
     return Dispute.objects.live().filter(task=task).first()
 
 
@@ -123,10 +124,10 @@ def open_conflict(
     effect: str = "",
     **more: Any,
 ) -> Conflict:
-    """Open one conflict in the task's dispute, which is made where there is none (DIS-4).
+    """Open a conflict in the task's dispute, which is created if there is none (DIS-4).
 
-    A disagreement that the project's policy only logs is recorded as such and waits for nobody, and so is one
-    that its opener calls minor, by its `effect`. Silences and alerts say theirs too: hold, or log where they
+    A disagreement that the project's policy only logs, or that its opener calls minor by `effect`, is
+    recorded as logged and waits for nobody. Silences and alerts pass their own `effect`: hold, or log if they
     ask without holding anything.
     """
     locked_task(task.pk)
@@ -177,24 +178,24 @@ def open_conflict(
 
 
 def _last_raised(finding: Finding | None) -> Finding | None:
-    """The point as it was raised last, in rounds that stand."""
+    """Return the point as it was last raised in rounds that were not rolled back."""
     return finding and (finding.chain().standing().order_by("-pk").first() or finding)
 
 
 def _propose(conflict: Conflict, views: Views) -> None:
-    """Keep a middle ground between both positions, where a rule finds one."""
+    """Store a synthesis of both positions if a rule finds one."""
     if found := synthesise(views):
         conflict.propose(found, found.rule)
 
 
 def _stage_of(task: Task, submission: Submission | None, finding: Finding | None) -> str:
-    """Where it came up: at the stage of what is disputed, else where the task is now."""
+    """Return the stage at which the conflict came up: that of the disputed work, else the task's."""
     raised = submission or (finding.review.submission if finding else None)
     return (raised.stage if raised else "") or task.stage
 
 
 def withdraw(alert: Conflict, *, actor: Actor) -> None:
-    """What the alert's round declined, and nobody has ruled on, is open again for the coder."""
+    """Drop the undecided disagreements of the alert's round, so that the coder has to answer again."""
     declined = (
         Conflict.objects.of(alert.dispute.task_id)
         .open()
@@ -213,9 +214,9 @@ def withdraw(alert: Conflict, *, actor: Actor) -> None:
 
 
 def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
-    """The conflicts that asking to reduce has made moot.
+    """Return the conflicts that asking the coder to reduce has made moot.
 
-    Not those that are none any more, because a person lowered the finding.
+    Those that became pointless because a person lowered the finding are left out.
     """
     told = Event.objects.filter(task=alert.dispute.task_id, kind=WITHDRAWN, data__alert=alert.pk)
     newest = told.order_by("-pk").values_list("data", flat=True).first() or {}
@@ -224,7 +225,7 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
 
 
 def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
-    """The point is in dispute now: nothing else is asked about it. Returns what its open flags say."""
+    """Close what else is asked about the point, which is now in dispute. Return what its open flags say."""
     about = Conflict.objects.about(finding).select_related("dispute__project", "dispute__task")
     silences = list(about.open().silences())
     is_answer = opened_as == "coder"
@@ -260,9 +261,9 @@ def _dispute_for(task: Task, question: str, severity: str, *, closed: bool) -> D
 
 
 def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
-    """Write the dispute's status and the columns of the queue's order anew from its conflicts.
+    """Derive the dispute's status and the columns of the queue's order from its conflicts, and save them.
 
-    `moot` is the reason with which it closes where nothing of it was ruled on.
+    `moot` is the reason with which the dispute closes if none of its conflicts was ruled on.
     """
     conflicts = list(dispute.conflicts.select_related("finding"))
     waiting = [conflict for conflict in conflicts if conflict.is_open]
@@ -285,7 +286,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
 
 def close(dispute: Dispute, reason: str) -> None:
-    """Nothing of it waits for anybody any more."""
+    """Close the dispute, and drop its open conflicts and flags: nothing in it waits for anybody any more."""
     for conflict in dispute.conflicts.open():
         conflict.drop(reason)
     Flag.objects.filter(conflict__dispute=dispute).open().drop()
@@ -297,7 +298,7 @@ def close(dispute: Dispute, reason: str) -> None:
 def stop_for_help(
     task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
 ) -> Conflict:
-    """Take the task out of the loop: only a person can help. Opens a card that says why."""
+    """Take the task out of the loop because only a person can help, and open a card that says why."""
     with transaction.atomic():
         task.stop_for_help(note=question, actor=actor)
         return ask_for_help(task, origin, question, actor=actor, detail=detail, **more)
@@ -306,7 +307,7 @@ def stop_for_help(
 def ask_for_help(
     task: Task, origin: str, question: str, *, actor: Actor = SYSTEM, detail: str = "", **more: Any
 ) -> Conflict:
-    """A card that asks for help, on a task that is out of the loop already."""
+    """Open a card that asks for help with a task that is already out of the loop."""
     return open_conflict(
         task, kind=Conflict.Kind.HELP, origin=origin, opened_as="system", question=question,
         severity=task.severity, actor=actor, coder_position=detail, submission=task.last_submission(),

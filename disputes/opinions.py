@@ -1,7 +1,7 @@
-"""What judges and mediators are asked about conflicts, and what follows from what they say (ARB-5 to ARB-8).
+"""What judges and mediators are asked about conflicts, and what follows from their answers (ARB-5 to ARB-8).
 
-An opinion rules on nothing. Where a project's settings let the judge rule without asking people first, the
-program makes the decision, by the policy and in the name of the person who set it; never on a critical
+An opinion is never a ruling. If a project's settings let the judge rule without asking people first, the
+program makes the decision, by the policy and in the name of the person who set it, but never on a critical
 conflict. An opinion that comes after the conflict was settled is kept and has no effect.
 """
 
@@ -39,11 +39,11 @@ from tasks.states import IllegalMove, Severity
 log = logging.getLogger(__name__)
 
 REASONS_MAX = 20_000  # characters, of reasons and of a proposal
-WHY_MAX = 600  # of the reasons that go into a ruling by policy, and so into a coder's prompt
+WHY_MAX = 600  # characters of the reasons in a ruling by policy, which a coder's prompt contains
 POLICY_KEYS, MEDIATOR_KEYS = frozenset({"on_dispute", "prompt_user"}), frozenset({"mediator"})
 TRUST_KEYS = frozenset({"judge_trust"})
 LOW_KEYS = frozenset({"low_auto_resolve"})
-ALIKE_MAX = 20  # rulings on conflicts that read alike, the most alike first
+ALIKE_MAX = 20  # how many rulings on similar conflicts are looked at, most similar first
 VERDICTS = {
     Opinion.Kind.JUDGE: (Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS, Opinion.Verdict.ESCALATE),
     Opinion.Kind.MEDIATOR: (Opinion.Verdict.PROPOSE, Opinion.Verdict.NONE),
@@ -52,17 +52,17 @@ VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Whether somebody can be asked, and if not, what a person would have to do about it."""
+    """Whether a judge or mediator can be asked, and if not, what a person would have to do about it."""
 
     is_possible: bool
     hint: str = ""
-    waits: str = ""  # why nobody could begin now
+    waits: str = ""  # why nobody could begin at present
     is_assigned: bool = True  # whether anybody has that role in the project at all
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What an agent hands in, and who it is."""
+    """An agent's opinion as handed in, with the agent's name, model and vendor."""
 
     verdict: str
     reasons: str = ""
@@ -74,7 +74,7 @@ class Said:
 
 
 def subject_of(conflict: Conflict) -> DisputeFacts:
-    """The conflict as the project's policy looks at it."""
+    """Return the facts of the conflict that the project's policy looks at."""
     sides = {conflict.reviewer_position.strip(), conflict.coder_position.strip()}
     return DisputeFacts(
         conflict.kind, conflict.severity, conflict.opened_as, conflict.reason,
@@ -86,10 +86,10 @@ def subject_of(conflict: Conflict) -> DisputeFacts:
 
 
 def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
-    """Ask a judge or a mediator about an open disagreement; `user` None where the project's policy asks.
+    """Ask a judge or a mediator about an open disagreement; `user` is None if the project's policy asks.
 
-    Raises Refused: no_right, nothing_to_judge, not_open, already_decided, already_asked, nobody_to_ask,
-    has_synthesis.
+    Raises Refused: "no_right", "nothing_to_judge", "not_open", "already_decided", "already_asked",
+    "nobody_to_ask", "has_synthesis".
     """
     if user is not None:
         require(user, conflict.dispute.project, RULE, "rule")
@@ -129,10 +129,10 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
 
 @transaction.atomic
 def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
-    """Take what a judge or mediator says, once, and do what follows from it.
+    """Take the answer of a judge or mediator, once, and do what follows from it.
 
-    Late where the conflict was settled meanwhile: then it is kept and has no effect.
-    Raises Refused: wrong_verdict, reasons_missing, text_missing, too_long, already_given.
+    If the conflict was settled meanwhile, the opinion is late: it is kept and has no effect. Raises Refused:
+    "wrong_verdict", "reasons_missing", "text_missing", "too_long", "already_given".
     """
     _check(opinion, said)
     conflict = Conflict.objects.select_related("dispute__task__project", "dispute__project").get(
@@ -186,7 +186,7 @@ def _check(opinion: Opinion, said: Said) -> None:
 
 
 def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
-    """Option C of a mediator; the ruling of the policy where the judge may rule (ARB-7)."""
+    """Set a mediator's option C, or make the policy's ruling if the judge may rule (ARB-7)."""
     if opinion.verdict == Opinion.Verdict.PROPOSE:
         if conflict.proposal_id is None:
             rulings.propose_synthesis(
@@ -195,7 +195,7 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
         return
     option = arbitration.option_of(opinion.verdict) if opinion.kind == Opinion.Kind.JUDGE else None
     if option is None or opinion.asked_by_id is not None:
-        return  # a person who asks gets an opinion
+        return  # a person who asks gets an opinion, not a ruling
     policy = policy_of(conflict.dispute.project)
     if not arbitration.may_be_ruled(subject_of(conflict)):
         return
@@ -232,12 +232,15 @@ def record_of(project: Project, severity: str) -> trust.Record:
 
 
 def is_for_people(conflict: Conflict) -> bool:
-    """Whether no record lets a judge rule alone here: it is critical, or about security."""
+    """Whether the conflict is critical or about security, so that no record lets a judge rule alone on it."""
     return conflict.severity == Severity.CRITICAL or is_of_security(conflict)
 
 
 def _earned(conflict: Conflict) -> trust.Record | None:
-    """The judge's record where it lets it rule alone; of what is sampled, or about security, never."""
+    """Return the judge's record if it is good enough to rule alone; None if not, or if people have to rule.
+
+    That is the case for what is critical or about security, and for a sample of the rest.
+    """
     project = conflict.dispute.project
     record_ = record_of(project, conflict.severity)
     if not record_.reaches(project.config.judge_trust) or is_for_people(conflict):
@@ -252,7 +255,7 @@ def _earned(conflict: Conflict) -> trust.Record | None:
 
 
 def fail(opinion: Opinion, why: str) -> bool:
-    """Nobody gives it any more; the card says so. False where it was given or given up before."""
+    """Record that nobody will give the opinion. Return False if it was already given or given up."""
     with transaction.atomic():
         failed = (
             Opinion.objects.asked()
@@ -278,7 +281,7 @@ class Policy:
     on_dispute: str
     prompt_user: bool
     mediator: bool
-    set_by: Any = None  # a person; None where nobody is known
+    set_by: Any = None  # a person; None if nobody is known
     since: datetime | None = None
 
     @property
@@ -291,12 +294,12 @@ class Policy:
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether it would rule by itself, and cannot: a ruling is always in a person's name."""
+        """Whether the policy should rule by itself but cannot, because no person is known in whose name."""
         return (self.lets_the_judge_rule or self.discards) and self.set_by is None
 
 
 def policy_of(project: Project) -> Policy:
-    """The policy as it is now. Who set it is whoever last changed on_dispute or prompt_user."""
+    """Return the present policy. It was set by whoever last changed on_dispute or prompt_user."""
     config = project.config
     policy = Policy(config.on_dispute, config.prompt_user, config.mediator)
     if not (policy.lets_the_judge_rule or policy.discards):
@@ -306,13 +309,13 @@ def policy_of(project: Project) -> Policy:
 
 
 def _set_by(project: Project, keys: frozenset[str]) -> tuple[Any, datetime | None]:
-    """The person who set one of these last, if that account is still active, and when."""
+    """Return the person who last set one of these, or None if that account is not active, and when."""
     user, since = _last_change(project, keys)
     return get_user_model().objects.filter(pk=user, is_active=True).first() if user else None, since
 
 
 def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, datetime | None]:
-    """Who changed one of these settings last, and when; nobody where no event tells."""
+    """Return who last changed one of these settings, and when; both None if no event says so."""
     configured = Event.objects.filter(project=project, kind="project_configured").order_by("-pk")
     for user, at, data in configured.values_list("user", "at", "data").iterator(chunk_size=50):
         if keys & set(data.get("settings", {})):
@@ -339,10 +342,10 @@ def sign(project: Project, keys: Iterable[str], *, actor: Actor) -> list[str]:
 
 
 def apply_policy(project: Project) -> int:
-    """Do with each new disagreement what the project's settings say. Returns how many were taken up.
+    """Do what the project's settings say with each new disagreement. Return how many were dealt with.
 
-    Run by the loop: it reads rows only, so it may come late or twice. What a ruling was made on once, also
-    one that was taken back, and what was opened before the policy was set, is left to people.
+    The loop runs this. It only reads rows, so it may run late or twice. Conflicts that were ever ruled on,
+    even if the ruling was taken back, and those opened before the policy was set are left to people.
     """
     done = _settle_low(project)
     policy = policy_of(project)
@@ -374,7 +377,7 @@ def apply_policy(project: Project) -> int:
     if policy.lets_the_judge_rule:
         fresh = fresh.exclude(Exists(_asked(Opinion.Kind.JUDGE)))
     elif policy.set_by is None:
-        return done  # nobody is known in whose name anything could be discarded
+        return done  # no person is known in whose name anything could be discarded
     steps: dict[FirstStep, list[Conflict]] = {step: [] for step in FirstStep}
     for conflict in _opened_since(fresh, policy.since):
         step = arbitration.first_step(
@@ -396,12 +399,12 @@ def _asked(kind: str) -> QuerySet[Opinion]:
 
 
 def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
-    """Ask about each where that is possible; without anybody to ask they wait for people, or for that day."""
+    """Ask about each conflict if possible, and return how many were asked about; the others wait."""
     done = 0
     for conflict in conflicts:
         reach = hooks.reach_of(conflict)[kind]
         if not reach.is_assigned:
-            break  # nor is there anybody for the others
+            break  # there is nobody for the others either
         with contextlib.suppress(Refused):
             ask(conflict, kind)
             done += 1
@@ -409,7 +412,7 @@ def _ask_each(conflicts: Iterable[Conflict], kind: str) -> int:
 
 
 def _unruled(project: Project) -> QuerySet[Conflict]:
-    """Open disagreements on which nothing was ruled yet, also nothing that was taken back."""
+    """Return the open disagreements on which nothing was ever ruled, not even a ruling taken back since."""
     return (
         Conflict.objects.open()
         .disagreements()
@@ -421,9 +424,10 @@ def _unruled(project: Project) -> QuerySet[Conflict]:
 
 
 def _settle_low(project: Project) -> int:
-    """Rule for the coder on low disagreements where people did so on those before that read alike.
+    """Rule for the coder on low disagreements if people did so on similar earlier ones. Return how many.
 
-    As with every policy: in the name of who set `low_auto_resolve`, and only on what came up since then.
+    Like every policy, it rules in the name of the person who set `low_auto_resolve`, and only on what came up
+    since.
     """
     if not project.config.low_auto_resolve:
         return 0
@@ -450,7 +454,7 @@ def _is_of_people(precedent: precedents.Suggestion) -> bool:
 
 
 def _rule(conflict: Conflict, option: str, set_by: Any, *, why: str, by: str, cites: str = "") -> int:
-    """Rule in the name of who set the policy. 0 where that cannot be; then the conflict waits for people."""
+    """Rule in the name of whoever set the policy. Return 1, or 0 if the conflict has to wait for people."""
     if set_by is None:
         note = f"{conflict.ref} waits for people: nobody is known who set the policy."
         record(conflict.dispute.project, "policy_unsigned", actor=SYSTEM, task=conflict.task, note=note)

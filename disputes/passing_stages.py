@@ -1,4 +1,4 @@
-"""Green work that no agent reviews passes by itself (COL-1)."""
+"""Letting green work that no agent reviews pass by itself (COL-1)."""
 
 from django.db import transaction
 
@@ -14,8 +14,10 @@ from tasks.states import Status
 
 
 def is_reviewed(task: Task) -> bool:
-    """Whether a review follows at the task's stage. What would land is always reviewed: by agents, or, as an
-    amendment is, by the person who approved it.
+    """Whether a review follows at the task's stage.
+
+    Work that would land is always reviewed, either by agents or, for an amendment, by the person who approved
+    it.
     """
     if task.origin == Task.Origin.AMENDMENT:
         return False
@@ -25,7 +27,7 @@ def is_reviewed(task: Task) -> bool:
 
 @transaction.atomic
 def pass_unreviewed(task: Task) -> bool:
-    """Let green work of a stage without review pass by itself. False where it is no such work (any more)."""
+    """Let green work pass at a stage without review. Return False if the task is not in that state."""
     task = locked_task(task.pk)
     submission = task.last_submission()
     if task.status != Status.REVIEW or submission is None or is_reviewed(task):

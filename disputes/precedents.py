@@ -1,4 +1,4 @@
-"""What was ruled on similar conflicts of the same project: suggested, never applied by itself, and cited.
+"""Rulings on similar conflicts of the same project: suggested, cited, and never applied by themselves.
 
 A precedent is suggested and may be cited until it expires (`precedent_days`) or somebody retires it.
 """
@@ -29,21 +29,21 @@ from tasks.models import Project
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
 
-NEWEST = 500  # disputes of a project that are looked through, by when they were opened
-POSITION_MAX = 600  # characters of each position that are compared
-MINIMUM = 0.3  # how like it a conflict must read to be shown
-CLOSE = 0.5  # and to speak for a ruling
-CITED_MAX = 5  # precedents that one ruling names
+NEWEST = 500  # how many of a project's disputes are searched, newest first
+POSITION_MAX = 600  # how many characters of each position are compared
+MINIMUM = 0.3  # how similar a conflict must read to be shown
+CLOSE = 0.5  # how similar it must read to support a ruling
+CITED_MAX = 5  # how many precedents one ruling may cite
 _LONG = ("reviewer_position", "coder_position", "coder_rationale", "alternative", "evidence")
 _TEXTS = ("question", "reviewer_position", "coder_position")
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A precedent on a conflict that reads alike."""
+    """A precedent on a similar conflict."""
 
     decision: Decision
-    score: float  # how like it reads, 0 to 1
+    score: float  # how similar it reads, from 0 to 1
 
     @property
     def conflict(self) -> Conflict:
@@ -55,7 +55,7 @@ class Suggestion:
 
 
 class _Ruling(NamedTuple):
-    """A precedent as it is compared."""
+    """A precedent in the form in which it is compared."""
 
     pk: int
     conflict: int
@@ -66,7 +66,7 @@ class _Ruling(NamedTuple):
 
 
 def expired(projects: Iterable[Project] | None = None) -> Q:
-    """Which precedents are older than their project bears; of these projects, or of all."""
+    """Return a filter for precedents older than their project allows, in these projects or in all."""
     path = "conflict__dispute__project"
     return staleness.too_old("precedent_days", _days_of, "at", projects, path)
 
@@ -76,24 +76,24 @@ def _days_of(config: ProjectSettings) -> int | None:
 
 
 def expires_at(precedent: Decision) -> datetime | None:
-    """From when on it is neither suggested nor cited; None for never."""
+    """Return from when on the precedent is neither suggested nor cited, or None for never."""
     days = _days_of(ProjectSettings.salvaged(precedent.conflict.dispute.project.settings)[0])
     return None if days is None else precedent.at + timedelta(days=days)
 
 
 def holding(projects: Iterable[Project]) -> QuerySet[Precedent]:
-    """The precedents of these projects that are neither expired nor retired."""
+    """Return the precedents of these projects that are neither expired nor retired."""
     ours = Precedent.objects.filter(conflict__dispute__project__in=projects, retired_at=None)
     return ours.exclude(expired(projects))
 
 
 def for_conflict(conflict: Conflict) -> list[Suggestion]:
-    """The rulings on the most similar conflicts, the most similar first. Two queries."""
+    """Return the rulings on the most similar conflicts, most similar first, in two queries."""
     return for_conflicts([conflict])[conflict.pk]
 
 
 def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Suggestion]]:
-    """The same for many, by the conflict's key: one query for each project, and one."""
+    """Return the same for many conflicts, by their keys, in one query per project and one more."""
     by_project: dict[Project, list[Conflict]] = defaultdict(list)
     for conflict in conflicts:
         by_project[conflict.dispute.project].append(conflict)
@@ -117,7 +117,7 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
 
 
 def agreement(precedents: Iterable[Suggestion]) -> Option | None:
-    """What all close precedents ruled, if that is A or B; None where there is none, or they differ."""
+    """Return what all close precedents ruled, if that is A or B; None if there are none or they differ."""
     ruled = {precedent.decision.option for precedent in precedents if precedent.is_close}
     if ruled in ({Option.UPHOLD_REVIEWER.value}, {Option.UPHOLD_CODER.value}):
         return Option(ruled.pop())
@@ -125,8 +125,9 @@ def agreement(precedents: Iterable[Suggestion]) -> Option | None:
 
 
 def _ruled(project: Any, kind: Any, other: Any, since: Any) -> QuerySet[Precedent, Any]:
-    """The precedents since then on two kinds of conflicts, among the newest disputes of the project that
-    wait for nobody, with as much of the conflicts' words as is compared.
+    """Return the precedents since then on two kinds of conflicts, with the words that are compared.
+
+    Only the newest of the project's disputes that wait for nobody are searched.
     """
     settled = Dispute.objects.filter(project=project).exclude(status=Dispute.Status.OPEN)
     newest = settled.order_by("-opened_at", "-pk").values("pk")[:NEWEST]
@@ -142,7 +143,7 @@ _asked_again_and_again = Prepared(_ruled)
 
 
 def _rulings(project: Project, kinds: set[str]) -> list[_Ruling]:
-    """Those of one project on these kinds of conflicts that are neither expired nor retired."""
+    """Return the precedents of one project on these kinds of conflicts, except expired and retired ones."""
     if not kinds:
         return []
     days = _days_of(ProjectSettings.salvaged(project.settings)[0])
@@ -154,7 +155,7 @@ def _rulings(project: Project, kinds: set[str]) -> list[_Ruling]:
 def _most_alike(
     conflicts: list[Conflict], rows: list[_Ruling], limit: int
 ) -> dict[int, list[tuple[int, float]]]:
-    """For each conflict the keys of the rulings, with how alike they read."""
+    """Return for each conflict the keys of the most similar rulings, with how similar they read."""
     if not conflicts or not rows:
         return {conflict.pk: [] for conflict in conflicts}
     texts = [_words(row.question, row.reviewer, row.coder) for row in rows]
@@ -180,9 +181,9 @@ def _words(*texts: str) -> frozenset[str]:
 
 
 def cited(conflict: Conflict, names: str) -> list[Decision]:
-    """The precedents that a ruling on this conflict names, by conflict (C-9) or dispute (D-7), with commas.
+    """Return the precedents that a ruling on this conflict names, as conflicts (C-9) or disputes (D-7).
 
-    Raises Refused: no_precedent, too_many.
+    The names are separated by commas. Raises Refused: "no_precedent", "too_many".
     """
     wanted = list(dict.fromkeys(name.strip().upper() for name in names.split(",") if name.strip()))
     if len(wanted) > CITED_MAX:
@@ -212,22 +213,22 @@ def _cited(conflict: Conflict, name: str) -> Decision:
 
 
 def may_be_cited(decision: Decision) -> bool:
-    """Whether it is a precedent that holds."""
+    """Whether the ruling is a precedent that is neither expired nor retired."""
     return holding([decision.conflict.dispute.project]).filter(pk=decision.pk).exists()
 
 
 def retire(precedent: Decision, *, user: Any) -> bool:
-    """Suggest it no more, and let nobody cite it. False where it was retired before.
+    """Stop suggesting the precedent and letting it be cited. Return False if it was already retired.
 
-    Raises Refused: no_right.
+    Raises Refused("no_right").
     """
     return _set_retired(precedent, user, retired=True)
 
 
 def restore(precedent: Decision, *, user: Any) -> bool:
-    """Take the retirement back. False where it was not retired.
+    """Take the retirement back. Return False if the precedent was not retired.
 
-    Raises Refused: no_right.
+    Raises Refused("no_right").
     """
     return _set_retired(precedent, user, retired=False)
 

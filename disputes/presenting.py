@@ -1,4 +1,4 @@
-"""A conflict's row as the text that a person reads before ruling (protocol.presentation)."""
+"""Presenting a conflict's row as the text that a person reads before ruling (protocol.presentation)."""
 
 from collections.abc import Sequence
 
@@ -49,13 +49,16 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
 
 
 def is_implicit(conflict: Conflict) -> bool:
-    """Whether nobody disagreed aloud: the conflict came of silence, and nobody opened it."""
+    """Whether the conflict came from silence, so that nobody disagreed aloud or opened it."""
     unheard = conflict.opened_as == "system" and conflict.coder_position == NOT_STATED
     return unheard or conflict.origin in IMPLICIT
 
 
 def _opened_by(conflict: Conflict) -> str:
-    """Who opened it, as a sentence begins. A reopened conflict names its sides, not who reopened it."""
+    """Return who opened the conflict, as the beginning of a sentence; "" if the program did.
+
+    A reopened conflict names its sides, not who reopened it.
+    """
     match conflict.opened_as:
         case "system":
             return ""

@@ -1,4 +1,4 @@
-"""Nobody argues again what a human has decided: hand-ins held against the task's rulings (DEC-2 to DEC-4)."""
+"""Checking that hand-ins do not argue again what a human has decided (DEC-2 to DEC-4)."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ LINES_MAX = 20
 
 
 def refuse_rearguing(response: ReadResponse, decided: list[StandingDecision]) -> None:
-    """Raises Refused: RE_ARGUED_CONFLICT, with each line that argues a decided finding (DEC-2, DEC-3)."""
+    """Raise Refused(RE_ARGUED_CONFLICT) with each line that argues about a decided finding (DEC-2, DEC-3)."""
     problems = reargued(response.disagreements, response.answers, decided)
     if not problems:
         return
@@ -35,7 +35,7 @@ def refuse_rearguing(response: ReadResponse, decided: list[StandingDecision]) ->
 
 
 def note_repeated(submission: Submission, decided: list[StandingDecision], *, actor: Actor) -> None:
-    """A response that proposes again what a ruling has set aside is only noted (DEC-4)."""
+    """Record that the response proposes again what a ruling has set aside; nothing is refused (DEC-4)."""
     task = submission.task
     problems = repeated_positions(submission.response, decided)[:LINES_MAX]
     if problems:
@@ -46,7 +46,7 @@ def note_repeated(submission: Submission, decided: list[StandingDecision], *, ac
 
 
 def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict]) -> list[StandingDecision]:
-    """What is decided about the task's findings, each under all the codes that it has had."""
+    """Return what is decided about the task's findings, each under all the codes that it has had."""
     codes: dict[int, set[str]] = {}
     for code, finding in known.items():
         codes.setdefault(finding.origin.pk, set()).add(code)
@@ -61,7 +61,7 @@ def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict])
 
 
 def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> StandingDecision:
-    """A ruling, a waiver, or what was only logged, which leaves it to the coder."""
+    """Return the conflict's ruling or waiver; a logged conflict counts as a ruling for the coder."""
     decision = next((each for each in conflict.decisions.all() if each.stands), None)
     position = conflict.coder_position
     return StandingDecision(

@@ -1,4 +1,4 @@
-"""dispute.md and decisions.md of a project, or of one dispute, from its rows.
+"""dispute.md and decisions.md of a project, or of one dispute, written from its rows.
 
 Each takes the same few queries, however many conflicts there are.
 """
@@ -29,9 +29,9 @@ from disputes.rulings.offers import heard
 from tasks.models import Project
 
 DISPUTE_FILE, DECISIONS_FILE = "dispute.md", "decisions.md"
-# Every open one is listed; of the others the newest, and the file says how many it leaves out.
+# How many settled disputes are listed, newest first; the file says how many it leaves out.
 SETTLED_MAX = 500
-# What the records never show, and may be large.
+# Columns that may be large and that the records never show.
 LEFT_OUT = (
     "submission__diff",
     "submission__specification",
@@ -42,7 +42,7 @@ LEFT_OUT = (
 
 
 def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
-    """dispute.md of the project, or of one dispute of it."""
+    """Return dispute.md of the project, or of one of its disputes."""
     conflicts = _conflicts(project, dispute)
     opened = conflicts.open().order_by(
         "-dispute__severity_rank", "-dispute__blocks", "dispute__opened_at", "pk"
@@ -53,7 +53,7 @@ def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
 
 
 def decisions_text(project: Project, dispute: Dispute | None = None) -> str:
-    """decisions.md of the project, or of one dispute of it: the rulings that stand."""
+    """Return decisions.md of the project, or of one of its disputes: the rulings in force."""
     entries = [
         _decision_entry(conflict, ruling)
         for conflict in _conflicts(project, dispute).filter(status=Conflict.Status.DECIDED)
@@ -83,9 +83,9 @@ def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
 
 
 def write_records(project: Project, folder: Path) -> list[Path]:
-    """Write both files into the folder, each as a whole: who reads meanwhile sees the old or the new one.
+    """Write both files into the folder, and return their paths. Raises OSError.
 
-    Raises OSError where the folder cannot be made or written.
+    Each file is replaced as a whole, so that a reader sees either the old or the new one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -132,13 +132,13 @@ def _status(conflict: Conflict) -> str:
 
 
 def _ref(conflict: Conflict) -> str:
-    """The task's name; a card of a whole project has that of the project."""
+    """Return the task's name, or the project's for a card about a whole project."""
     dispute = conflict.dispute
     return dispute.task.ref if dispute.task else dispute.project.slug
 
 
 def _reason(conflict: Conflict) -> str:
-    """The reason that was given, else how it came up."""
+    """Return the reason that was given, or else how the conflict came up."""
     if conflict.reason != Conflict.Reason.OTHER:
         return conflict.reason.replace("_", " ").capitalize()
     return conflict.get_origin_display()
@@ -149,7 +149,7 @@ def _positions(conflict: Conflict) -> set[str]:
 
 
 def _minor_notes(conflict: Conflict) -> str:
-    """What a minor dispute says: whichever side spoke."""
+    """Return what a minor dispute says, from whichever side spoke."""
     said = [text for text in (conflict.coder_position, conflict.reviewer_position) if text != NOT_STATED]
     return "\n\n".join(filter(None, said)) if conflict.is_logged else ""
 
@@ -198,7 +198,7 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
 
 
 def iso(at: datetime) -> str:
-    """ISO 8601 in UTC to the second (TIME-1)."""
+    """Return the time in ISO 8601 in UTC, to the second (TIME-1)."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -1,4 +1,4 @@
-"""Where a ruling is carried out, and at which stages its words are told."""
+"""At which stage a ruling is carried out, and at which stages prompts tell it."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,10 @@ from tasks.models import Submission, Task
 
 
 def place_of(task: Task, rulings: Iterable[Decision]) -> dict[str, str]:
-    """What changes on the task so that these rulings are carried out where their points came up.
+    """Return what changes on the task so that these rulings are carried out where their points came up.
 
-    The earliest stage goes first; the others are told when the task comes to them. Empty where it stands
-    right already.
+    The earliest stage goes first; the other rulings are told when the task comes to their stages. Empty if
+    the task is already at the right stage.
     """
     config = task.project.config
     named = [ruling.conflict for ruling in rulings if stages.position(config, ruling.conflict.stage)]
@@ -26,7 +26,10 @@ def place_of(task: Task, rulings: Iterable[Decision]) -> dict[str, str]:
 
 
 def objection_overruled(task: Task) -> dict[str, str]:
-    """Where the task goes on if a human has ruled against an objection and nobody was told yet: forward."""
+    """Return what changes on the task if a human has ruled against an objection: it goes forward again.
+
+    Empty if there is no such ruling, or a prompt has used it.
+    """
     unused = Decision.objects.of(task).standing().unused().awaited()
     told = unused.filter(conflict__thread__isnull=False, expects_change=False)
     decision = told.select_related("conflict__thread").order_by("-pk").first()
@@ -41,15 +44,15 @@ def _at(stage: str, home: str) -> dict[str, str]:
 
 
 def told_at(task: Task) -> Q:
-    """Whose rulings a prompt of the task's stage begins with: its own; both sides hear of an objection."""
+    """Return a filter for the rulings told at the task's stage: its own, and all on objections."""
     others = [stage.name for stage in stages.stages_of(task.project.config) if stage.name != task.stage]
     return ~Q(conflict__stage__in=others) | Q(conflict__thread__isnull=False)
 
 
 def is_followed_at(conflict: Conflict, submission: Submission) -> bool:
-    """Whether the review of this work can say that the ruling was followed.
+    """Whether the review of this work can tell whether the ruling was followed.
 
-    That of an objection is carried out when the objecting stage has gone on.
+    A ruling on an objection is carried out once the task has moved on from the stage that it came up at.
     """
     if not conflict.stage or not submission.stage:
         return True

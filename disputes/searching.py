@@ -1,7 +1,7 @@
-"""What a search of the queue reads: one text a dispute, kept beside it.
+"""The text that a search of the queue reads: one per dispute, stored with it.
 
-No index finds a part of a word, so a search reads all that a tab holds; asked for behind each row, titles and
-findings would be most of that. The text is in small letters, so that a search ignores them in any language.
+No index finds part of a word, so a search reads everything in a tab, and looking up titles and findings for
+each row would take most of the time. The text is case-folded, so that a search ignores case in any language.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from tasks.models import Task
 
 
 def text_of(dispute: Dispute, conflicts: Iterable[Conflict]) -> str:
-    """The task's title, and of each conflict the question and the finding's code and path, a line each."""
+    """Return the task's title and each conflict's question, finding code and path, one per line."""
     lines = [dispute.question, dispute.task.title if dispute.task else ""]
     for conflict in conflicts:
         lines.append(conflict.question)
@@ -23,17 +23,17 @@ def text_of(dispute: Dispute, conflicts: Iterable[Conflict]) -> str:
 
 
 def holding(words: str) -> Q:
-    """The disputes whose text holds these words."""
+    """Return a filter for the disputes whose text contains these words."""
     return Q(search_text__contains=words.casefold())
 
 
 def renew(disputes: QuerySet[Dispute]) -> None:
-    """Write the texts anew, where something that they hold was written by itself."""
+    """Write the texts of these disputes again, after something that they contain was changed elsewhere."""
     for dispute in disputes.select_related("task"):
         dispute.search_text = text_of(dispute, dispute.conflicts.select_related("finding"))
         dispute.save(update_fields=["search_text"])
 
 
 def renew_for(task: Task) -> None:
-    """Its title is another one now."""
+    """Write the texts of the task's disputes again, after its title has changed."""
     renew(Dispute.objects.filter(task=task))

@@ -318,7 +318,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
     @action(detail=True, methods=["post"])
     def synthesis(self, request: Request, ref: str) -> Response:
-        """Propose a middle way on an open conflict: option C, marked by whom. Only people may."""
+        """Propose a synthesis on an open conflict; it becomes option C. Only people may do this."""
         return idempotency.answer(request, lambda: (self._propose(request, ref), 200))
 
     @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)

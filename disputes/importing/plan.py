@@ -189,7 +189,7 @@ def _texts(plan: Plan, document: Document, proposal: ReadProposal) -> dict[str, 
 
 
 def _title(section: GapSection) -> str:
-    """`GAP-FLOW-006: No conflict resolution`, by the label **Gap:** or else the heading."""
+    """Return a title such as `GAP-FLOW-006: No conflict resolution`, from the **Gap:** label or heading."""
     told = (label_of(line) for line in section.lines[:20])
     said = next((text for each in told if each and each[0] == "gap" for text in each[1:]), "")
     words = (said or _NAMING.sub("", section.heading, count=1)).replace(section.gap, " ").strip(" -:()*—–")

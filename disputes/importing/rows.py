@@ -201,7 +201,7 @@ class _Import:
             row.delete()
 
     def _submission_for(self, finding: Finding, work: Work) -> Submission:
-        """The submission of the finding's task in this document, which may answer it without a section."""
+        """Return this document's submission for the finding's task, even if no section is about that gap."""
         gap = self._gap_of(finding)
         return self._submission(gap, work, work.sections.get(gap, ""))
 

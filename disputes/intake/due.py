@@ -123,7 +123,7 @@ def newest_of(task: Task, origins: Collection[int]) -> list[Finding]:
 
 
 def asked_findings(task: Task) -> set[int]:
-    """Findings, as first raised, that a human told the coder to answer, and nothing taken since has."""
+    """Return findings, as first raised, that a human told the coder to answer and that remain unanswered."""
     told: dict[int, datetime] = {}
     for ruling in _asking.found(task.pk):
         told |= dict.fromkeys(ASKING[Option(ruling.option)](ruling.conflict), ruling.at)

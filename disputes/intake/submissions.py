@@ -187,7 +187,7 @@ def raised_by(finding: Finding) -> list[str]:
 
 
 def not_raised_by(finding: Finding) -> list[str]:
-    """What the other reviewers of that submission said of it, where they did not see the point."""
+    """Return a line with the verdict of each reviewer of that submission who did not raise the point."""
     seen = raised_by(finding)
     return [
         f"{review.by_agent} reviewed the same commit and did not raise it: {review.get_verdict_display()}."

@@ -271,7 +271,7 @@ class Conflict(models.Model):
         return self.decisions.standing().first()
 
     def propose(self, found: Synthesis, by: str) -> Proposal:
-        """Make a middle way option C, in place of an earlier one; `by` is who wrote it, or the rule."""
+        """Make a synthesis option C in place of an earlier one; `by` names its author or the rule's basis."""
         with transaction.atomic():
             self.proposal = Proposal.objects.create(
                 conflict=self, source=found.source, by_label=by[:BY_MAX], text=found.proposal,
@@ -342,9 +342,9 @@ class Conflict(models.Model):
         self.move(MARKS[conflict_states.Followed(followed)], actor=actor, note=note)
 
     def await_again(self, reason: str, *, actor: Actor) -> None:
-        """What was said of the ruling no longer holds; it is to be carried out again."""
+        """Let the ruling wait to be carried out again, because what was recorded of it is no longer true."""
         self.move("await_again", actor=actor, note=reason)
 
     def archive(self, reason: str, *, actor: Actor) -> None:
-        """The round in which it came up was taken back, whatever had become of it."""
+        """Make the conflict moot, whatever its state, because the round in which it came up is taken back."""
         self.move("archive", actor=actor, note=reason)

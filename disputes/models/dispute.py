@@ -24,7 +24,7 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
         return self.filter(status=Dispute.Status.OPEN)
 
     def live(self) -> "DisputeQuerySet":
-        """Not closed: waiting for a human, or ruled and not carried out yet."""
+        """Return the disputes that are not closed: waiting for a human, or ruled and not carried out yet."""
         return self.exclude(status=Dispute.Status.CLOSED)
 
     def in_order(self) -> "DisputeQuerySet":
@@ -149,7 +149,7 @@ class Dispute(models.Model):
 
     @property
     def blocks_project(self) -> bool:
-        """Whether the whole project waits for it: it asks about a branch on which nobody may begin."""
+        """Whether the whole project waits for the dispute, as nobody may begin on the branch it is about."""
         return self.task_id is None and self.status == self.Status.OPEN and base.holds_back(self.project)
 
     @property

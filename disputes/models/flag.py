@@ -21,7 +21,7 @@ class FlagQuerySet(models.QuerySet["Flag"]):
         return self.filter(submission__rolled_back__isnull=True)
 
     def drop(self) -> int:
-        """Nobody has to deal with these any more. Returns how many there were."""
+        """Make these flags moot, as nobody has to deal with them any more. Return how many there were."""
         return self.update(status=Flag.Status.MOOT)
 
 

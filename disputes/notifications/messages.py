@@ -1,7 +1,8 @@
-"""The words of a message: a short subject, a few lines, a link that lands on the card.
+"""The words of a message: a short subject, a few lines, and a link to the card.
 
-Questions and comments come from agents and from people. In a chat they must neither call everybody nor look
-like a link or like words of the program: they are one bounded line without marks that a service acts on.
+Questions and comments come from agents and from people. In a chat they must neither notify everybody nor look
+like a link or like the program's own words, so each becomes one line of limited length without characters
+that a service acts on.
 """
 
 from collections.abc import Sequence
@@ -16,13 +17,13 @@ from disputes.notifications.subjects import NoticeSubject
 from disputes.web.plain_text import plain
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
-# @channel and <!here> call, [words](url) and <url|words> dress a link up, https:// makes one.
+# @channel and <!here> notify everybody, [words](url) and <url|words> disguise a link, https:// makes one.
 HARMLESS = str.maketrans({"@": "\uff20", "<": "\u2039", ">": "\u203a"})
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is told of one event."""
+    """What people are told about one event."""
 
     subject: str
     lines: tuple[str, ...]
@@ -34,16 +35,16 @@ class Message:
 
 
 def line(text: str, most: int = LINE_MAX) -> str:
-    """Anybody's text as one line that no service acts on."""
+    """Return text by anybody as one line that no service acts on."""
     words = " ".join(plain(text[: most * 4]).replace("\\", " ").split())
     words = words.replace("://", ": //").replace("](", "] (").replace("`", "'").translate(HARMLESS)
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
 
 
 def message_of(subject: NoticeSubject, topic: str = "") -> Message:
-    """What is said of an event to those who are told of it as `topic`.
+    """Return what is said about an event to those who are told of it as `topic`.
 
-    Raises ValueError for an event of which nobody is told.
+    Raises ValueError if nobody is told of the event.
     """
     event, notice = subject.event, subject.notice
     if notice is None:
@@ -70,7 +71,7 @@ def _sentence(notice: NoticeKind, subject: NoticeSubject, topic: str) -> str:
 
 
 def _facts(subject: NoticeSubject) -> str:
-    """Severity, task, and what it blocks."""
+    """Return severity, dispute, task and what the dispute blocks, or "" without a dispute."""
     dispute, told = subject.dispute, subject.conflict or subject.dispute
     if dispute is None or told is None:
         return ""
@@ -80,7 +81,7 @@ def _facts(subject: NoticeSubject) -> str:
 
 
 def _path(subject: NoticeSubject) -> str:
-    """The page on which the card stands."""
+    """Return the path of the page that shows the card, or else of the task or project."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
     if subject.notice is not None and (row := event.data.get(subject.notice.row)):
         return reverse(subject.notice.page, args=[row])
@@ -95,13 +96,13 @@ def _path(subject: NoticeSubject) -> str:
 
 
 def link(path: str) -> str:
-    """An address that works outside of the browser; empty where none is known."""
+    """Return a URL that works outside the browser, or "" if the program's own URL is not known."""
     root = settings.URL or settings.API_URL.rstrip("/")
     return f"{root}{path}" if root else ""
 
 
 def together(messages: Sequence[Message]) -> Message:
-    """Several messages as one, in the order in which things happened."""
+    """Combine several messages into one, in the order in which things happened."""
     if len(messages) == 1:
         return messages[0]
     lines: list[str] = []
@@ -116,7 +117,7 @@ def together(messages: Sequence[Message]) -> Message:
 
 
 def payload(subject: NoticeSubject, uid: str, topic: str = "") -> dict[str, Any]:
-    """The same for machines."""
+    """Return the event as the JSON data for machines."""
     event, dispute, conflict = subject.event, subject.dispute, subject.conflict
     told = conflict or dispute
     return {

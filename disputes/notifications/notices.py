@@ -1,6 +1,6 @@
-"""Of what people are told: one row per notification, with its topic, whom it goes to, and its words.
+"""What people are told about: one row per notification, with its topic, its recipients and its words.
 
-An event whose kind stands in `NOTICES` leaves a notice when it is recorded; all else reads the row.
+An event whose kind is in `NOTICES` leaves a notice when it is recorded; everything else reads the row.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class Topic(TextChoices):
     LANDED = "landed", "A task landed"
 
 
-# What a person's channel may choose, and what a project's: nobody is told in person of a landing, and a room
-# is not mentioned.
+# What a person's and a project's channel may choose: landings are not told to persons, and nobody can mention
+# a project.
 OF_A_PERSON = {topic: topic.label for topic in Topic if topic != Topic.LANDED}
 OF_A_PROJECT = {topic: topic.label for topic in Topic if topic != Topic.MENTIONED} | {
     Topic.ASSIGNED: "A dispute was assigned",
@@ -38,23 +38,23 @@ OF_A_PROJECT = {topic: topic.label for topic in Topic if topic != Topic.MENTIONE
 
 
 class People(Enum):
-    """People by their part in it; `audience` finds them."""
+    """Groups of people by their part in an event; `audience` finds them."""
 
     DUTY = auto()  # who looks after the queue that day
     LEADS = auto()
-    HOLDER = auto()  # whose turn the dispute is by name
+    HOLDER = auto()  # the assignee, or whoever has claimed the dispute
     HOLDER_ELSE_DUTY = auto()
     AROUND = auto()  # the assignee and the followers
-    ASSIGNED = auto()  # to whom this event assigns it
+    ASSIGNED = auto()  # the person to whom this event assigns the dispute
     RULED_BEFORE = auto()  # who made the ruling that is open again
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeKind:
-    """One notification. The project's own channels get it beside the people of `to`.
+    """One notification, sent to the people of `to` and to the project's own channels.
 
-    In `sentence` {kind} is the kind of card and {who} who acted. `of_origin` narrows the row to cards that
-    were opened so; it stands before the row of all others.
+    In `sentence`, {kind} is the kind of card and {who} is who acted. `of_origin` limits the row to cards with
+    that origin; such a row comes before the general one for its event.
     """
 
     event: str
@@ -63,11 +63,11 @@ class NoticeKind:
     to: tuple[People, ...] = ()
     of_origin: str = ""
     quotes_note: bool = False  # the event's note follows the sentence
-    if_mentioned: str = ""  # the sentence for those whom the event mentions
-    is_news: bool = False  # nobody has to act on it: even what is critical keeps to quiet hours
-    has_dispute: bool = True  # whether the task's dispute is meant where the event names none
-    page: str = ""  # of the project, where the link leads if there is no dispute
-    row: str = ""  # what the event's data calls the row whose own page the link leads to instead
+    if_mentioned: str = ""  # the sentence for people whom the event mentions
+    is_news: bool = False  # nobody has to act on it, so that even critical ones respect quiet hours
+    has_dispute: bool = True  # whether the task's dispute is meant if the event names none
+    page: str = ""  # the project's page to which the link leads if there is no dispute
+    row: str = ""  # the key in the event's data of the row to whose own page the link leads instead
 
 
 NOTICES = (
@@ -132,7 +132,7 @@ def is_told(kind: str) -> bool:
 
 
 def notice_of(event: Event, conflict: Conflict | None) -> NoticeKind | None:
-    """The row of an event; None for one that nobody is told of, as some projects want it of stale ones."""
+    """Return the row for an event, or None if nobody is told; some projects want that of stale disputes."""
     if event.kind == "stale" and not event.data.get("told", True):
         return None
     origins = {"", conflict.origin if conflict else ""}

@@ -1,4 +1,4 @@
-"""Handing a parcel to a courier, and waiting for it no longer than its time."""
+"""Handing a parcel to a courier, and waiting for it no longer than its time limit."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from django.conf import settings
 
 COURIER = Path(__file__).with_name("courier.py")
 SECONDS = 15.0
-CHECK_SECONDS = 20.0  # the library is read from the disk; nothing is sent
+CHECK_SECONDS = 20.0  # longer, because the library is read from disk; nothing is sent
 ENVIRONMENT = {"PATH": os.defpath, "HOME": "/nonexistent", "LANG": "C.UTF-8"}
 
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """What came of one parcel. `is_permanent`: another try would fail in the same way."""
+    """What came of one parcel. `is_permanent` means that another try would fail in the same way."""
 
     ok: bool
     error: str = ""
@@ -27,7 +27,7 @@ class SendOutcome:
 
 
 def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> SendOutcome:
-    """Send it. The parcel goes in through a pipe, so that no list of processes shows an address."""
+    """Send the parcel. It goes in through a pipe, so that no list of processes shows an address."""
     parcel = {**parcel, "private": settings.TELL_PRIVATE}
     try:
         done = subprocess.run(
@@ -46,5 +46,5 @@ def carry(parcel: dict[str, Any], seconds: float = SECONDS) -> SendOutcome:
 
 
 def look_at(address: str) -> SendOutcome:
-    """Whether the library understands the address. Sends nothing."""
+    """Return whether the library understands the address, without sending anything."""
     return carry({"kind": "people", "address": address}, CHECK_SECONDS)

@@ -1,6 +1,6 @@
-"""What is said when nobody rules: to the holder, then to leads and whoever is on call, then that it is stale.
+"""Reminders when nobody rules: first to the holder, then to leads and people on call, then that it is stale.
 
-A reminder is an event like any other, and only that: time moves no task and decides nothing.
+A reminder is an event like any other and nothing more: the passing of time moves no task and decides nothing.
 """
 
 import logging
@@ -24,7 +24,7 @@ KINDS = {NUDGE: "nudged", LEAD: "unattended", STALE: "stale"}
 
 
 def follow(subject: NoticeSubject, now: datetime) -> None:
-    """Begin to count when a dispute begins to wait, and anew for a person to whom it is assigned."""
+    """Start the reminder when a dispute begins to wait, and restart its time when the dispute is assigned."""
     event, dispute = subject.event, subject.dispute
     if dispute is None:
         return
@@ -43,7 +43,7 @@ def follow(subject: NoticeSubject, now: datetime) -> None:
 
 
 def remind() -> int:
-    """Say what has become due. Returns how many reminders were looked at."""
+    """Send the reminders that are due, and return how many were looked at."""
     now = timezone.now()
     due = list(Reminder.objects.filter(due_at__lte=now).values_list("pk", flat=True)[:BATCH])
     for pk in due:
@@ -57,7 +57,7 @@ def remind() -> int:
 
 @transaction.atomic
 def _one(pk: int, now: datetime) -> None:
-    """By compare-and-set: whoever moves the reminder on says it."""
+    """Send one reminder, by compare-and-set: only the process that moves the reminder on sends it."""
     rows = Reminder.objects.select_related("dispute__project", "dispute__task__project")
     reminder = rows.filter(pk=pk, due_at__lte=now).first()
     if reminder is None:
@@ -82,7 +82,10 @@ def _one(pk: int, now: datetime) -> None:
 def _reached(
     config: ProjectSettings, reminder: Reminder, now: datetime
 ) -> tuple[Reminder.Step, tuple[Reminder.Step, datetime] | None]:
-    """The latest step whose time has come, so that nobody is told three things at once, and what is next."""
+    """Return the latest step whose time has come, and the one after it.
+
+    The latest alone is sent, so that nobody is told several things at once.
+    """
     step, following = Reminder.Step(reminder.step), _after(config, reminder.since, reminder.step)
     while following is not None and following[1] <= now:
         step, following = following[0], _after(config, reminder.since, following[0])
@@ -101,12 +104,12 @@ def _say(dispute: Dispute, step: str, since: datetime, now: datetime, config: Pr
 
 
 def _config(dispute: Dispute) -> ProjectSettings:
-    """What can be used of the settings: a broken row must not keep anybody from being told."""
+    """Return the usable part of the project's settings: a broken one must not keep people from being told."""
     return ProjectSettings.salvaged(dispute.project.settings)[0]
 
 
 def _times(config: ProjectSettings, since: datetime) -> list[tuple[Reminder.Step, datetime]]:
-    """The steps that the project wants, in the order of time."""
+    """Return the steps that the project wants with their times, earliest first."""
     hours = [(NUDGE, config.nudge_hours), (LEAD, config.lead_hours), (STALE, config.timeout_days * 24)]
     return [(step, since + timedelta(hours=each)) for step, each in hours if each]
 
@@ -116,7 +119,7 @@ def _first(config: ProjectSettings, since: datetime) -> tuple[Reminder.Step, dat
 
 
 def _after(config: ProjectSettings, since: datetime, step: str) -> tuple[Reminder.Step, datetime] | None:
-    """The step that comes after `step`, where the project wants one."""
+    """Return the step that follows `step` with its time, or None if the project wants none."""
     order = list(Reminder.Step)
     later = order[order.index(Reminder.Step(step)) + 1 :]
     return next((each for each in _times(config, since) if each[0] in later), None)

@@ -1,4 +1,4 @@
-"""Addresses and secrets at rest: sealed with a key that comes from SECRET_KEY."""
+"""Addresses and secrets at rest, encrypted with a key derived from SECRET_KEY."""
 
 import base64
 
@@ -11,16 +11,16 @@ from disputes.models import Channel
 
 
 class Unreadable(Exception):
-    """Sealed with a key that is no longer known."""
+    """The text was sealed with a key that is no longer known."""
 
 
 def seal(text: str) -> str:
-    """The text, readable only with SECRET_KEY."""
+    """Return the text encrypted, readable only with SECRET_KEY."""
     return _box().encrypt(text.encode()).decode()
 
 
 def unseal(sealed: str) -> str:
-    """The text again; also where an earlier key sealed it. Raises Unreadable."""
+    """Return the decrypted text, even if an earlier key sealed it. Raises Unreadable."""
     try:
         return _box().decrypt(sealed.encode()).decode()
     except InvalidToken as error:
@@ -28,14 +28,14 @@ def unseal(sealed: str) -> str:
 
 
 def reseal() -> int:
-    """Seal everything with today's key; afterwards no earlier one is needed. Returns how many channels."""
+    """Seal everything with today's key, so that earlier ones can be dropped. Return how many channels."""
     box, done = _box(), 0
     for channel in Channel.objects.exclude(sealed_address="").iterator(chunk_size=200):
         try:
             address = box.rotate(channel.sealed_address.encode()).decode()
             secret = channel.sealed_secret and box.rotate(channel.sealed_secret.encode()).decode()
         except InvalidToken:
-            continue  # the channel says so itself when it is to be used
+            continue  # the channel reports this itself when it is used
         same = {"pk": channel.pk, "sealed_address": channel.sealed_address}
         done += Channel.objects.filter(**same, sealed_secret=channel.sealed_secret).update(
             sealed_address=address, sealed_secret=secret
@@ -48,6 +48,6 @@ def _box() -> MultiFernet:
 
 
 def _key(secret: str) -> Fernet:
-    """A key of its own for this purpose, so that nothing else made with SECRET_KEY tells anything of it."""
+    """Derive a key for this purpose only, so that other uses of SECRET_KEY reveal nothing about it."""
     derived = HKDF(SHA256(), length=32, salt=None, info=b"steroids channels").derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -1,4 +1,4 @@
-"""Sending what is due: at least once, under a stable id, again after a while, at last visibly given up."""
+"""Sending what is due: at least once, under a stable id, with retries, and in the end visibly given up."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from disputes.notifications.subjects import subject_of
 
 log = logging.getLogger(__name__)
 
-# After each failure; the first is also for how long a claim holds, so it is longer than any sending.
+# The delay after each failure. The first is also how long a claim holds, so it is longer than any sending takes.
 DELAYS = [timedelta(minutes=minutes) for minutes in (1, 4, 15, 60, 120, 240, 360)]
 TRIES_MAX = len(DELAYS) + 1
 COURIERS = 4
@@ -31,22 +31,23 @@ UNFINISHED = "The last try was not finished."
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What is handed to a courier, and the deliveries that it stands for."""
+    """What is handed to a courier, and the deliveries that it contains."""
 
     rows: Sequence[Delivery]
     content: dict[str, Any]
 
 
 def due(now: datetime) -> QuerySet[Delivery]:
-    """The deliveries that may be tried at this moment."""
+    """Return the deliveries that may be tried at this moment."""
     return Delivery.objects.filter(sent_at__isnull=True, failed_at__isnull=True, due_at__lte=now)
 
 
 def send_due(seconds: float) -> int:
-    """Send for at most so long. Returns how many messages went out.
+    """Send what is due for at most that many seconds, and return how many messages went out.
 
-    A few couriers at a time, and after a failure none to that channel in this turn: a dead or slow one
-    delays nobody else. All rows are read and written here; the threads only wait for processes.
+    Only a few couriers run at a time, and after a failure none is sent to that channel in this turn, so that
+    a dead or slow channel delays nobody else. All rows are read and written here; the threads only wait for
+    processes.
     """
     deadline, sent, passed = time.monotonic() + seconds, 0, set[int]()
     out: dict[Future[post.SendOutcome], tuple[int, Parcel]] = {}
@@ -76,7 +77,7 @@ def send_due(seconds: float) -> int:
 
 
 def _next_channel(busy: set[int]) -> Channel | None:
-    """The channel that has waited longest and that nobody is on the way to."""
+    """Return the channel that has waited longest and to which no courier is under way, or None."""
     row = due(timezone.now()).exclude(channel__in=busy).order_by("due_at").values_list("channel", flat=True)
     pk = row.first()
     return Channel.objects.select_related("user", "project").filter(pk=pk).first() if pk else None
@@ -86,7 +87,10 @@ def _next_channel(busy: set[int]) -> Channel | None:
 
 
 def _parcel_for(channel: Channel) -> Parcel | None:
-    """Claim what the channel is owed now: one message for a machine, all in one for people."""
+    """Claim what the channel is owed, and return it as a parcel; None if there is nothing to send.
+
+    Machines get one message at a time, people everything at once.
+    """
     now = timezone.now()
     most = 1 if channel.kind == Channel.Kind.WEBHOOK else TOGETHER_MAX
     rows = due(now).filter(channel=channel).select_related("event__project", "event__task__project")
@@ -110,7 +114,7 @@ def _parcel_for(channel: Channel) -> Parcel | None:
 
 
 def _may_go(row: Delivery, now: datetime) -> bool:
-    """Asked again at the last moment: the person may have left, paused, or gone to bed."""
+    """Whether the delivery may be sent, checked at the last moment: the person may have left meanwhile."""
     channel = row.channel
     reason = ""
     if not channel.is_active:
@@ -129,9 +133,9 @@ def _may_go(row: Delivery, now: datetime) -> bool:
 
 
 def claim(row: Delivery, now: datetime) -> bool:
-    """Whether it is ours to try: one UPDATE, so that two workers never send the same row at once.
+    """Whether the delivery is ours to try: one UPDATE, so that two workers never send the same row at once.
 
-    It counts the try and sets when the next one would be, so a crash costs nothing but that wait.
+    It counts the try and sets the time of the next one, so that a crash costs only that wait.
     """
     next_try = now + DELAYS[min(row.tries, len(DELAYS) - 1)]
     won = due(now).filter(pk=row.pk, tries=row.tries).update(tries=F("tries") + 1, due_at=next_try)
@@ -140,7 +144,7 @@ def claim(row: Delivery, now: datetime) -> bool:
 
 
 def settle(rows: Sequence[Delivery], outcome: post.SendOutcome) -> None:
-    """Write down what came of it."""
+    """Record what came of the deliveries: sent, to be tried again, or given up."""
     now = timezone.now()
     mine = Delivery.objects.filter(pk__in=[row.pk for row in rows], sent_at=None, failed_at=None)
     if outcome.ok:
@@ -162,7 +166,7 @@ def _content(channel: Channel, rows: Sequence[Delivery], now: datetime) -> dict[
 
 
 def people(address: str, message: messages.Message, uid: str) -> dict[str, Any]:
-    """The end of the id lets a reader see that a message came twice."""
+    """Return the parcel for people; the end of the id shows a reader that a message came twice."""
     body = f"{message.body}\n\nSteroids {uid[-8:]}"
     return {"kind": "people", "address": address, "title": message.subject, "body": body}
 
@@ -177,6 +181,9 @@ def webhook(
 
 
 def again(row: Delivery) -> bool:
-    """Try once more what was given up, as if for the first time and under the same id."""
+    """Retry a delivery that was given up, as if for the first time and under the same id.
+
+    Return False if it was not given up.
+    """
     given_up = Delivery.objects.filter(pk=row.pk, failed_at__isnull=False)
     return bool(given_up.update(failed_at=None, tries=0, error="", due_at=timezone.now()))

@@ -1,6 +1,6 @@
-"""How a webhook's reader knows that a message is ours: HMAC-SHA256 over id.timestamp.body.
+"""How the receiver of a webhook knows that a message is ours: HMAC-SHA256 over id.timestamp.body.
 
-The headers are those of the Standard Webhooks convention, so its ready libraries verify them.
+The headers follow the Standard Webhooks convention, so that its libraries can verify them.
 """
 
 import base64
@@ -16,19 +16,19 @@ OVERLAP = timedelta(hours=24)
 
 
 def new_secret() -> str:
-    """Thirty-two random bytes, as receivers expect to be given them."""
+    """Return 32 random bytes in the form in which receivers expect a secret."""
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def signature(secret: str, uid: str, timestamp: int, body: bytes) -> str:
-    """v1, and the HMAC in base64."""
+    """Return "v1," and the HMAC in base64."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     signed = f"{uid}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 def headers(ring: list[str], uid: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """What is sent beside the body; while a secret is exchanged, it is signed with both."""
+    """Return the headers to send; while a secret is being replaced, the body is signed with both."""
     return {
         "content-type": "application/json",
         "user-agent": "Steroids-Web",
@@ -39,16 +39,16 @@ def headers(ring: list[str], uid: str, timestamp: int, body: bytes) -> dict[str,
 
 
 # --- The secrets of a channel -----------------------------------------------------------------------------
-# Kept as JSON: the newest first, each with the moment until which it signs (empty: for good).
+# Stored as JSON, newest first, each with the moment until which it signs (empty: no limit).
 
 
 def ring_of(kept: str, now: datetime) -> list[str]:
-    """The secrets that sign at this moment."""
+    """Return the secrets that sign at this moment, newest first."""
     return [secret for secret, until in _entries(kept) if not until or datetime.fromisoformat(until) > now]
 
 
 def exchanged(kept: str, secret: str, now: datetime) -> str:
-    """A new secret in front; the one before it signs for a day longer."""
+    """Return the stored secrets with a new one in front; the previous one signs for another day."""
     before = [[old, (now + OVERLAP).isoformat()] for old in ring_of(kept, now)[:1]]
     return json.dumps([[secret, ""], *before])
 

@@ -1,4 +1,4 @@
-"""What an event is about: its dispute and its conflict, where it has one."""
+"""What an event is about: its dispute and its conflict, if it has them."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from tasks.states import Severity
 
 @dataclass(frozen=True, slots=True)
 class NoticeSubject:
-    """An event with all that a message says of it, and that decides who is told."""
+    """An event with everything that a message says about it and that decides who is told."""
 
     event: Event
     notice: NoticeKind | None
@@ -19,19 +19,19 @@ class NoticeSubject:
 
     @property
     def topic(self) -> Topic | None:
-        """What it is about; None where nobody is told."""
+        """The topic of the event, or None if nobody is told."""
         return self.notice.topic if self.notice else None
 
     @property
     def is_urgent(self) -> bool:
-        """Something critical wants a person: it waits for no quiet hours."""
+        """Whether something critical needs a person, so that it does not wait for the end of quiet hours."""
         told = self.conflict or self.dispute
         is_news = self.notice is not None and self.notice.is_news
         return told is not None and told.severity == Severity.CRITICAL and not is_news
 
 
 def subject_of(event: Event) -> NoticeSubject:
-    """Looks the rows up by what the event's data names: C-9, D-7; else the task's dispute."""
+    """Look up the rows that the event's data names, such as C-9 or D-7, or else the task's dispute."""
     data = event.data if isinstance(event.data, dict) else {}
     conflict = _conflict(_number(data.get("conflict"), "C-"))
     notice = notice_of(event, conflict)

@@ -1,4 +1,4 @@
-"""The pages of notifications: a person's channels, a project's, what went out, and the count for the tab."""
+"""The pages of notifications: a person's channels, a project's, the deliveries, and the count for the tab."""
 
 from typing import Any
 
@@ -27,7 +27,10 @@ either = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def _channel(request: HttpRequest, pk: int) -> Channel:
-    """A channel that the person may use. Raises Http404, and Refused where they may only see the project."""
+    """Return a channel that the person may use.
+
+    Raises Http404, or Refused if the person may see the channel's project but not change its channels.
+    """
     channel = get_object_or_404(Channel.objects.select_related("project", "user"), pk=pk)
     try:
         channels.check_right(channel, request.user)
@@ -39,7 +42,7 @@ def _channel(request: HttpRequest, pk: int) -> Channel:
 
 
 def _home(channel: Channel) -> HttpResponse:
-    """The list in which the channel stands."""
+    """Redirect to the list that contains the channel."""
     if channel.user_id is None and channel.project is not None:
         return redirect("notifications-project", channel.project.slug)
     return redirect("notifications")
@@ -48,7 +51,7 @@ def _home(channel: Channel) -> HttpResponse:
 @staff_only
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """A person's own channels, and the way to those of the projects they maintain."""
+    """Show a person's own channels, with links to those of the projects they maintain."""
     rows = list(channels.own(request.user))
     context = {
         "title": "Notifications", "rows": rows, "project": None,
@@ -61,7 +64,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_safe
 def of_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """The channels of a project, for its maintainers."""
+    """Show the channels of a project to its maintainers."""
     project = project_of(request, slug)
     try:
         require(request.user, project, MAINTAIN, channels.SET_UP)
@@ -78,7 +81,7 @@ def of_project(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_only
 @either
 def add(request: HttpRequest) -> HttpResponse:
-    """A channel of one's own, or with ?of=slug one of a project."""
+    """Add a channel of one's own, or one of a project with ?of=slug."""
     project: Project | None = None
     if "of" in request.GET:
         project = get_object_or_404(projects_for(request.user), slug=request.GET["of"])
@@ -93,7 +96,7 @@ def add(request: HttpRequest) -> HttpResponse:
 @staff_only
 @either
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Change a channel; its address only where a new one is typed."""
+    """Change a channel; its address changes only if a new one is typed."""
     try:
         return _edited(request, _channel(request, pk))
     except Refused as refused:
@@ -121,7 +124,7 @@ def _edited(request: HttpRequest, channel: Channel) -> HttpResponse:
 
 
 def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse:
-    """The one page on which a webhook's secret is shown; it is kept nowhere in clear."""
+    """Show a webhook's secret on the only page that ever does; it is not stored in clear."""
     context = {"title": f"Secret of {plain(channel.name)}", "channel": channel, "secret": secret}
     return page(request, "notifications/secret.html", context)
 
@@ -129,7 +132,7 @@ def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse
 @staff_only
 @require_POST
 def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
-    """Try out, pause, resume or remove a channel, or give a webhook a new secret."""
+    """Test, pause, resume or remove a channel, or give a webhook a new secret."""
     try:
         channel = _channel(request, pk)
     except Refused as refused:
@@ -161,7 +164,7 @@ def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
 @staff_only
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
-    """What went out and what did not, newest first."""
+    """List what was sent and what was not, newest first."""
     rows = channels.deliveries_for(request.user).order_by("-pk")
     only_failed = "failed" in request.GET
     if only_failed:
@@ -174,7 +177,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Send once more what was given up."""
+    """Send again what was given up."""
     row = get_object_or_404(channels.deliveries_for(request.user), pk=pk)
     if sending.again(row):
         messages.success(request, "It is tried again within a minute.")
@@ -185,7 +188,7 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def count(request: HttpRequest) -> JsonResponse:
-    """What every page asks each half minute, for its tab: how much waits for the person, and the newest."""
+    """Return how much waits for the person, and the newest card; every page asks each half minute."""
     user: Any = request.user
     if not (user.is_authenticated and user.is_active and user.is_staff):
         return JsonResponse({"code": "signed_out"}, status=403)

@@ -1,4 +1,4 @@
-"""What keeps a submission from landing, for one or for many of them."""
+"""What keeps a submission from landing, for one or for many submissions."""
 
 from collections.abc import Container, Iterable
 
@@ -9,15 +9,15 @@ from tasks.states import Severity
 
 
 def blockers_of(submission: Submission) -> set[int] | None:
-    """The mandatory findings, as first raised, that keep a submission from landing.
+    """Return the mandatory findings, as first raised, that keep a submission from landing (GATE-2).
 
-    None where it is not green and reviewed (GATE-2).
+    None if the submission is not green and reviewed.
     """
     return blockers_for([submission])[submission.pk]
 
 
 def blockers_for(submissions: Iterable[Submission]) -> dict[int, set[int] | None]:
-    """The same for many, by the submission's key, in four queries at most."""
+    """Return the same for many submissions, by their keys, in at most four queries."""
     every = {submission.pk: submission for submission in submissions}
     reviews = Review.objects.filter(submission__in=every).order_by("pk")
     newest = {of: (pk, turn) for of, pk, turn in reviews.values_list("submission", "pk", "turn")}
@@ -38,9 +38,9 @@ def still_blocking(
     raised: Iterable[Finding],
     settled: Container[int],
 ) -> set[int] | None:
-    """The rule itself, on rows that somebody has read (GATE-2).
+    """Apply the rule to rows that have been read already (GATE-2).
 
-    `newest` is the key and the turn of the submission's newest review, `raised` are findings of its reviews,
+    `newest` is the key and the turn of the submission's newest review; `raised` are findings of its reviews,
     each with its review. The reviews of one turn count together.
     """
     if newest is None or submission.state != Submission.State.VERIFIED:

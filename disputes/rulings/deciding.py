@@ -20,7 +20,7 @@ from tasks.states import Severity
 
 
 def refuse_second(conflict: Conflict) -> Refused:
-    """The loser of a race learns what was ruled, by whom and when."""
+    """Return the refusal for the loser of a race, which says what was ruled, by whom and when."""
     decision = conflict.standing_decision()
     if decision is None:
         return Refused(
@@ -58,11 +58,11 @@ def decide(
 ) -> Decision:
     """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
 
-    `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` None takes the
-    project's; `bulk` is the act on many that it is a part of; `seconds` is how long the person had the card;
-    `cites` names precedents by their conflicts or disputes.
-    Raises Refused: no_right, already_decided, not_open, stale_view, unknown_option, text_missing,
-    no_precedent, rationale_missing (CRITICAL takes one).
+    `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` is the project's
+    setting if None; `bulk` is the bulk action that the ruling is part of; `seconds` is how long the person
+    had the card; `cites` names precedents by their conflicts or disputes. Raises Refused: "no_right",
+    "already_decided", "not_open", "stale_view", "unknown_option", "text_missing", "no_precedent", or
+    "rationale_missing" (CRITICAL needs one).
     """
     project = conflict.dispute.project
     require(user, project, RULE, "rule")
@@ -120,7 +120,10 @@ def decide_by_policy(
 def _settle(
     decision: Decision, actor: Actor, *, note: str, undo_seconds: float | None = None, shown: str = ""
 ) -> Decision:
-    """Write the ruling, once, and do what follows from it. Raises Refused: already_decided, stale_view."""
+    """Write the ruling, once, and do what follows from it.
+
+    Raises Refused: "already_decided" or "not_open" if somebody was faster, "stale_view".
+    """
     conflict = decision.conflict
     wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
     now = timezone.now()
@@ -148,12 +151,12 @@ def _settle(
 
 
 def needs_rationale(conflict: Conflict) -> bool:
-    """Whether a ruling must say why: friction follows risk."""
+    """Whether a ruling has to say why, which only a critical disagreement asks for."""
     return conflict.kind == Conflict.Kind.DISAGREEMENT and conflict.severity == Severity.CRITICAL
 
 
 def refuse_stale(conflict: Conflict, shown: str) -> None:
-    """Raise Refused where the person saw something else than what is there now, and it is still open."""
+    """Raise Refused("stale_view") if the conflict is open and no longer what the person saw."""
     if not shown:
         return
     now = Conflict.objects.select_related(*SHOWN).get(pk=conflict.pk)

@@ -19,7 +19,7 @@ from tasks.states import MOVES, Status
 
 
 def act(decision: Decision, actor: Actor) -> None:
-    """Carry out what the option says, and move the task once its last blocking conflict is ruled."""
+    """Carry out what the option says, and move the task once its last blocking conflict is ruled on."""
     conflict = decision.conflict
     if conflict.dispute.task is None:
         alerts.carry_out(decision, actor=actor)
@@ -44,27 +44,27 @@ def act(decision: Decision, actor: Actor) -> None:
         task, conflict.submission, actor=actor, note=note, not_before=decision.effective_at
     )
     if decision.action != "wait":
-        decision.before = before | {"turn": task.version}  # the turn to which it moved
+        decision.before = before | {"turn": task.version}  # the turn to which the task moved
     decision.save(update_fields=["action", "before"])
     conflict.refresh_from_db()
     conflict.dispute.refresh_from_db()
 
 
 def _followed(conflict: Conflict, actor: Actor) -> None:
-    """Nobody has to do anything more for it."""
+    """Mark the ruling as applied if it was waiting, because nobody has to do anything more for it."""
     if conflict.followed == Conflict.Followed.WAITING:
         conflict.mark(Conflict.Followed.APPLIED, actor=actor)
 
 
 def _silence(task: Task, decision: Decision, actor: Actor) -> str:
-    """What was ruled on a silence (SIL-12). Converted, it goes on as a conflict that holds the task."""
+    """Carry out a ruling on a silence (SIL-12). A converted one becomes a conflict that holds the task."""
     conflict = decision.conflict
     flags.settle(conflict, decision.option)
     match Option(decision.option):
         case Option.CONVERT:
             _followed(conflict, actor)
             made = flags.convert(conflict, actor=actor)
-            if made.submission and made.previous_id == conflict.pk:  # it counts from here on (RL-4)
+            if made.submission and made.previous_id == conflict.pk:  # a converted conflict counts from here on (RL-4)
                 rates.check(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
@@ -75,7 +75,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
 
 
 def _rate_alert(decision: Decision, actor: Actor) -> str:
-    """What was ruled on a coder that declines too much (RL-5). Raises Refused: landed."""
+    """Carry out a ruling on a coder that declines too much (RL-5). Raises Refused("landed")."""
     conflict, task = decision.conflict, decision.conflict.task
     if decision.option == Option.REDUCE:
         if task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists():
@@ -131,7 +131,7 @@ def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
 
 
 def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
-    """The coder begins again; where a cap stopped a review, the review does."""
+    """Send the task back to the coder, or to review if a cap of money or tokens stopped a review."""
     last, after = task.last_submission(), decision.effective_at
     reviewable = {Submission.State.KEPT, Submission.State.VERIFIED}
     is_budget = decision.conflict.origin == Conflict.Origin.BUDGET
@@ -146,7 +146,7 @@ def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str
 
 
 def _verify_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
-    """Build and tests run once more on the newest commit. Raises Refused where there is none."""
+    """Build and test the newest commit once more. Raises Refused("no_commit") if there is none."""
     last = task.last_submission()
     if last is None or not last.sha:
         raise Refused(
@@ -161,7 +161,7 @@ def _verify_again(task: Task, decision: Decision, actor: Actor, note: str) -> st
 
 
 def _check_amount(decision: Decision) -> None:
-    """Raise Refused where a cap is to be raised and the text does not begin with an amount."""
+    """Raise Refused("amount_missing") if the text does not begin with the amount by which a cap is raised."""
     cap = budget.cap_of(decision.conflict.evidence)
     if cap is None or budget.amount_of(decision.text, cap) is None:
         unit = "dollars: 5 or 2.50" if cap is None or cap.is_money else "tokens: 200000 or 200k"
@@ -171,7 +171,7 @@ def _check_amount(decision: Decision) -> None:
 
 
 def _may_land_again(conflict: Conflict) -> bool:
-    """The remote refused the push, and the same commit may be pushed once more; a clash needs another one."""
+    """Whether the same commit may be pushed again after the remote refused it; after a clash it may not."""
     if conflict.origin != Conflict.Origin.LANDING or conflict.submission is None:
         return False
     last = conflict.submission.landings.order_by("-pk").first()
@@ -192,24 +192,24 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
     if task.status != Status.DISPUTED or shipped:
         return "wait"
     submission = task.last_submission() or disputed
-    if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to go on with
+    if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to continue with
         return _revise(task, {}, move)
     return _finish(task, submission, bool(waiting_for_others), move)
 
 
 def _revise(task: Task, place: dict[str, Any], move: dict[str, Any]) -> str:
-    """Back to the coder, unless it is at work or done; `place` is another stage."""
+    """Send the task back to the coder, unless it is at work or done; `place` is another stage."""
     landed = task.status == Status.COMPLETED and task.landed_at
     if task.status not in MOVES["rule_revise"].sources or landed:
         return "wait"
     if task.status == Status.IN_PROGRESS and not place:
-        return "wait"  # the next prompt begins with it
+        return "wait"  # the next prompt begins with the ruling
     task.rule_revise(**place, **move)
     return "revise"
 
 
 def _finish(task: Task, submission: Submission, is_awaited: bool, move: dict[str, Any]) -> str:
-    """The commit stands as it is: it is accepted where nothing else is open on it, else reviewed."""
+    """Accept the commit if nothing else is open on it, else have it reviewed."""
     if is_awaited or blockers_of(submission) != set():
         task.rule_review(**move)
         return "review"
@@ -219,9 +219,9 @@ def _finish(task: Task, submission: Submission, is_awaited: bool, move: dict[str
 
 
 def _to_act_on(task: Task) -> list[Decision]:
-    """The rulings that ask for a change or an answer which no submission since could have carried out.
+    """Return the rulings that ask for a change or an answer that no submission since can have delivered.
 
-    What has landed, or is being pushed, comes back for a change, not for an answer.
+    Work that has landed, or is being pushed, comes back for a change but not for an answer.
     """
     is_landing = task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists()
     waiting = Decision.objects.of(task).standing().awaited()

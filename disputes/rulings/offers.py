@@ -27,17 +27,17 @@ from tasks import base
 from tasks.models import Submission
 
 TEXT_MAX = 20_000
-SHOWN = ("dispute__task",)  # what `shown_hash` looks at beside the conflict
+SHOWN = ("dispute__task",)  # what `shown_hash` reads besides the conflict
 FINDING = (
     "code", "severity", "title", "impact", "suggestion", "text", "path", "line", "excerpt", "is_withdrawn",
 )  # fmt: skip
-# How the rationale begins where the finding was not ruled on its merits but dropped; it counts for the coder.
+# How the rationale begins if a finding was dropped, not ruled on its merits; that counts for the coder.
 DISCARDED = "Discarded"
 
 
 @dataclass(frozen=True, slots=True)
 class OptionView:
-    """One button of the dispute page."""
+    """One option as the dispute page shows it, as a button."""
 
     letter: str
     option: str
@@ -47,11 +47,11 @@ class OptionView:
     expects_change: bool
     needs_text: bool
     trade_off: str = ""
-    recommended: str = ""  # why, in a sentence; empty where it is not
+    recommended: str = ""  # why it is recommended, in a sentence; empty if it is not
 
 
 def text_of(conflict: Conflict, option: str) -> str:
-    """The words that an option starts with; a human may edit them."""
+    """Return the words that an option starts with, which a human may edit."""
     match Option(option):
         case Option.UPHOLD_REVIEWER:
             return heard(conflict.reviewer_position)
@@ -68,9 +68,9 @@ def heard(position: str) -> str:
 
 
 def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None = None) -> list[OptionView]:
-    """What may be chosen on this conflict, with the consequence in words.
+    """Return what may be chosen on this conflict, with the consequences in words.
 
-    `blockers` remembers, for a list of conflicts, what `blockers_of` said of each submission.
+    For a list of conflicts, `blockers` remembers what `blockers_of` said about each submission.
     """
     known: dict[int, set[int] | None] = {} if blockers is None else blockers
     if conflict.submission and conflict.submission_id not in known:
@@ -96,12 +96,12 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
 
 
 def is_in_vain(conflict: Conflict, option: str) -> bool:
-    """Whether what the card is about is not so that this could be done; who chooses it is told why."""
+    """Whether the option could have no effect in the present state; whoever chooses it anyway is told why."""
     return option == Option.ACCEPT_BASE and not base.may_be_accepted(conflict.dispute.project)
 
 
 def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_green: bool) -> str:
-    """What happens to the conflict's task if this is chosen, in one sentence."""
+    """Return what happens to the conflict's task if this is chosen, in one sentence."""
     task = conflict.dispute.task
     following = task.next_stage() if task and was_reviewed_green else None
     return options.consequence(
@@ -116,13 +116,13 @@ def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_g
 
 
 def synthesis_of(conflict: Conflict) -> Synthesis | None:
-    """Option C as a rule found it or somebody handed it in."""
+    """Return option C, as a rule found it or somebody handed it in; None if there is none."""
     made = conflict.proposal
     return Synthesis(made.text, made.trade_off, made.covers_both, Source(made.source)) if made else None
 
 
 def recommendation_of(conflict: Conflict) -> Recommendation | None:
-    """What is recommended on a disagreement, with the reason (OPT-4)."""
+    """Return what is recommended on a disagreement, with the reason (OPT-4)."""
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         return None
     return recommend(
@@ -131,7 +131,7 @@ def recommendation_of(conflict: Conflict) -> Recommendation | None:
 
 
 def is_of_security(conflict: Conflict) -> bool:
-    """Whether the card is about security, by its reason or by the words of its finding; if in doubt it is."""
+    """Whether the card is about security, by its reason or the words of its finding; if in doubt, it is."""
     if conflict.reason == Conflict.Reason.SECURITY:
         return True
     return is_about_security(
@@ -140,7 +140,7 @@ def is_of_security(conflict: Conflict) -> bool:
 
 
 def last_judged(conflict: Conflict) -> Opinion | None:
-    """The judge's last opinion that came in time; of what was loaded with the conflict, where it was."""
+    """Return the last opinion that a judge gave in time, from prefetched opinions if there are any."""
     given = [
         opinion
         for opinion in conflict.opinions.all()
@@ -155,7 +155,7 @@ def _judged(conflict: Conflict) -> Judged | None:
 
 
 def trade_off_of(conflict: Conflict, option: str) -> str:
-    """What is given up with this option."""
+    """Return what is given up with this option."""
     views = Views(
         conflict.question, conflict.reviewer_position,
         heard(conflict.coder_position), conflict.coder_rationale,
@@ -165,9 +165,9 @@ def trade_off_of(conflict: Conflict, option: str) -> str:
 
 
 def shown_hash(conflict: Conflict, code: Iterable[Submission] | None = None) -> str:
-    """A hash of what the person sees: both sides, the finding, the code. Any other ruling is refused.
+    """Return a hash of what the person sees: both sides, the finding, the code. It detects outdated pages.
 
-    `code` is the disputed submission and the newest of its task, by their keys; None looks them up.
+    `code` is the disputed submission and the newest one of its task, by their keys; None looks them up.
     """
     task, finding = conflict.dispute.task, conflict.shown_finding
     shown = [
@@ -200,7 +200,7 @@ def _place_of(conflict: Conflict) -> str:
 
 
 def ruling_of(decision: Decision) -> Ruling:
-    """The decision as prompts and the preview word it."""
+    """Return the decision in the form that prompts and the preview put into words."""
     conflict = decision.conflict
     return Ruling(
         name=conflict.name,
@@ -218,9 +218,9 @@ def ruling_of(decision: Decision) -> Ruling:
 
 
 def preview(conflict: Conflict, option: str, **words: Any) -> list[str]:
-    """Exactly the lines that the next engineer prompt would begin with, if it were ruled so now.
+    """Return exactly the lines with which the next coder's prompt would begin if this were the ruling.
 
-    `words` are those of `draft`. Raises Refused: no_precedent.
+    `words` are those of `draft`. Raises Refused("no_precedent").
     """
     return ruling_lines([ruling_of(draft(conflict, option, **words))])
 
@@ -235,10 +235,10 @@ def draft(
     expects_change: bool | None = None,
     cites: str = "",
 ) -> Decision:
-    """The decision as it would be stored: an empty text is the side's own.
+    """Return the decision as it would be stored; an empty text becomes the side's own.
 
-    A and C always change code, B never; for own words the person says it. `cites` names precedents.
-    Raises Refused: no_precedent.
+    A and C always change code, B never; for own words the person says so. `cites` names precedents. Raises
+    Refused: "no_precedent", "too_many".
     """
     choice = conflict.choice(option)
     changes = bool(choice and choice.expects_change)

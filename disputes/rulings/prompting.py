@@ -16,9 +16,9 @@ LINE_MAX, REASON_MAX = 300, 300
 
 
 def rulings_for_prompt(task: Task) -> list[Decision]:
-    """The rulings that the next engineer prompt begins with (DEC-1): in force, not yet carried out.
+    """Return the rulings that the next coder's prompt begins with (DEC-1): in force, not yet carried out.
 
-    A session's engineer hears of those on its gaps as well.
+    In a session, the rulings on its gaps are among them.
     """
     if not task.is_session and not _any_decision.rows(task.pk):
         return []
@@ -56,7 +56,7 @@ _any_decision, _any_conflict, _any_finding = Prepared(_ruled), Prepared(_dispute
 
 
 def settled_lines(task: Task) -> list[str]:
-    """What the reviewer is told not to raise again, a line for each point, with the reason (DEC-5)."""
+    """Return what the reviewer may not raise again, a line for each point, with the reason (DEC-5)."""
     if not _any_conflict.rows(task.pk) and not _any_finding.rows(task.pk):
         return []
     lines: dict[int | None, str] = {}
@@ -83,7 +83,7 @@ def _line(name: str, title: str, word: str) -> str:
 
 
 def _settled_as(conflict: Conflict, decision: Decision | None) -> str:
-    """The words behind a settled point; empty for what is not settled."""
+    """Return how a point was settled, in words, or "" if it is not settled."""
     if conflict.is_logged:
         return "logged, the coder's way stands"
     if decision is None:
@@ -100,20 +100,20 @@ def _standing(task: Task) -> QuerySet[Finding]:
 
 
 def _lowered(task: Task) -> Iterable[tuple[Finding, str]]:
-    """What a person made optional (SEV-7)."""
+    """Yield the findings that a person made optional, with the reason (SEV-7)."""
     for finding in _standing(task).filter(first__isnull=True, mandatory=False).exclude(first_severity=""):
         reason = one_line(finding.lowered_reason, REASON_MAX)
         yield finding, f"a human made it {finding.severity.upper()}: {reason}"
 
 
 def _noted(task: Task) -> Iterable[tuple[Finding, str]]:
-    """What came up on lines that the last review had before it (STK-4)."""
+    """Yield the findings on lines that were already there in the last review (STK-4)."""
     for finding in _standing(task).filter(is_follow_up=True):
         yield finding, "noted as a follow-up"
 
 
 def _put_off(task: Task) -> Iterable[tuple[Finding, str]]:
-    """Optional points that the coder deferred and has not taken up since."""
+    """Yield the optional findings that the coder deferred and has not taken up since."""
     answers = (
         Answer.objects.standing()
         .filter(submission__task=task, finding__mandatory=False, finding__is_withdrawn=False)
@@ -129,7 +129,7 @@ def _put_off(task: Task) -> Iterable[tuple[Finding, str]]:
 
 
 def mark_used(decisions: list[Decision], run_number: int | None) -> int:
-    """From here on these rulings can only be reopened. Returns how many were marked."""
+    """Mark these rulings as used, so that they can only be reopened. Return how many were marked."""
     if not decisions:
         return 0
     pks = [decision.pk for decision in decisions]

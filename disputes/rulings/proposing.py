@@ -1,4 +1,4 @@
-"""Handing in a middle way on an open conflict: option C, marked by whom (OPT-3)."""
+"""Handing in a synthesis on an open conflict, which becomes option C, marked with its author (OPT-3)."""
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
@@ -27,8 +27,8 @@ def propose_synthesis(
 ) -> Proposal:
     """Make the text option C of an open disagreement, in place of a rule's or an earlier one.
 
-    A person needs the right to rule. Whoever looks at the conflict meanwhile is asked to look again.
-    Raises Refused: no_right, no_synthesis, text_missing, too_long, not_open, already_decided.
+    A person needs the right to rule. Anybody who is looking at the conflict is asked to look again. Raises
+    Refused: "no_right", "no_synthesis", "text_missing", "too_long", "not_open", "already_decided".
     """
     project = conflict.dispute.project
     if by is Source.HUMAN:

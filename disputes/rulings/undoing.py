@@ -1,4 +1,4 @@
-"""Taking a ruling back, and opening it again."""
+"""Taking rulings back, and reopening them."""
 
 from typing import Any
 
@@ -24,7 +24,11 @@ from tasks.states import MOVES, Status
 
 
 def undo(decision: Decision, *, user: Any) -> Conflict:
-    """Take a ruling back while no prompt has used it (DEC-10). Raises Refused: no_right, used, moved_on."""
+    """Take a ruling back while no prompt has used it, and return its conflict (DEC-10).
+
+    Raises Refused: "no_right", "used", "moved_on", "already_open" if a newer card asks the same, or
+    "archived" if the ruling's round was taken back.
+    """
     conflict = decision.conflict
     if conflict.dispute.task is None:
         raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")
@@ -72,9 +76,9 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
 
 
 def _refuse_answered(decision: Decision, task: Task) -> None:
-    """Raise Refused where the coder has answered already what the ruling asked.
+    """Raise Refused if the coder has already answered what the ruling asked.
 
-    No prompt uses what settles a silence or an alert; there the next hand-in is the end of taking back.
+    No prompt uses a ruling on a silence or an alert; it can be taken back until the next submission.
     """
     conflict = decision.conflict
     is_unprompted = conflict.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT}
@@ -90,7 +94,7 @@ def _refuse_answered(decision: Decision, task: Task) -> None:
 
 
 def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
-    """An open conflict that holds takes the task out of the loop; without one nothing keeps it there."""
+    """Hold the task if an open conflict demands it; else let go of a task that the ruling had held."""
     conflict = decision.conflict
     note = f"The ruling on {conflict.ref} was taken back."
     if is_held(task) and task.status in MOVES["hold"].sources:
@@ -100,7 +104,7 @@ def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
 
 
 def _refuse_archived(decision: Decision) -> None:
-    """A ruling of a round that was rolled back does not stand; it is made again, not taken back (RB-3)."""
+    """Raise Refused if the ruling's round was rolled back: it is made again, not taken back (RB-3)."""
     if decision.archived_by_id is not None:
         raise Refused(
             "archived", f"The round in which {decision.conflict.ref} was ruled on was taken back.",
@@ -126,7 +130,7 @@ def _that_moved(task: Task, decision: Decision) -> Decision | None:
 
 
 def _restore(task: Task, decision: Decision, actor: Actor) -> None:
-    """The task as it was before the ruling moved it."""
+    """Restore the task as it was before the ruling moved it. Raises Refused("moved_on")."""
     before = decision.before
     if task.version != before["turn"]:
         raise Refused(
@@ -141,7 +145,7 @@ def _restore(task: Task, decision: Decision, actor: Actor) -> None:
 
 
 def _hold(task: Task, actor: Actor, note: str) -> None:
-    """Out of the loop until somebody rules; also where it has not begun yet, or begins anew."""
+    """Take the task out of the loop until somebody rules, even if it has not begun or begins again."""
     if task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     elif task.status == Status.PENDING:
@@ -149,7 +153,7 @@ def _hold(task: Task, actor: Actor, note: str) -> None:
 
 
 def _newer(conflict: Conflict) -> QuerySet[Conflict]:
-    """Later cards on the same point that wait for a ruling or have one."""
+    """Return later cards on the same point that wait for a ruling or have one."""
     same = Q(previous=conflict)
     if conflict.finding_id:
         kinds = {Conflict.Kind.DISAGREEMENT, Conflict.Kind(conflict.kind)}
@@ -159,7 +163,12 @@ def _newer(conflict: Conflict) -> QuerySet[Conflict]:
 
 
 def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
-    """Open a new conflict that names the ruled one (DEC-9). Raises Refused: no_right, text_missing."""
+    """Open a new conflict that names the ruled one, and return it (DEC-9).
+
+    Raises Refused: "no_right", "text_missing" without a reason, "not_open" if the ruling was taken back,
+    "already_open" if it was reopened before, "used" on a card about a whole project, or "archived" if the
+    ruling's round was taken back.
+    """
     old = decision.conflict
     if old.dispute.task is None:
         raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")

@@ -1,4 +1,4 @@
-"""Rounds about documents, as agents run them: a session is a task of the loop, its gaps are tasks beside it.
+"""Rounds about documents, run by agents: a session is a task of the loop, and its gaps are tasks beside it.
 
-The reading is the importer's: what a session's rows say is what the same documents say in a folder.
+The documents are read by the importer, so that a session's rows say what the same documents say in a folder.
 """

@@ -1,4 +1,4 @@
-"""The documents of a session as they stand in its rows, and what they say together."""
+"""The documents of a session as its rows hold them, and what they say together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ NAME = "session"
 
 
 def name_of(session: Task) -> str:
-    """The folder of a session: the first is called session, a later one session-2."""
+    """Return the name of a session's folder: session for the first, session-2 for the second, and so on."""
     before = session.project.tasks.filter(origin=Task.Origin.ROUNDS, number__lt=session.number).count()
     return f"{NAME}-{before + 1}" if before else NAME
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPlace:
-    """A document of the session: its row, and its file below the session's folder."""
+    """A document of the session: its row, and its file in the session's folder."""
 
     row: Submission | Review
     path: str
@@ -32,10 +32,10 @@ class DocumentPlace:
 
 
 def places_of(session: Task) -> list[DocumentPlace]:
-    """The documents of the rounds that stand, in the order in which they were written.
+    """Return the documents of the rounds that were not rolled back, in the order in which they were written.
 
-    Two of one round are versions of it: the second reviewer's, a second attempt, the final review. One whose
-    commit is not looked through yet counts where a ruling came before that.
+    Several documents of one round are versions: a second reviewer's, a second attempt, the final review. A
+    document whose commit has not been checked yet counts if a ruling came before that.
     """
     passed = [Submission.State.VERIFIED]
     if session.status != Status.REVIEW:
@@ -57,7 +57,7 @@ def _numbered(submissions: Iterator[Submission]) -> Iterator[DocumentPlace]:
 
 
 class Folder:
-    """A session's folder, written out of its rows and read as an import would read it (RND-1)."""
+    """A session's folder, derived from its rows and read as an import would read it (RND-1)."""
 
     def __init__(self, session: Task) -> None:
         self.session = session
@@ -65,14 +65,14 @@ class Folder:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Each file's path below the session's folder, with its text."""
+        """The text of each file, by its path in the session's folder."""
         files = {place.path: place.text for place in self.places if place.text.strip()}
         ruled = Conflict.objects.of(self.session).filter(status=Conflict.Status.DECIDED)
         return files | ({DECISIONS: decisions_text(self.session.project)} if ruled.exists() else {})
 
     @cached_property
     def plan(self) -> Plan:
-        """What the documents say, gap by gap. Raises DocumentError for one that is too large."""
+        """What the documents say, gap by gap. Raises DocumentError if one is too large."""
         found = session_of_files(name_of(self.session), self.files)
         return plan_session(found, part_of(self.session.project.config, SilenceSettings))
 
@@ -81,12 +81,12 @@ class Folder:
         return {place.path: place.row for place in self.places}
 
     def works(self) -> list[tuple[Submission, Work]]:
-        """The engineer's documents with what they say on each gap."""
+        """Return the engineer's documents with what they say about each gap."""
         found = [(self.rows[step.document.path], step) for step in self.plan.steps if isinstance(step, Work)]
         return [(row, step) for row, step in found if isinstance(row, Submission)]
 
     def judged(self) -> list[tuple[Review, ReviewDocument]]:
-        """The reviews with their findings and the gaps that they looked at."""
+        """Return the reviews with their findings and the gaps that they looked at."""
         found = [
             (self.rows[step.document.path], step)
             for step in self.plan.steps

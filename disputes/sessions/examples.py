@@ -9,11 +9,11 @@ from disputes.protocol.rounds.validation import Form
 from disputes.protocol.settings import part_of
 from tasks.models import Review, Submission, Task
 
-EARLIER_MAX = 20  # documents that are weighed
+EARLIER_MAX = 20  # how many documents are considered
 
 
 def earlier(session: Task, form: Form) -> list[Earlier]:
-    """The session's own documents of that form, for whoever is shown one of them (EX-2)."""
+    """Return the session's own documents of that form, as candidates for an example (EX-2)."""
     return list(_proposals(session) if form is Form.PROPOSAL else _reviews(session))
 
 
@@ -25,7 +25,7 @@ def _proposals(session: Task) -> Iterator[Earlier]:
 
 
 def _led_to_acceptance(session: Task, submission: Submission) -> bool:
-    """Whether a gap was accepted on the strength of this document."""
+    """Whether a gap was accepted in the round of this document."""
     judged = session.events.filter(kind="round_judged", data__round=submission.round)
     return any(event.data.get("accepted") for event in judged)
 
@@ -37,7 +37,7 @@ def _reviews(session: Task) -> Iterator[Earlier]:
 
 
 def first(session: Task, form: Form) -> Example | None:
-    """The example of a first prompt."""
+    """Return the example for a first prompt, or None."""
     return retries.first_example(form, earlier(session, form), settings_of(session))
 
 

@@ -1,4 +1,4 @@
-"""What the reviews of a session ask for, by gap, and what its engineer still owes an answer."""
+"""What the reviews of a session ask for, gap by gap, and what its engineer has not answered yet."""
 
 from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
@@ -8,16 +8,16 @@ from tasks.states import severity_rank
 
 
 def by_printed_code(session: Task) -> dict[str, Finding]:
-    """The findings under their codes, and under what their reviewers printed, the newest last."""
+    """Return the findings by their codes, and by those that their reviewers printed; newer ones prevail."""
     rows = session.findings.standing().select_related("first", "review", "gap").order_by("pk")
     found = {finding.code.upper(): finding for finding in rows}
     return found | {finding.raw_code.upper(): finding for finding in rows if finding.raw_code}
 
 
 def unanswered(session: Task) -> list[Finding]:
-    """The points that no document has answered since they were raised, the gravest first.
+    """Return the points that no document has answered since they were last raised, gravest first.
 
-    What people decided, or are asked about, waits for no answer.
+    Points that people have decided, or are asked about, need no answer.
     """
     rows = session.findings.standing().filter(is_withdrawn=False, is_follow_up=False)
     newest = {row.origin.pk: row for row in rows.select_related("first", "review", "gap").order_by("pk")}
@@ -35,12 +35,12 @@ def unanswered(session: Task) -> list[Finding]:
 
 
 def to_answer(session: Task) -> list[Finding]:
-    """Those on the gaps that are given out, or on no gap; the others wait for theirs (SIL-6)."""
+    """Return the unanswered findings on gaps that are given out, or on no gap; the others wait (SIL-6)."""
     given = {gap.pk for gap in gaps.assigned(session)}
     return [row for row in unanswered(session) if row.gap_id is None or row.gap_id in given]
 
 
 def waiting(session: Task) -> list[Finding]:
-    """Those whose gap nobody works on now."""
+    """Return the unanswered findings whose gap nobody is working on."""
     due = {row.pk for row in to_answer(session)}
     return [row for row in unanswered(session) if row.pk not in due]

@@ -1,4 +1,4 @@
-"""Bringing a session of documents to its end before all gaps are settled, so that what was accepted lands."""
+"""Ending a session of documents before all gaps are settled, so that what was accepted lands."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ class Unlanded:
 
 
 def unlanded(project: Project) -> Unlanded | None:
-    """None where nothing is lost with the end of the project: no session, or all that was accepted landed."""
+    """Return what would be lost if the project ended; None if there is no session or all of it has landed."""
     session = gaps.session_of(project) if project.kind == Project.Kind.DOCUMENTS else None
     if session is None or session.landed_at:
         return None
@@ -40,9 +40,9 @@ def unlanded(project: Project) -> Unlanded | None:
 
 @transaction.atomic
 def finish(project: Project, *, user: Any) -> Unlanded:
-    """Put off the gaps that are left: the final review is next, and then the session lands.
+    """Defer the remaining gaps, so that the final review is next and then the session lands.
 
-    Raises Refused: no_right, already_ended, nothing_accepted.
+    Raises Refused: "no_right", "already_ended", "nothing_accepted".
     """
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "finish a session")

@@ -23,7 +23,7 @@ TITLE = "Rounds"
 
 
 def session_of(project: Project) -> Task | None:
-    """The newest session of the project; None before its first round."""
+    """Return the newest session of the project, or None before its first round."""
     found: Task | None = project.tasks.filter(origin=Task.Origin.ROUNDS).order_by("-number").first()
     if found is not None:
         found.project = project
@@ -31,7 +31,7 @@ def session_of(project: Project) -> Task | None:
 
 
 def by_code(project: Project) -> dict[str, Task]:
-    """The project's gaps by what documents call them, in their order."""
+    """Return the project's gaps by their codes, in the order of their rank."""
     rows = project.tasks.gaps().exclude(gap="").order_by("rank")
     found = {gap.gap: gap for gap in rows}
     for gap in found.values():
@@ -40,13 +40,13 @@ def by_code(project: Project) -> dict[str, Task]:
 
 
 def assigned(session: Task) -> list[Task]:
-    """The gaps that the session's engineer works on now, the gravest first."""
+    """Return the gaps that the session's engineer is working on, gravest first."""
     given = session.project.tasks.gaps().filter(status=Status.IN_PROGRESS).exclude(gap="")
     return _gravest_first(given)
 
 
 def under_review(session: Task) -> list[Task]:
-    """The proposed gaps, and those that the document treats though it left a finding on them unanswered."""
+    """Return the proposed gaps, and those that the document treats with a finding left unanswered."""
     last = session.last_submission()
     rows = session.project.tasks.gaps().filter(status=Status.REVIEW)
     if last is not None:
@@ -63,7 +63,7 @@ def _gravest_first(gaps: QuerySet[Task]) -> list[Task]:
     return sorted(gaps, key=lambda gap: (-severity_rank(gap.severity), gap.rank))
 
 
-# --- Their names ------------------------------------------------------------------------------------------
+# --- The codes of gaps ------------------------------------------------------------------------------------
 
 
 def name_gaps(project: Project) -> None:
@@ -80,27 +80,27 @@ def name_gaps(project: Project) -> None:
 
 
 def area_of(words: str) -> str:
-    """What stands in the middle of a gap's code: SIGNIN of "Sign in"."""
+    """Return the middle part of a gap's code, such as SIGNIN for "Sign in"."""
     letters = re.sub(r"[^A-Z]", "", words.upper())[:10]
     return letters if AREA.fullmatch(letters) and words != "Tasks" else NO_AREA
 
 
 def free_code(area: str, taken: Collection[str]) -> str:
-    """The next code of that area. Raises ValueError where all of them are used."""
+    """Return the next free code of that area. Raises ValueError if all of them are used."""
     for number in range(1, NUMBER_MAX + 1):
         if (code := f"GAP-{area}-{number:03d}") not in taken:
             return code
     raise ValueError(f"All codes GAP-{area}-001 to {NUMBER_MAX} are used.")
 
 
-# --- Making them ------------------------------------------------------------------------------------------
+# --- Creating gaps and sessions ---------------------------------------------------------------------------
 
 
 def add_gap(
     session: Task, code: str, title: str, severity: str, *, parent: Task | None, note: str,
     actor: Actor = SYSTEM,
 ) -> Task:  # fmt: skip
-    """A gap that came up in a round of the session. The caller holds the project's lock."""
+    """Create a gap that came up in a round of the session. The caller holds the project's lock."""
     project = session.project
     last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
     gap = Task.objects.create(
@@ -116,7 +116,7 @@ def add_gap(
 
 
 def begin(project: Project) -> Task:
-    """A session for the project's gaps. The caller holds the project's lock."""
+    """Create a session for the project's gaps. The caller holds the project's lock."""
     last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
     before = project.tasks.filter(origin=Task.Origin.ROUNDS).count()
     top = Section.objects.filter(project=project, parent=None)
@@ -133,11 +133,11 @@ def begin(project: Project) -> Task:
     return session
 
 
-# --- Where they stand -------------------------------------------------------------------------------------
+# --- The state of gaps ------------------------------------------------------------------------------------
 
 
 def with_facts(gaps: QuerySet[Task]) -> QuerySet[Task]:
-    """The gaps with what `state_of` asks about them, in one query."""
+    """Annotate the gaps with what `state_of` needs to know, in one query."""
     verdicts = Review.objects.standing().filter(submission__task=OuterRef("pk")).order_by("-pk")
     help_asked = Conflict.objects.of(OuterRef("pk")).open().filter(kind=Conflict.Kind.HELP)
     last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
@@ -150,7 +150,7 @@ def with_facts(gaps: QuerySet[Task]) -> QuerySet[Task]:
 
 
 def state_of(gap: Task) -> GapState:
-    """The state of a gap that `with_facts` has read."""
+    """Return the state of a gap that was read through `with_facts`."""
     return gap_of(
         TaskFacts(
             Status(gap.status),
@@ -164,11 +164,11 @@ def state_of(gap: Task) -> GapState:
 
 
 def is_resolved(task: Task) -> bool:
-    """Whether it is on the target branch, or somebody finished it outside of the loop."""
+    """Whether the task is on the target branch, or was finished outside the loop."""
     return bool(task.landed_at or task.finished_by in {"hand", "import"})
 
 
 def may_be_given(project: Project) -> Iterable[Task]:
-    """Gaps that nobody works on and nothing holds up, the gravest first."""
+    """Return the gaps that nobody is working on and nothing holds up, gravest first."""
     waiting = project.tasks.gaps().filter(status=Status.PENDING, waits_for=0, section__is_stopped=False)
     return _gravest_first(waiting.filter(alerts.in_focus(project)).exclude(gap=""))

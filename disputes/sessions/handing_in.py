@@ -1,7 +1,8 @@
 """The gate of documents: what each must have before anybody works on it (VAL-1 to VAL-5).
 
-It stands where code is built and tested, and answers at once, so that the agent can mend the form in the same
-run. A run that ends without a document that passed is tried again with the words for it (VAL-8).
+It takes the place of build and tests, and answers at once, so that the agent can fix the form in the same
+run. A run that ends without a document that passed is tried again with instructions about what to fix
+(VAL-8).
 """
 
 from collections.abc import Iterable
@@ -30,9 +31,10 @@ FORM = "malformed_document"
 
 
 def read_document(session: Task, document: Any) -> ReadResponse:
-    """An engineer's document as the session's round takes it (RND-2). Raises Refused: malformed_document.
+    """Read an engineer's document for the session's round (RND-2).
 
-    It answers findings by their codes or by what their reviewers printed; others are passed over.
+    It answers findings by their codes or by the codes that reviewers printed; other codes are ignored. Raises
+    Refused("malformed_document").
     """
     text = document if isinstance(document, str) else ""
     made, validation = delivered(session, text)
@@ -40,7 +42,7 @@ def read_document(session: Task, document: Any) -> ReadResponse:
     found = [*_failures(made, validation), *(_of_blocks(read) if read else ())]
     if found:
         raise _refusal(session, "proposal", found, validation)
-    assert read is not None  # noqa: S101  (an empty document has failed)
+    assert read is not None  # noqa: S101  (an empty document has been refused)
     known = findings.by_printed_code(session)
     return ReadResponse(
         tuple(answer for answer in read.answers if answer.code in known),
@@ -50,7 +52,7 @@ def read_document(session: Task, document: Any) -> ReadResponse:
 
 
 def delivered(session: Task, text: str) -> tuple[Delivered, Validation]:
-    """What a document delivers of the round's gaps, and what the gate says of it."""
+    """Return what a document delivers for the round's gaps, and the result of the gate."""
     known = list(gaps.by_code(session.project))
     settings = part_of(session.project.config, GateSettings)
     validation = validate_proposal(text, known, settings)
@@ -59,7 +61,7 @@ def delivered(session: Task, text: str) -> tuple[Delivered, Validation]:
 
 
 def _failures(made: Delivered, validation: Validation) -> list[Failure]:
-    """What must be mended. A document that only says which input is missing has no other form to keep."""
+    """Return what must be fixed. A document that only says which input is missing needs no other form."""
     if made.cause is Cause.EXPLICIT_BLOCK:
         return [each for each in validation.failures if each.type is FailureType.INCONSISTENT_REFS]
     if made.cause is Cause.DOMAIN_GAP:
@@ -71,7 +73,7 @@ def _failures(made: Delivered, validation: Validation) -> list[Failure]:
 
 
 def _of_blocks(read: ReadResponse) -> Iterable[Failure]:
-    """Disagreements that a person could not rule on (DIS-2)."""
+    """Yield a failure for each disagreement that a person could not rule on (DIS-2)."""
     for block in read.disagreements:
         if block.is_draft:
             reason = f"`## DISAGREE: {block.code or '?'}`: {', '.join(block.problems)}"
@@ -79,7 +81,7 @@ def _of_blocks(read: ReadResponse) -> Iterable[Failure]:
 
 
 def check_review(session: Task, document: Any) -> None:
-    """Let a reviewer's document pass, or raise Refused: malformed_document.
+    """Let a reviewer's document pass, or raise Refused("malformed_document").
 
     A review that found nothing lists the gaps that it looked at, and its checklist (PART-1).
     """

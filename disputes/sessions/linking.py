@@ -1,4 +1,4 @@
-"""Which gap a finding of a session is about, and the section that it points at (FND-5)."""
+"""Which gap a finding of a session is about, and the section that it points to (FND-5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LINE_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class LinkSubject:
-    """A finding's gap, and the words of the document at its place with the number of their first line."""
+    """A finding's gap, and the document's text at its place, with the number of that text's first line."""
 
     gap: Task | None
     excerpt: str = ""
@@ -25,7 +25,7 @@ class LinkSubject:
 
 
 def subjects_of(review: Review) -> Callable[[Found], LinkSubject]:
-    """For each finding of a review its subject, by the review's words and the document that it is about."""
+    """Return a function from a finding of the review to its subject, by the review and its document."""
     rows = gaps.by_code(review.submission.task.project)
     proposal = read_proposal(review.submission.response)
     links = Links(scan(review.text), proposal.addressed)
@@ -40,7 +40,7 @@ def subjects_of(review: Review) -> Callable[[Found], LinkSubject]:
 
 
 def _section(proposal: ReadProposal, code: str, location: str) -> list[Line]:
-    """The part of the gap's section that the location names; else its beginning."""
+    """Return the part of the gap's section that the location names, or else the section's beginning."""
     section = next((each for each in proposal.sections if each.gap == code), None)
     if section is None:
         return []

@@ -1,4 +1,4 @@
-"""A round whose document never passed the gate: whether it begins anew by itself (RB-7)."""
+"""Whether a round whose document never passed the gate begins again by itself (RB-7)."""
 
 from collections.abc import Iterable
 
@@ -21,12 +21,12 @@ REPAIRED = "round_repaired"
 
 
 def repaired(session: Task) -> Iterable[Event]:
-    """The times when a round of the session began anew by itself."""
+    """Return the events that record when a round of the session began again by itself."""
     return session.events.filter(kind=REPAIRED).order_by("pk")
 
 
 def may_repair(session: Task) -> bool:
-    """Whether the present round may begin anew without asking anybody: the first time, in mode auto_retry."""
+    """Whether the present round may begin again without asking people: only once, in mode auto_retry."""
     before = [event.data.get("round") for event in repaired(session)]
     round_ = max(session.round, 1)
     wanted = Wanted(
@@ -39,7 +39,7 @@ def may_repair(session: Task) -> bool:
 
 
 def repair(session: Task, why: str) -> None:
-    """Begin the round anew: its failed runs count no more, and its next prompt says what to do otherwise."""
+    """Begin the round again: its failed runs no longer count, and its next prompt says what to change."""
     Task.objects.filter(pk=session.pk).update(
         counts_since=record(
             session.project, REPAIRED, task=session, note=why[:500], data={"round": max(session.round, 1)}
