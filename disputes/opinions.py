@@ -209,7 +209,7 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
 
 
 def record_of(project: Project, severity: str) -> trust.Record:
-    """How often people ruled as a judge had said, on the newest disagreements of this severity (ARB-10)."""
+    """Return how often people ruled as a judge had said, on this severity's newest conflicts (ARB-10)."""
     said_before = Opinion.objects.filter(
         kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN, given_at__lte=OuterRef("at"),
         conflict=OuterRef("conflict"), verdict__in=[Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS],
@@ -324,7 +324,7 @@ def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, da
 
 
 def sign(project: Project, keys: Iterable[str], *, actor: Actor) -> list[str]:
-    """Rule in this person's name from now on where nobody is known who set these settings; which they are."""
+    """Put those of these settings that no known person set in the actor's name; return a line for each."""
     config = project.config
     rules = {
         POLICY_KEYS: policy_of(project).is_unsigned,

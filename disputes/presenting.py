@@ -12,7 +12,7 @@ IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.
 
 
 def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
-    """The whole text: both sides, what each option costs, which is recommended, what happens then."""
+    """Return the whole text: both sides, each option's cost, the recommended one, and what happens then."""
     dispute, finding = conflict.dispute, conflict.shown_finding
     return present(
         Presented(

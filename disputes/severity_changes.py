@@ -1,4 +1,4 @@
-"""A person changes the severity of a finding: only people may lower it (SEV-3), and finally (SEV-7)."""
+"""Letting a person change a finding's severity: only people may lower it (SEV-3), and finally (SEV-7)."""
 
 from typing import Any
 
@@ -25,9 +25,10 @@ REASON_MAX = 2_000
 
 
 def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) -> Finding:
-    """Give a finding another severity. Where it need not be settled any more its conflict is none (RL-6).
+    """Change a finding's severity; if it need not be settled any more, its conflict is dropped (RL-6).
 
-    Raises Refused: no_right, text_missing, unknown_severity, unchanged, decided.
+    Raises Refused: "no_right", "text_missing" without a reason, "unknown_severity", "unchanged", or "decided"
+    if the finding has been ruled on.
     """
     task = finding.task
     require(user, task.project, RULE, "rule")
@@ -66,7 +67,7 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
 
 
 def _is_ruled(origin: Finding) -> bool:
-    """Whether a ruling on the matter itself stands, and no newer card asks again."""
+    """Whether a ruling on the finding itself is in force and no newer card asks again."""
     about = Conflict.objects.about(origin).on_findings()
     if about.open().disagreements().exists():
         return False
@@ -84,7 +85,7 @@ def _open_on(finding: Finding) -> QuerySet[Conflict]:
 
 
 def _drop(finding: Finding, task: Task, actor: Actor) -> None:
-    """It need not be settled: what is open about it is no conflict, the rate is taken anew, work goes on."""
+    """Drop the conflicts and flags of a finding that need not be settled, update the rates, and move on."""
     dropped = list(_open_on(finding))
     note = f"{finding.code} need not be settled: {finding.severity} now."
     for conflict in dropped:
@@ -100,7 +101,7 @@ def _drop(finding: Finding, task: Task, actor: Actor) -> None:
 
 
 def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
-    """The open cards are as severe as the finding is now, and hold the task where that asks for it."""
+    """Give the open cards the finding's new severity, and hold the task if that requires it."""
     opened = list(_open_on(finding))
     for conflict in opened:
         conflict.severity = finding.severity

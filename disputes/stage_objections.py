@@ -1,4 +1,4 @@
-"""Objections between stages: sending work back, disagreeing, agreeing, a human who ends it (ITM-2 to ITM-4).
+"""Objections between stages: sending back, disagreeing, agreeing, and a human to end it (ITM-2 to ITM-4).
 
 "You are wrong" is an objection and is counted here, by thread. "I cannot" is an escalation, with a count and
 a queue of its own. The callers hold the transaction and the lock of the task.
@@ -26,9 +26,10 @@ POSITION_MAX = 60_000
 def send_back(
     task: Task, body: str, *, target: str, parent: Comment | None, actor: Actor
 ) -> tuple[Comment, Conflict | None]:
-    """Object to what an earlier stage made: the task goes there, or to a human after too many rounds.
+    """Object to an earlier stage's work: the task goes there, or to a human after too many rounds.
 
-    Raises Refused: target_missing, no_stage_before, not_an_objection, re-argued, already_open (all 422).
+    Return the comment and the conflict, if one was opened. Raises Refused (422): "target_missing",
+    "no_stage_before", "not_an_objection", "RE_ARGUED_CONFLICT", "already_open".
     """
     task.stage_before()
     known = objections.objections_of(task)
@@ -58,9 +59,10 @@ def send_back(
 def disagree(
     task: Task, body: str, *, parent: Comment | None, actor: Actor
 ) -> tuple[Comment, Conflict | None]:
-    """Reply that the objection is wrong: the task goes forward to where it is from, or to a human.
+    """Reply that the objection is wrong: the task goes forward to where it came from, or to a human.
 
-    Raises Refused: not_sent_back, not_an_objection (422).
+    Return the comment and the conflict, if one was opened. Raises Refused (422): "not_sent_back",
+    "not_an_objection".
     """
     known = objections.objections_of(task)
     objection = _thread_of(parent, known) if parent else _waiting(task, known)
@@ -79,7 +81,10 @@ def disagree(
 
 
 def agree(task: Task, comment: Comment, *, actor: Actor) -> None:
-    """Mark the objection as accepted; its fix is handed in. Raises Refused: not_sent_back (422)."""
+    """Mark the objection as accepted; its fix will be handed in.
+
+    Raises Refused (422): "not_sent_back", or "not_an_objection" if the comment belongs to none.
+    """
     objection = _thread_of(comment, objections.objections_of(task))
     if objection is None or not objection.is_open or objection.stage != task.home_stage:
         raise Refused(
@@ -95,7 +100,7 @@ _any_moved = Prepared(
 
 
 def handed_in(task: Task, *, actor: Actor) -> None:
-    """Whoever hands in has ended the argument: here the objection is accepted, at its own stage dropped."""
+    """End arguments by a submission: it accepts objections to its stage, and drops those its stage made."""
     if not _any_moved.rows(task.pk):
         return
     for objection in objections.objections_of(task):
@@ -135,7 +140,7 @@ def _thread_of(parent: Comment, known: list[Objection]) -> Objection:
 
 
 def _same_target(task: Task, target: str, known: list[Objection]) -> Objection | None:
-    """The same place again is the same argument, in whatever words."""
+    """Return this stage's objection to the same target, which is the same argument in whatever words."""
     plain = " ".join(target.split()).casefold()
     same = [each for each in known if each.stage == task.stage]
     return next((each for each in same if " ".join(each.root.target.split()).casefold() == plain), None)
@@ -169,7 +174,7 @@ def _resolve(task: Task, root: Comment, resolution: str, actor: Actor) -> None:
 
 
 def _backs(task: Task) -> int:
-    """How often it was sent back since a human last ruled on that, over whatever."""
+    """Return how often the task was sent back, for any reason, since a human last ruled on an objection."""
     backs = task.comments.filter(sends=BACK)
     ruled = Decision.objects.of(task).filter(conflict__thread__isnull=False)
     last = ruled.order_by("-at").values_list("at", flat=True).first()
@@ -180,7 +185,7 @@ def _backs(task: Task) -> int:
 
 
 def _break_off(task: Task, objection: Objection, *, too_often: bool = False) -> Conflict | None:
-    """After too many rounds nobody may claim the task until a human has ruled (ITM-3)."""
+    """Stop the task and open a conflict after too many rounds (ITM-3); return None if it is not that far."""
     if objection.rounds < task.project.config.dispute_rounds_to_human and not too_often:
         return None
     before = stages.previous_stage(task.project.config, objection.stage)
@@ -201,7 +206,7 @@ def _break_off(task: Task, objection: Objection, *, too_often: bool = False) -> 
 
 
 def _position(comments: list[Comment]) -> str:
-    """What one side said, word for word; numbered where it is more than one comment."""
+    """Return what one side said, verbatim, numbered if it is more than one comment."""
     if len(comments) == 1:
         return comments[0].body
     numbered = (f"{number}. {comment.body}" for number, comment in enumerate(comments, 1))
@@ -209,7 +214,7 @@ def _position(comments: list[Comment]) -> str:
 
 
 def settle(decision: Decision, *, actor: Actor) -> None:
-    """The ruling on an objection ends its thread."""
+    """End the thread of an objection that was ruled on."""
     conflict = decision.conflict
     if conflict.thread is not None and conflict.dispute.task is not None:
         resolution = ACCEPTED if decision.expects_change else REJECTED
@@ -217,6 +222,6 @@ def settle(decision: Decision, *, actor: Actor) -> None:
 
 
 def unsettle(conflict: Conflict) -> None:
-    """The ruling was taken back: the thread is open again."""
+    """Open the thread of an objection again, because its ruling was taken back."""
     if conflict.thread is not None:
         _mark(conflict.thread, Comment.Status.OPEN, "")

@@ -1,4 +1,4 @@
-"""Which rows are older than their project bears, by a setting in days; and which disputes are stale."""
+"""Which rows are older than their project allows, by a setting in days, and which disputes are stale."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -15,21 +15,21 @@ Days = Callable[[ProjectSettings], int | None]  # None for never
 
 
 def days_of(project: Project) -> int:
-    """The days that a dispute of this project may be open; of a broken row what can be used."""
+    """Return how many days a dispute of this project may be open, even if other settings are broken."""
     try:
-        return project.config.timeout_days  # read once, however many rows ask
+        return project.config.timeout_days  # cached, however many rows ask
     except SettingsError:
         return ProjectSettings.salvaged(project.settings)[0].timeout_days
 
 
 def is_stale(dispute: Dispute) -> bool:
-    """Whether it is open for more days than its project bears."""
+    """Whether the dispute has been open for more days than its project allows."""
     limit = timezone.now() - timedelta(days=days_of(dispute.project))
     return dispute.status == Dispute.Status.OPEN and dispute.opened_at < limit
 
 
 def stale(projects: Iterable[Project] | None = None) -> Q:
-    """The same for a query on disputes, of these projects or of all."""
+    """Return a filter for stale disputes, in these projects or in all."""
     opened = Q(status=Dispute.Status.OPEN)
     return opened & too_old("timeout_days", lambda config: config.timeout_days, "opened_at", projects)
 
@@ -37,9 +37,10 @@ def stale(projects: Iterable[Project] | None = None) -> Q:
 def too_old(
     key: str, days_of: Days, at: str, projects: Iterable[Project] | None = None, path: str = "project"
 ) -> Q:
-    """The rows whose time `at` lies further back than the setting says; `path` leads to their project.
+    """Return a filter for rows whose time `at` is further back than the setting allows.
 
-    Of these projects or of all: then one query reads those that have set the key.
+    `path` leads from the rows to their project. Without `projects`, one query reads the projects that have
+    set `key`.
     """
     if projects is None:
         projects = Project.objects.filter(settings__has_key=key).only("settings")

@@ -1,8 +1,8 @@
-"""The daily sums behind the insights page: counted from the rows, kept, and counted again at any time.
+"""The daily sums behind the insights page: counted from the rows, stored, and countable again at any time.
 
-Days are those of UTC. A day is counted once it is over; what came since is counted when somebody looks. For
-ninety days a day may still change (a ruling turns out to be followed, a flag to be false), so each night
-counts all of these again.
+Days are days in UTC. A day is counted once it is over; what came since is counted when somebody looks. A day
+may still change for ninety days (a ruling turns out to be followed, a flag to be a false alarm), so all of
+these are counted again every night.
 """
 
 import time
@@ -31,10 +31,10 @@ from tasks.models import Answer, Project, Task
 from tasks.states import Status
 from tasks.text.counting import counted
 
-PERIODS = (7, 30, 90)  # days, today among them
+PERIODS = (7, 30, 90)  # days, including today
 STEPS = {7: 1, 30: 1, 90: 7}  # days between two points of a chart over time
 TRENDS = {Measure.OPENED: Measure.TREND_OPENED, Measure.WAITED: Measure.TREND_WAITED}  # shown over time
-BUDGET = 20.0  # seconds of a job; what is left over is done by the next one
+BUDGET = 20.0  # seconds per job; the next job continues with what is left
 RECOUNT = timedelta(days=max(PERIODS))
 
 Row = tuple[int, date, str, str, int]  # project, day, measure, key, n
@@ -43,16 +43,16 @@ Source = Callable[["Within"], Iterator[Row]]
 
 @dataclass
 class Within:
-    """Which rows are to be counted: of some projects from a day on, of others from another one."""
+    """Which rows are to be counted: for each project, those from a day on."""
 
-    since: dict[int, date | None]  # project: first day
-    until: date | None = None  # with this day
-    is_recent: bool = False  # so few rows that the time alone finds them fast, and the project hardly
+    since: dict[int, date | None]  # the first day by project; None for all days
+    until: date | None = None  # including this day
+    is_recent: bool = False  # so few rows that filtering by time alone is fastest
 
     def of(self, at: str, project: str) -> Q:
-        """As a filter on the columns that hold a row's time and its project.
+        """Return a filter on the columns that hold a row's time and its project.
 
-        It may let rows of other projects pass; `holds` tells them.
+        It may let rows of other projects pass; `holds` excludes them.
         """
         if self.is_recent and "__" in project and all(self.since.values()):
             wanted = Q(**{f"{at}__gte": midnight(min(day for day in self.since.values() if day))})
@@ -82,7 +82,7 @@ def midnight(day: date) -> datetime:
 
 
 def per_day(rows: QuerySet[Any], at: str, *columns: str) -> Iterable[Any]:
-    """How many rows there are of each day and each value of the columns: (day, *columns, n)."""
+    """Return how many rows there are for each day and each value of the columns: (day, *columns, n)."""
     days = rows.order_by().annotate(day=TruncDate(at, tzinfo=UTC))
     return days.values_list("day", *columns).annotate(n=Count("pk"))
 
@@ -91,14 +91,14 @@ def per_day(rows: QuerySet[Any], at: str, *columns: str) -> Iterable[Any]:
 
 
 def opened(within: Within) -> Iterator[Row]:
-    """Disputes, on the day they were opened."""
+    """Count disputes on the day they were opened."""
     rows = Dispute.objects.filter(within.of("opened_at", "project")).exclude(closed_reason="logged")
     for day, project, severity, n in per_day(rows, "opened_at", "project", "severity"):
         yield project, day, Measure.OPENED, severity, n
 
 
 def ruled(within: Within) -> Iterator[Row]:
-    """Rulings of people that stand, on the day they were made."""
+    """Count people's rulings in force on the day they were made."""
     rows = Decision.objects.standing().filter(
         within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
     )
@@ -124,7 +124,7 @@ def ruled(within: Within) -> Iterator[Row]:
 
 
 def judged(within: Within) -> Iterator[Row]:
-    """Rulings of people after a judge had spoken for a side: whether they ruled as it said."""
+    """Count people's rulings after a judge had taken a side, by whether they ruled as it said."""
     before = Opinion.objects.filter(
         conflict=OuterRef("conflict"), kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN,
         given_at__lte=OuterRef("at"),
@@ -143,7 +143,7 @@ def judged(within: Within) -> Iterator[Row]:
 
 
 def answered(within: Within) -> Iterator[Row]:
-    """How critical and high findings were answered, on the day of the hand-in."""
+    """Count how critical and high findings were answered, on the day of the submission."""
     rows = Answer.objects.standing().filter(
         within.of("submission__at", "submission__task__project"), finding__severity__in=sorted(GRAVE)
     )
@@ -152,7 +152,7 @@ def answered(within: Within) -> Iterator[Row]:
 
 
 def flagged(within: Within) -> Iterator[Row]:
-    """Flags of silent disagreement, on the day they were raised."""
+    """Count flags of silent disagreement on the day they were raised."""
     rows = Flag.objects.filter(within.of("at", "submission__task__project"))
     columns = rows.order_by().values_list("submission__task__project", "at", "heuristics", "status")
     for project, at, heuristics, status in columns:
@@ -161,7 +161,7 @@ def flagged(within: Within) -> Iterator[Row]:
 
 
 def completed(within: Within) -> Iterator[Row]:
-    """Tasks, on the day they were completed: how often each was rejected."""
+    """Count tasks on the day they were completed, by how often each was rejected."""
     rows = Task.objects.filter(within.of("status_at", "project"), status=Status.COMPLETED)
     for day, project, rejections, n in per_day(rows, "status_at", "project", "rejections"):
         yield project, day, Measure.REJECTIONS, str(rejections), n
@@ -171,7 +171,7 @@ SOURCES: tuple[Source, ...] = (opened, ruled, judged, answered, flagged, complet
 
 
 def count(within: Within) -> Counter[tuple[int, date, str, str]]:
-    """All sources, summed for each project, day, measure and key."""
+    """Return the counts of all sources, summed for each project, day, measure and key."""
     found: Counter[tuple[int, date, str, str]] = Counter()
     for each in (*SOURCES, *hooks.sources_above()):
         for project, day, measure, key, n in each(within):
@@ -180,11 +180,11 @@ def count(within: Within) -> Counter[tuple[int, date, str, str]]:
     return found
 
 
-# --- Keeping ----------------------------------------------------------------------------------------------
+# --- Storing the sums -------------------------------------------------------------------------------------
 
 
 def count_days() -> str:
-    """The job: count what is not counted up to yesterday, as far as its time goes. Idempotent."""
+    """Run as a job: count projects that are not counted up to yesterday, until time is up. Idempotent."""
     today, deadline = _today(), time.monotonic() + BUDGET
     done = 0
     for project in due(today):
@@ -196,15 +196,15 @@ def count_days() -> str:
 
 
 def due(today: date) -> list[Project]:
-    """The projects that are not counted up to yesterday."""
+    """Return the projects that are not counted up to yesterday."""
     yesterday = today - timedelta(days=1)
     return list(Project.objects.exclude(counted_until__day__gte=yesterday).order_by("pk"))
 
 
 def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = None) -> int:
-    """Count the days from `since` to yesterday anew, all where it is not given. Returns the rows written.
+    """Count the days from `since` to yesterday again, or all days without it. Return the rows written.
 
-    Days between those counted before and `since` are counted as well: there is never a gap.
+    Days between those counted before and `since` are counted too, so that there is never a gap.
     """
     yesterday = _today() - timedelta(days=1)
     wanted = Project.objects.order_by("pk") if projects is None else projects
@@ -225,7 +225,7 @@ def rebuild(projects: Iterable[Project] | None = None, *, since: date | None = N
 
 
 def _replace(kept: QuerySet[Tally], counts: Counter[tuple[int, date, str, str]], span: int = DAY) -> int:
-    """Make the rows hold the counts, and touch only those that differ. Returns how many were written."""
+    """Make the rows hold the counts, writing only those that differ. Return how many were written."""
     left = dict(counts)
     stale = []
     for pk, project, day, measure, key, n in kept.values_list("pk", "project", "day", "measure", "key", "n"):
@@ -248,7 +248,10 @@ def _replace(kept: QuerySet[Tally], counts: Counter[tuple[int, date, str, str]],
 def _span(
     project: Project, period: int, last: date
 ) -> tuple[QuerySet[Tally], Counter[tuple[int, date, str, str]], int]:
-    """The kept rows of a period, what they should hold, and how long it is; all but today's day of it."""
+    """Return the stored rows of a period, what they should hold, and its length in days.
+
+    The period's last day, today, is not in the sums.
+    """
     days = Tally.objects.filter(
         project=project, span=DAY, day__gt=last - timedelta(days=period - 1), day__lte=last
     )
@@ -264,7 +267,7 @@ def _span(
 
 
 def trend(period: int, day: date, measure: str, key: str, n: int) -> Iterator[tuple[str, str, int]]:
-    """What a day's sum adds to the charts over time of a period."""
+    """Yield what one day's sum adds to a period's charts over time."""
     if measure == Measure.OPENED:
         yield Measure.TREND_OPENED, step_of(day, period).isoformat(), n
     elif measure == Measure.WAITED:
@@ -273,16 +276,16 @@ def trend(period: int, day: date, measure: str, key: str, n: int) -> Iterator[tu
 
 
 def step_of(day: date, period: int) -> date:
-    """The first day of the point in which a chart shows the day: itself, or the Monday of its week."""
+    """Return the first day of the chart's point for this day: the day itself, or the Monday of its week."""
     return day - timedelta(days=day.weekday()) if STEPS[period] == 7 else day
 
 
-# --- Looking ----------------------------------------------------------------------------------------------
+# --- Reading the sums -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What a period of some projects comes to, from its first day up to this moment."""
+    """The sums of a period in some projects, from its first day up to this moment."""
 
     days: int
     first: date
@@ -291,9 +294,9 @@ class Period:
 
 
 def look(projects: Iterable[int], days: int) -> Period:
-    """The sums of the last `days` days, today among them: what is kept, and what came since.
+    """Return the sums of the last `days` days, including today: the stored ones, and what came since.
 
-    Where nothing was counted for long, the kept days reach back further; the period says so.
+    If nothing was counted for long, the stored days reach back further; the returned period says so.
     """
     keys, today = list(projects), _today()
     first = today - timedelta(days=days - 1)
@@ -311,7 +314,7 @@ def look(projects: Iterable[int], days: int) -> Period:
 
 
 def counted_until(projects: Iterable[int]) -> dict[int, date]:
-    """Up to which day each of the projects is counted; those never counted are left out."""
+    """Return the day up to which each project is counted; projects that were never counted are left out."""
     rows = CountedUntil.objects.filter(project__in=list(projects))
     return dict(rows.values_list("project", "day"))
 

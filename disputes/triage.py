@@ -1,7 +1,7 @@
-"""How a team shares open disputes: who looks now, whose turn it is, who follows, what sleeps, who is on call.
+"""How a team shares open disputes: claims, assignees, followers, snoozes and the on-call rota.
 
-None of this decides anything, and none of it keeps anybody from ruling. Claims come and go without a trace;
-everything else leaves one event.
+None of this decides anything or keeps anybody from ruling. Claims come and go without a trace; everything
+else leaves one event.
 """
 
 from datetime import date, datetime, timedelta
@@ -24,7 +24,7 @@ from tasks.models.prepared import Prepared
 CLAIM_FOR = timedelta(minutes=5)
 SNOOZE_MAX = timedelta(days=365)
 SUBMISSION, COMMENT, LANDING = (condition for condition, _ in SNOOZE_CONDITIONS)
-# The events that may wake a dispute. A task that is cancelled or finished by hand is not waited for either.
+# The events that may wake a dispute. Nobody waits for a task that was cancelled or finished by hand either.
 WAKING = {
     "submit": SUBMISSION,
     "commented": COMMENT,
@@ -47,9 +47,9 @@ def _told(dispute: Dispute, kind: str, actor: Actor, note: str = "", **data: Any
 
 
 def claim(dispute: Dispute, user: Any) -> bool:
-    """Show others that the person is about to rule, for five minutes; again to prolong it.
+    """Show others for five minutes that the person is about to rule; claiming again prolongs it.
 
-    False where somebody else's claim stands. The caller has asked for the right to rule.
+    Return False if somebody else has a claim. The caller has checked the right to rule.
     """
     now = timezone.now()
     until = now + CLAIM_FOR
@@ -62,7 +62,7 @@ def claim(dispute: Dispute, user: Any) -> bool:
 
 
 def release(dispute: Dispute, user: Any) -> None:
-    """The person went away without ruling."""
+    """Remove the person's claim, because they went away without ruling."""
     Dispute.objects.filter(pk=dispute.pk, claimed_by=user.pk).update(claimed_by=None, claimed_until=None)
 
 
@@ -70,7 +70,7 @@ def release(dispute: Dispute, user: Any) -> None:
 
 
 def people_for(projects: Any) -> dict[int, list[Any]]:
-    """Who may rule in each of the projects, by name. Superusers are nobody's first choice and not listed."""
+    """Return who may rule in each of the projects, by name. Superusers without a membership are left out."""
     may_rule = Membership.objects.filter(project__in=projects, role__in=RULE, user__is_active=True)
     people: dict[int, list[Any]] = {}
     for membership in may_rule.select_related("user").order_by("user__first_name", "user__username"):
@@ -80,9 +80,9 @@ def people_for(projects: Any) -> dict[int, list[Any]]:
 
 @transaction.atomic
 def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
-    """Make it somebody's turn, or nobody's (None). False where it was so already.
+    """Assign the dispute to somebody, or to nobody (None). Return False if that changes nothing.
 
-    Raises Refused: no_right, cannot_rule (the person may not rule there), not_open.
+    Raises Refused: "no_right", "cannot_rule" if `to` may not rule there, or "not_open".
     """
     require(by, dispute.project, RULE, "assign disputes")
     if to is not None and not (to.is_active and may(to, dispute.project, RULE)):
@@ -103,7 +103,7 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
 
 @transaction.atomic
 def follow(dispute: Dispute, user: Any) -> bool:
-    """Tell the person of everything that happens to it. False where they follow already."""
+    """Let the person follow the dispute. Return False if they already do. Raises Refused("no_right")."""
     require(user, dispute.project, READ, "follow disputes")
     _, made = Follow.objects.get_or_create(dispute=dispute, user=user)
     if made:
@@ -113,7 +113,7 @@ def follow(dispute: Dispute, user: Any) -> bool:
 
 @transaction.atomic
 def unfollow(dispute: Dispute, user: Any) -> bool:
-    """Stop that. False where they did not follow."""
+    """Let the person stop following. Return False if they did not follow. Raises Refused("no_right")."""
     require(user, dispute.project, READ, "follow disputes")
     gone, _ = Follow.objects.filter(dispute=dispute, user=user.pk).delete()
     if gone:
@@ -126,9 +126,10 @@ def unfollow(dispute: Dispute, user: Any) -> bool:
 
 @transaction.atomic
 def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, condition: str = "") -> None:
-    """Take it out of everybody's turn until a time or until something happens, whichever comes first.
+    """Take the dispute out of the queue until a time or until something happens, whichever comes first.
 
-    Raises Refused: no_right, not_open, no_end (nothing would ever wake it), too_long, unknown_condition.
+    Raises Refused: "no_right", "not_open", "no_end" if nothing would ever wake it, "too_long",
+    "unknown_condition".
     """
     require(by, dispute.project, RULE, "snooze disputes")
     now = timezone.now()
@@ -158,24 +159,24 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
 
 
 def asleep() -> Q:
-    """Disputes that sleep. One whose time has come is awake, even where no job has said so yet."""
+    """Return a filter for snoozed disputes. One whose time has come is awake even if no job has said so."""
     later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=timezone.now())
     return Q(snoozed_at__isnull=False) & later
 
 
 def awake() -> Q:
-    """All others."""
+    """Return a filter for disputes that are not snoozed."""
     return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=timezone.now())
 
 
 def is_asleep(dispute: Dispute) -> bool:
-    """Whether this one sleeps."""
+    """Whether the dispute is snoozed."""
     until = dispute.snoozed_until
     return dispute.snoozed_at is not None and (until is None or until > timezone.now())
 
 
 def snoozed_words(dispute: Dispute) -> str:
-    """Until when it sleeps: "until 3 Dec, 09:00, or until somebody comments"."""
+    """Return until when the dispute is snoozed, such as "until 3 Dec, 09:00, or until somebody comments"."""
     ends = []
     if dispute.snoozed_until:
         local = timezone.localtime(dispute.snoozed_until)
@@ -188,7 +189,10 @@ def snoozed_words(dispute: Dispute) -> str:
 
 @transaction.atomic
 def wake(dispute: Dispute, why: str, *, actor: Actor = SYSTEM) -> bool:
-    """Back into the queue. `why` is time, person, conflict or the condition. False where it did not sleep."""
+    """Put the dispute back into the queue. Return False if it was not snoozed.
+
+    `why` is time, person, conflict or the condition.
+    """
     asleep_still = Dispute.objects.filter(pk=dispute.pk, snoozed_at__isnull=False)
     if not asleep_still.update(snoozed_at=None, snoozed_by=None, snoozed_until=None, snoozed_for=""):
         return False
@@ -200,13 +204,13 @@ def wake(dispute: Dispute, why: str, *, actor: Actor = SYSTEM) -> bool:
 
 
 def wake_by(dispute: Dispute, user: Any) -> bool:
-    """A person wants it back. Raises Refused: no_right."""
+    """Put the dispute back into the queue because a person wants it back. Raises Refused("no_right")."""
     require(user, dispute.project, RULE, "wake disputes")
     return wake(dispute, "person", actor=Actor.person(user))
 
 
 def wake_due() -> int:
-    """Say of each dispute whose time has come that it is awake. Returns how many; idempotent."""
+    """Record for each snoozed dispute whose time has come that it is awake. Return how many; idempotent."""
     due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=timezone.now())
     return sum(wake(dispute, "time") for dispute in due.select_related("project", "task__project"))
 
@@ -227,7 +231,7 @@ _until_landing, _until_something = Prepared(_waiting_for_landing), Prepared(_wai
 
 
 def wake_for(event: Event) -> None:
-    """Wake what waited for this event, in the event's own transaction. One's own comment wakes nothing."""
+    """Wake what waited for this event, in its transaction; comments do not wake what their author snoozed."""
     condition = WAKING.get(event.kind)
     if condition is None or event.task_id is None:
         return
@@ -237,7 +241,7 @@ def wake_for(event: Event) -> None:
         own = event.user_id if condition == COMMENT else None
         rows = _until_something.rows(event.task_id, condition)
         found = [pk for pk, snoozed_by in rows if own is None or snoozed_by != own]
-    if found:  # at most events none
+    if found:  # most events wake nothing
         for dispute in Dispute.objects.filter(pk__in=found).select_related("project", "task__project"):
             wake(dispute, condition)
 
@@ -246,7 +250,7 @@ def wake_for(event: Event) -> None:
 
 
 def on_call(projects: Any, day: date | None = None) -> QuerySet[OnCall]:
-    """Who is on call in these projects that day, and may still rule there."""
+    """Return who is on call in these projects that day and may still rule there."""
     today = day or timezone.localdate()
     member = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("user"), role__in=RULE)
     return (
@@ -258,11 +262,11 @@ def on_call(projects: Any, day: date | None = None) -> QuerySet[OnCall]:
 
 
 def people_on_call(project: Project, day: date | None = None) -> list[Any]:
-    """The people on call in the project that day (today); empty where the rota names nobody."""
+    """Return the people on call in the project that day, by default today; empty if the rota names nobody."""
     on = on_call([project.pk], day).values("user")
     return list(get_user_model().objects.filter(pk__in=on).order_by("pk"))
 
 
 def name_of(user: Any) -> str:
-    """A person as others read it."""
+    """Return a person's name as others read it."""
     return user.get_full_name() or user.get_username()

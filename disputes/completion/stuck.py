@@ -140,7 +140,7 @@ def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SY
 
 
 def look_again(review: Review) -> list[Conflict]:
-    """Once the code at the places is known: does one of them only go back and forth?"""
+    """Look for circles again once the code at the findings' places is known; if there are any, hold it."""
     with transaction.atomic():
         task = locked_task(review.submission.task_id)
         newest = task.submissions.standing().newest_first().first()

@@ -46,7 +46,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
         return self.filter(used_at__isnull=True)
 
     def precedents(self) -> "DecisionQuerySet":
-        """Rulings between two sides that stand, and that no later ruling on the same point has replaced."""
+        """Return the rulings between two sides in force that no later ruling on the point has replaced."""
         later = Decision.objects.standing().filter(conflict=OuterRef("pk"), pk__gt=OuterRef(OuterRef("pk")))
         ruled_later = Conflict.objects.filter(Exists(later))
         following = ruled_later.filter(previous=OuterRef("conflict"))

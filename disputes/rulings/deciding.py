@@ -99,10 +99,11 @@ def decide(
 def decide_by_policy(
     conflict: Conflict, option: str, *, set_by: Any, rationale: str, by: str, cites: str = ""
 ) -> Decision:
-    """Rule as the project's policy says, in the name of the person who set it; it can be undone for as long.
+    """Rule as the project's policy says, in the name of the person who set it; such a ruling can be undone.
 
-    `by` is whom the policy trusts: a judge; `cites` the precedents that it follows. Raises Refused: no_policy
-    (a critical conflict, or no two sides), already_decided, not_open, no_precedent.
+    `by` is whoever the policy trusts, such as a judge; `cites` names the precedents that the ruling follows.
+    Raises Refused: "no_policy" if the conflict is critical or has no two sides, "already_decided",
+    "not_open", "no_precedent".
     """
     if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.severity == Severity.CRITICAL:
         raise Refused(
@@ -168,7 +169,7 @@ def refuse_stale(conflict: Conflict, shown: str) -> None:
 
 
 def _lock(conflict: Conflict) -> None:
-    """One ruling at a time on a task; on a card of a whole project, on the project."""
+    """Lock the task, or the project if the card is about all of it, so that rulings come one at a time."""
     if conflict.dispute.task is not None:
         locked_task(conflict.dispute.task.pk)
     else:

@@ -64,7 +64,7 @@ def _silence(task: Task, decision: Decision, actor: Actor) -> str:
         case Option.CONVERT:
             _followed(conflict, actor)
             made = flags.convert(conflict, actor=actor)
-            if made.submission and made.previous_id == conflict.pk:  # a converted conflict counts from here on (RL-4)
+            if made.submission and made.previous_id == conflict.pk:  # it counts from now on (RL-4)
                 rates.check(made.submission, actor=actor)
             if task.status in MOVES["hold"].sources:
                 task.hold(actor=actor, note=f"{conflict.ref} became a conflict.")
@@ -179,7 +179,10 @@ def _may_land_again(conflict: Conflict) -> bool:
 
 
 def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: Any) -> str:
-    """Where the task goes once nothing holds it any more: revise, review, accept, or wait where it stays."""
+    """Move the task on if nothing holds it any more, and return what was done.
+
+    That is "revise", "review", "accept" or "advance", or "wait" if the task stays where it is.
+    """
     if is_held(task):
         return "wait"
     waiting_for_others = opening.open_conflicts(task)
@@ -192,7 +195,7 @@ def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, n
     if task.status != Status.DISPUTED or shipped:
         return "wait"
     submission = task.last_submission() or disputed
-    if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit to continue with
+    if submission is None or submission.kind == Submission.Kind.DOCUMENT:  # there is no commit
         return _revise(task, {}, move)
     return _finish(task, submission, bool(waiting_for_others), move)
 

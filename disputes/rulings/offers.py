@@ -193,7 +193,7 @@ def _code_now(conflict: Conflict) -> list[Submission]:
 
 
 def _place_of(conflict: Conflict) -> str:
-    """Where it is carried out: the finding's place, or what one stage objects to, and whose work that is."""
+    """Return where the ruling is carried out: the finding's place, or an objection's target and stage."""
     if conflict.thread:
         return f"{' '.join(conflict.thread.target.split())}, the work of stage {conflict.stage}"
     return conflict.shown_finding.location if conflict.shown_finding else ""

@@ -113,7 +113,7 @@ def _refuse_archived(decision: Decision) -> None:
 
 
 def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
-    """Who ruled, or a lead of the project; what a policy ruled, whoever may rule."""
+    """Whether the person ruled or leads the project; anybody who may rule may undo a policy's ruling."""
     if decision.authority == Decision.Authority.POLICY:
         return True
     lead = task.project.memberships.filter(user=user.pk, is_lead=True).exists()
@@ -121,7 +121,7 @@ def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
 
 
 def _that_moved(task: Task, decision: Decision) -> Decision | None:
-    """The ruling that moved the task: this one, or a later one that waited for it."""
+    """Return the ruling that moved the task: this one, or a later one that waited for it; else None."""
     if decision.before or decision.conflict.effect != HOLD:
         return decision if decision.before else None
     unused = Decision.objects.of(task).standing().unused()

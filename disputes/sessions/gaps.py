@@ -67,7 +67,7 @@ def _gravest_first(gaps: QuerySet[Task]) -> list[Task]:
 
 
 def name_gaps(project: Project) -> None:
-    """Give each gap that has no code one: that of its title, if it names one that is free, else the next."""
+    """Give each gap without a code the one in its title, if that is free, or else the next free code."""
     nameless = list(project.tasks.gaps().filter(gap="").select_related("section").order_by("rank"))
     if not nameless:
         return

@@ -49,7 +49,7 @@ def repair(session: Task, why: str) -> None:
 
 
 def adjustments_for(session: Task) -> str:
-    """What the patterns of the round's document that was taken back call for (RB-6); empty without one."""
+    """Return what to change, by the patterns of the round's rolled-back document (RB-6); "" without one."""
     taken_back = session.submissions.filter(rolled_back__isnull=False, round=session.round).exclude(
         response=""
     )

@@ -1,4 +1,4 @@
-"""What a tick does for a session: gaps follow its documents, and the next thing is given out.
+"""What a tick does for a session: its gaps follow its documents, and the next work is given out.
 
 All of it follows from rows, under the project's lock, so it may run late, twice, or again after a crash.
 """
@@ -35,7 +35,7 @@ STATES = {
 
 
 def advance(project: Project) -> None:
-    """Bring session and gaps to where their rows lead (RND-3). The caller holds the project's lock."""
+    """Bring the session and its gaps to where the rows lead (RND-3). The caller holds the project's lock."""
     if project.kind != Project.Kind.DOCUMENTS:
         return
     gaps.name_gaps(project)
@@ -50,7 +50,7 @@ def advance(project: Project) -> None:
 
 
 def _land_gaps(session: Task | None) -> None:
-    """What was accepted is on the target branch with its session (L9)."""
+    """Mark the accepted gaps as landed, because they are on the target branch with their session (L9)."""
     if session is None:
         return
     accepted = session.project.tasks.gaps().filter(status=Status.COMPLETED, finished_by="review")
@@ -60,7 +60,7 @@ def _land_gaps(session: Task | None) -> None:
 
 
 class _Turn:
-    """What one session's documents lead to, its last review of the whole included (RND-6)."""
+    """What one session's documents lead to, including the final review of the whole (RND-6)."""
 
     def __init__(self, session: Task) -> None:
         self.session = session
@@ -76,7 +76,7 @@ class _Turn:
             self._give_out()
 
     def _follow_documents(self) -> None:
-        """Each document that is new changes the gaps; the last review is asked again after each ruling."""
+        """Let each new document change the gaps, and apply the last review again after each ruling."""
         known = set(
             self.project.events.filter(task=self.session, kind__in=[PROPOSED, JUDGED]).values_list(
                 "kind", "data__row"
@@ -99,7 +99,7 @@ class _Turn:
             self._judge(*self.folder.judged()[-1], is_new=False)
 
     def _waits_for_verdicts(self) -> bool:
-        """Whether a ruling since may have settled what kept a gap from being accepted."""
+        """Whether a ruling since then may have settled what kept a gap from being accepted."""
         return any(gap.status == Status.REVIEW for gap in self.gaps.values())
 
     # --- What the engineer wrote ---
@@ -141,7 +141,7 @@ class _Turn:
         return [gaps.state_of(gap) for gap in gaps.with_facts(self.project.tasks.gaps())]
 
     def _propose_gap(self, gap: Task, submission: Submission, text: str, actor: Actor) -> str:
-        """Why the gap stays where it is, or an empty text."""
+        """Propose the gap. Return why it cannot be proposed, or ""."""
         state = self._state(gap)
         facts = Facts(
             assigned=gap.status == Status.IN_PROGRESS, solution=text,
@@ -153,7 +153,7 @@ class _Turn:
             return "" if gap.status == Status.REVIEW else str(refusal)
         gap.propose(submission.round, actor=actor, note=f"round {submission.round}")
         for card in Conflict.objects.of(gap).awaited().filter(kind=Conflict.Kind.HELP):
-            card.mark(Conflict.Followed.APPLIED, actor=actor)  # the engineer had what it asked for
+            card.mark(Conflict.Followed.APPLIED, actor=actor)  # the engineer got what it asked for
         return ""
 
     def _state(self, gap: Task) -> GapState:
@@ -163,7 +163,7 @@ class _Turn:
         return GapState.NEEDS_REVISION if sent_back else STATES.get(Status(gap.status), GapState.ACCEPTED)
 
     def _unanswered(self, gap: Task, submission: Submission) -> tuple[str, ...]:
-        """The grave findings on the gap that neither this document nor an earlier one has answered (L5)."""
+        """Return the grave findings on the gap that neither this document nor an earlier one answers (L5)."""
         raised = self.session.findings.standing().filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
         before = raised.filter(round__lt=submission.round).select_related("first")
         newest = {finding.origin.pk: finding for finding in before.order_by("pk")}
@@ -171,7 +171,7 @@ class _Turn:
         return tuple(finding.code for pk, finding in newest.items() if pk not in answered)
 
     def _disputed(self) -> set[int]:
-        """The findings, as first raised, that people have ruled on or are asked about."""
+        """Return the findings, as first raised, that people have ruled on or are asked about."""
         conflicts = Conflict.objects.of(self.session).disagreements().not_moot()
         return set(conflicts.filter(finding__isnull=False).values_list("finding", flat=True))
 
@@ -185,7 +185,7 @@ class _Turn:
                 )  # fmt: skip
 
     def _block(self, gap: Task, text: str, actor: Actor) -> None:
-        """The engineer lacks something: people give it, put the gap off, or close it (L10)."""
+        """Ask people for what the engineer lacks; they provide it, or defer or close the gap (L10)."""
         if gap.status in {Status.PENDING, Status.IN_PROGRESS}:
             opening.stop_for_help(
                 gap, Conflict.Origin.BLOCKED, f"{gap.gap} waits for input: {text}"[:500], actor=actor,
@@ -195,7 +195,7 @@ class _Turn:
     # --- Silence ---
 
     def _flags(self, submission: Submission, path: str) -> None:
-        """What a document passes over, as the session's walk sees it (SIL-6)."""
+        """Flag what the document passes over, by the plan's walk through the session (SIL-6)."""
         walked = self.folder.plan.silence
         step = next((each for each in walked.steps if each.name == path), None) if walked else None
         if step is None or step.judgement is None:
@@ -214,7 +214,7 @@ class _Turn:
             self.session.hold(actor=SYSTEM, note=note[:500])
 
     def _rows_by_number(self) -> dict[int, Finding]:
-        """The findings as the walk numbers them: from 1, as they were raised."""
+        """Return the findings by the plan's numbers: from 1, in the order in which they were raised."""
         rows: dict[int, Finding] = {}
         number = 0
         for review, judged in self.folder.judged():
@@ -230,7 +230,7 @@ class _Turn:
     # --- What the reviewer wrote ---
 
     def _judge(self, review: Review, judged: ReviewDocument, *, is_new: bool) -> None:
-        """Each gap that the review looked at goes back, is accepted, or stays as it is (L3, L4)."""
+        """Send back or accept each gap that the review looked at, or leave it as it is (L3, L4)."""
         session_round = review.submission.round
         looked_at = {code: self.gaps[code] for code in judged.gaps if code in self.gaps}
         actor = Actor("run", review.by_agent)
@@ -243,7 +243,7 @@ class _Turn:
             if is_new:
                 self._keep_verdict(review, judged, gap)
             if target is GapState.ACCEPTED:
-                if gap.status == Status.IN_PROGRESS:  # its sign-off answers what was open (L5)
+                if gap.status == Status.IN_PROGRESS:  # the sign-off answers what was open (L5)
                     gap.propose(session_round, actor=actor, note="answered, as its review says")
                 gap.accept_gap(actor=actor, note=f"Signed off in round {session_round}.")
                 accepted.append(code)
@@ -267,16 +267,16 @@ class _Turn:
                 self._blockers_become_gaps(review, actor)
 
     def _is_final(self, review: Review) -> bool:
-        """Whether the review was the last look at the whole: nothing was open when it was asked for."""
+        """Whether this was the final review of the whole, asked for when nothing was open."""
         asked = self.project.events.filter(task=self.session, kind="review_rest", data__final=True)
         return asked.filter(at__lte=review.at, data__submission=review.submission_id).exists()
 
     def _verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> GapState | None:
-        """Where the review takes the gap; None where it stays."""
+        """Return the state to which the review moves the gap, or None if it stays where it is."""
         newest = gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).newest_first().first()
         seen = (review.submission.round, review.submission.attempt)
         if newest is None or (newest.round, newest.attempt) > seen:
-            return None  # it was written since
+            return None  # the gap was written about since
         is_of_this = (newest.round, newest.attempt) == seen
         if gap.status != Status.REVIEW and not (gap.status == Status.IN_PROGRESS and is_of_this):
             return None
@@ -291,12 +291,12 @@ class _Turn:
         )  # fmt: skip
         if move := lifecycle.reviewed(facts):
             if gap.status == Status.IN_PROGRESS and move.target is GapState.NEEDS_REVISION:
-                return None  # it is with the engineer already
+                return None  # the gap is with the engineer already
             return move.target
         return None
 
     def _grave_issues(self, review: Review, gap: Task) -> int:
-        """The grave findings of this review on the gap that nobody has ruled away."""
+        """Count the review's grave findings on the gap that no ruling has dismissed."""
         raised = review.findings.filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
         settled = Conflict.objects.of(self.session).settled().values_list("finding", flat=True)
         upheld = Conflict.objects.of(self.session).awaited().values_list("finding", flat=True)
@@ -304,7 +304,7 @@ class _Turn:
         return sum(finding.origin.pk not in passed for finding in raised.select_related("first"))
 
     def _signs_off(self, judged: ReviewDocument, gap: Task) -> bool:
-        """Whether the review signs this gap off, with nothing grave on it left without an answer."""
+        """Whether the review signs this gap off and no grave finding on it is left unanswered."""
         silent = any(
             each.finding.gap == gap.gap and each.finding.is_grave for each in self.folder.plan.never_answered
         )
@@ -315,7 +315,7 @@ class _Turn:
         return True
 
     def _keep_verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> None:
-        """What the review said of the gap, on the gap's own proposal."""
+        """Store the review's verdict on the gap with the gap's own proposal."""
         own = gap.submissions.standing().filter(
             kind=Submission.Kind.DOCUMENT, round__lte=review.submission.round
         )
@@ -332,7 +332,7 @@ class _Turn:
         )  # fmt: skip
 
     def _blockers_become_gaps(self, review: Review, actor: Actor) -> None:
-        """What the final review finds is work again: a gap for each point that must be settled."""
+        """Create a gap for each mandatory finding of the final review, because it is work again."""
         for finding in review.findings.filter(is_withdrawn=False, mandatory=True).select_related("gap"):
             code = gaps.free_code(_area(finding.gap), self.gaps)
             self.gaps[code] = gap = gaps.add_gap(
@@ -344,7 +344,7 @@ class _Turn:
     # --- What comes next ---
 
     def _go_on(self) -> None:
-        """After a round that was passed: the next one, what was not reviewed, or the final review."""
+        """Continue after a passed round: with the next one, a review of what is left, or the final review."""
         self._send_back_ruled()
         last = self.session.last_submission()
         if last is not None and last.round < self.session.round and not self.session.open_gaps().exists():
@@ -363,7 +363,7 @@ class _Turn:
             self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
 
     def _end_of_gaps(self, last: Submission) -> None:
-        """People settled or put off what was given out in a round for which nothing was handed in yet."""
+        """Ask for the final review if people settled or deferred all gaps of a round without a submission."""
         if last.state == Submission.State.VERIFIED and last.reviews.exists():
             self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
 
@@ -371,7 +371,7 @@ class _Turn:
         self.session.review_rest(note=note, final=is_final, submission=last.pk)
 
     def _send_back_ruled(self) -> None:
-        """A ruling that asks for a change sends its gap back to the engineer."""
+        """Send gaps back to the engineer if a ruling asks for a change to them."""
         asked = Conflict.objects.of(self.session).awaited().filter(decisions__expects_change=True)
         for gap in self.project.tasks.gaps().filter(
             status=Status.REVIEW, gap_findings__in=asked.values("finding")
@@ -380,7 +380,7 @@ class _Turn:
             gap.send_gap_back(actor=SYSTEM, note="A ruling asks for a change.")
 
     def _give_out(self) -> None:
-        """The engineer's gaps of this round, up to the setting (L1)."""
+        """Give the engineer the gaps of this round, up to the number in the settings (L1)."""
         is_begun = self.session.submissions.standing().filter(round=self.session.round).exists()
         given = gaps.assigned(self.session)
         free = self.project.config.gaps_per_round - len(given)
@@ -393,7 +393,7 @@ class _Turn:
 
 
 def _is_named(judged: ReviewDocument, code: str) -> bool:
-    """Whether a review speaks of a gap (RND-5): with verdicts on some it has not looked at the others."""
+    """Whether a review is about a gap (RND-5): with verdicts on some, it has not looked at the others."""
     own = {gap for stated in judged.read.verdicts for gap in gaps_in(stated.scope)}
     return not own or code in own or any(about == code for about, _ in judged.findings)
 

@@ -1,1 +1,1 @@
-"""Silent disagreement in rows: looked for, shown, settled."""
+"""Silent disagreement in the database: detected, shown and settled."""

@@ -1,4 +1,4 @@
-"""What a submission changed, as far as the host has told."""
+"""What a submission changed, as far as the host has reported it."""
 
 from django.db.models import Expression, QuerySet
 
@@ -6,11 +6,11 @@ from disputes.protocol.text.diffs import Changes, read_diff
 from tasks.models import Submission
 from tasks.models.prepared import Prepared
 
-CUT_AT = 256 * 1024  # where hosts once cut what changed since the last round, and did not say so
+CUT_AT = 256 * 1024  # the length at which older hosts cut the diff since the last round without saying so
 
 
 def round_before(submission: Submission) -> Submission | None:
-    """The last submission of an earlier round that stands and could be fetched."""
+    """Return the last submission of an earlier round that was fetched and not rolled back, or None."""
     found: Submission | None = _before.first(submission.task_id, submission.round)
     return found
 
@@ -24,9 +24,9 @@ _before = Prepared(_earlier)
 
 
 def changes_since_last_round(submission: Submission) -> Changes | None:
-    """What changed since the round before; None where that is not known, or in a first round.
+    """Return what changed since the round before; None if that is unknown, or in a first round.
 
-    The same work handed in once more is known to have changed nothing.
+    The same work handed in again is known to have changed nothing.
     """
     text = submission.since_last_round
     if text:
@@ -36,7 +36,7 @@ def changes_since_last_round(submission: Submission) -> Changes | None:
 
 
 def changes_up_to(submission: Submission, round_: int) -> tuple[Changes | None, ...]:
-    """What changed from the last submission of a round up to this one, round by round, oldest first."""
+    """Return what changed from the last submission of a round up to this one, per round, oldest first."""
     steps: list[Changes | None] = []
     step: Submission | None = submission
     while step and step.round > round_:

@@ -1,4 +1,4 @@
-"""Looking for silent disagreement in what was handed in, once the program knows what it changed."""
+"""Looking for silent disagreement in a submission once it is known what it changed."""
 
 from collections.abc import Iterator
 
@@ -27,14 +27,14 @@ from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import MOVES, Severity
 
-ANSWER_MAX = 2_000  # characters of an answer in JSON that are looked at
+ANSWER_MAX = 2_000  # how many characters of an answer in JSON are looked at
 
 
 @transaction.atomic
 def look_for_silence(submission: Submission) -> list[Flag]:
-    """Flag the findings that this submission seems to pass over; hold the task where two are critical.
+    """Flag the findings that this submission seems to pass over, and hold the task if a flag requires it.
 
-    Returns the new flags; a second call finds none.
+    Return the new flags; a second call finds none.
     """
     task = locked_task(submission.task_id)
     review = reviewed_before(submission)
@@ -49,7 +49,7 @@ def look_for_silence(submission: Submission) -> list[Flag]:
 
 
 def reviewed_before(submission: Submission) -> Review | None:
-    """The review that this submission answers."""
+    """Return the review that this submission answers, or None."""
     found: Review | None = _answered.first(submission.task_id, submission.round)
     return found
 
@@ -63,9 +63,9 @@ _answered = Prepared(_of_earlier_rounds)
 
 
 def watched_findings(submission: Submission, review: Review) -> list[Finding]:
-    """What had to be answered: the review's findings that are no follow-ups, and what was answered besides.
+    """Return the findings that had to be answered: the review's, except follow-ups, and others answered too.
 
-    What an earlier submission since that review has answered was judged with it.
+    What an earlier submission since that review has answered was judged with that submission.
     """
     since = Submission.objects.standing().filter(
         task=submission.task_id, round__gt=review.submission.round, round__lt=submission.round
@@ -74,7 +74,7 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
     now = set(answers.filter(submission=submission).values_list("finding", flat=True))
     before = set(answers.filter(submission__in=since.taken()).values_list("finding", flat=True))
     of_turn = Finding.objects.filter(review__in=review.of_its_turn()).select_related("first", "review")
-    points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # once, whoever raised it
+    points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # one per point
     findings = sorted(points.values(), key=lambda finding: finding.pk)
     asked_besides = now - {finding.origin.pk for finding in findings}
     return [
@@ -87,7 +87,7 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
 def suspicions(
     submission: Submission, task: Task, findings: list[Finding]
 ) -> Iterator[tuple[Finding, Suspicion]]:
-    """What the heuristics say of each finding that had to be answered."""
+    """Yield what the heuristics say about each finding that had to be answered."""
     by_code = {finding.code: finding for finding in findings}
     changes = changes_since_last_round(submission)
     disagreements = Conflict.objects.of(task).disagreements()
@@ -106,7 +106,7 @@ def suspicions(
 
 
 def _rolled_back(task: Task, round_: int) -> tuple[str, ...]:
-    """How each attempt at this round failed that was taken back, oldest first (SIL-2)."""
+    """Return how each rolled-back attempt at this round failed, oldest first (SIL-2)."""
     attempts = root_causes.analyse(task, round_).attempts if task.rollbacks.count() > 1 else ()
     return tuple(
         ", ".join(sorted({*attempt.marks, *(each.pattern for each in attempt.seen)}))
@@ -139,7 +139,7 @@ def _watched(
 
 
 def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
-    """The earlier rounds in which the point was passed over, since people last called that a false alarm."""
+    """Return the earlier rounds that passed over the point, since people last called that a false alarm."""
     raised = Flag.objects.standing().filter(finding=origin, submission__round__lt=before)
     rounds, refused = set(), 0
     for round_, status, heuristics in raised.values_list("submission__round", "status", "heuristics"):
@@ -154,9 +154,9 @@ def silent_rounds(origin: Finding, before: int) -> tuple[int, ...]:
 
 
 def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadResponse, str]:
-    """The answers as they were taken, under the codes of the findings, and the text that holds them.
+    """Return the answers as they were taken, under the findings' codes, and the text that contains them.
 
-    Answers that were handed in as JSON stand nowhere in the text; they are written below it.
+    Answers handed in as JSON are not in the text, so they are added at its end.
     """
     codes = {finding.origin.pk: finding.code for finding in findings}
     given = [

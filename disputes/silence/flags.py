@@ -18,14 +18,14 @@ from tasks.models.event import record
 if TYPE_CHECKING:
     from disputes.protocol.silence.heuristics import Suspicion
 
-# Levels that ask a human; the others are listed and ask nobody.
+# The levels that ask a human; flags of other levels are only listed.
 EFFECTS = {
     Flag.Level.WARN: LOG,
     Flag.Level.REVIEW: LOG,
     Flag.Level.BLOCK: HOLD,
     Flag.Level.SYSTEMATIC: HOLD,
 }
-# What says that nothing was done; a phrase alone (SIL-5) says how it was answered.
+# The heuristics that say nothing was done; a phrase alone (SIL-5) only says how it was answered.
 PASSED_OVER = {Heuristic.NO_REFERENCE, Heuristic.NO_CHANGE}
 SETTLED_AS = {
     Option.ASK: Flag.Status.ASKED,
@@ -40,7 +40,7 @@ SETTLED_AS = {
 def raise_flags(
     submission: Submission, found: Iterable[tuple[Finding, "Suspicion"]], *, actor: Actor = SYSTEM
 ) -> list[Flag]:
-    """Write a flag for each suspicion, and a card where its level asks a human. Idempotent."""
+    """Write a flag for each suspicion, and a card if its level asks a human; return new flags. Idempotent."""
     flags = []
     for finding, suspicion in found:
         flag, is_new = Flag.objects.get_or_create(
@@ -64,7 +64,7 @@ def raise_flags(
 
 
 def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
-    """One open card for each finding carries its flags; a new silence names the card before it."""
+    """Put the flag on the finding's open card, or open one; a new card names the one before it."""
     effect = EFFECTS.get(Flag.Level(flag.level))
     if effect is None:
         return
@@ -88,7 +88,7 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
 
 
 def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
-    """What was found since is on the card too; it holds the task from the first flag on that does."""
+    """Add the flag's evidence to the card, which holds the task from the first flag that demands it."""
     card.evidence = [*card.evidence, *(line for line in flag.evidence if line not in card.evidence)]
     card.submission = flag.submission
     if effect == HOLD:
@@ -97,7 +97,7 @@ def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
 
 
 def settle(conflict: Conflict, option: str) -> None:
-    """What a ruling on a card makes of its flags; a false alarm counts against its heuristics (SIL-14)."""
+    """Settle the flags of a card by its ruling; a false alarm counts against its heuristics (SIL-14)."""
     for flag in conflict.flags.open():
         _count(flag, refused=option == Option.FALSE_POSITIVE, by=1)
         flag.status = SETTLED_AS[Option(option)]
@@ -105,8 +105,8 @@ def settle(conflict: Conflict, option: str) -> None:
 
 
 def unsettle(conflict: Conflict, option: str) -> None:
-    """The ruling was taken back: the flags are open again, and the scores as they were."""
-    ruled = (SETTLED_AS[Option(option)], Flag.Status.ANSWERED)  # what was asked may have been answered since
+    """Open the flags again and restore the scores, because the ruling was taken back."""
+    ruled = (SETTLED_AS[Option(option)], Flag.Status.ANSWERED)  # an asked flag may be answered by now
     for flag in conflict.flags.filter(status__in=ruled):
         _count(flag, refused=option == Option.FALSE_POSITIVE, by=-1)
         flag.status = Flag.Status.OPEN
@@ -121,15 +121,16 @@ def _count(flag: Flag, *, refused: bool, by: int) -> None:
 
 
 def carry_over(old: Conflict, option: str, new: Conflict) -> None:
-    """The ruling on a card is open again on another card: so are its flags."""
+    """Open the flags again and move them to the new card, because the ruling on the old one was reopened."""
     unsettle(old, option)
     old.flags.open().update(conflict=new)
 
 
 def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
-    """A silent finding becomes a conflict that a human rules on; the coder's side is not stated (SIL-12).
+    """Turn a silence into a conflict that a human rules on, with the coder's side not stated (SIL-12).
 
-    Where the point is in dispute already, that conflict is the one.
+    If the point is already in dispute, return that conflict. Raises ValueError if the card is about no
+    finding.
     """
     finding = conflict.finding
     if finding is None:
@@ -145,14 +146,14 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
 
 
 def unconvert(conflict: Conflict, *, actor: Actor) -> None:
-    """The conflict that a card was converted into, as long as nobody has ruled on it, is moot."""
+    """Drop the conflict that a card was converted into, unless somebody has ruled on it."""
     made = Conflict.objects.filter(previous=conflict, origin=Conflict.Origin.CONVERTED)
     for disputed in made.open():
         disputed.drop(f"The ruling on {conflict.ref} was taken back.", actor=actor)
 
 
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
-    """A later submission treats these findings, as first raised: flags about them wait for nobody."""
+    """Mark flags about these findings, as first raised, as answered: a later submission treats them."""
     about = {"finding__in": list(findings), "finding__task": submission.task_id}
     unsettled = Flag.objects.unsettled().filter(**about)
     unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)

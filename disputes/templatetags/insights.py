@@ -1,4 +1,4 @@
-"""Filters for the figures of the insights: `{% load insights %}`. Functions, for a page has hundreds."""
+"""Filters for the figures of the insights, `{% load insights %}`; functions, as a page has hundreds."""
 
 from django import template
 from django.utils.html import format_html
@@ -19,24 +19,24 @@ INTERVAL = (
     '<line class="interval-line" x1="{}" x2="{}" y1="7" y2="7"/>'
     '<circle class="interval-dot" cx="{}" cy="7" r="4"/></svg>'
 )
-EDGE = 4  # so that a dot at either end is seen whole
+EDGE = 4  # so that a dot at either end is not cut off
 
 
 @register.filter
 def percent(share: Share) -> str:
-    """62 %, or that there are too few."""
+    """Return the share as 62 %, or a note that there are too few."""
     return FEW if share.value is None else f"{share.value:.0%}".replace("%", " %")
 
 
 @register.filter
 def interval(share: Share) -> str:
-    """The 95 % interval in percent: 45–76."""
+    """Return the 95 % interval in percent, such as 45–76."""
     return "" if share.is_few else f"{share.low * 100:.0f}–{share.high * 100:.0f}"
 
 
 @register.filter
 def drawn(share: Share) -> str:
-    """The share as a point on its interval, on a scale from 0 to 100 % with a line at the half."""
+    """Draw the share as a point on its interval, on a scale from 0 to 100 % with a line at one half."""
     if share.value is None:
         return ""
     places = (share.low, share.high, share.value)
@@ -45,5 +45,5 @@ def drawn(share: Share) -> str:
 
 @register.filter
 def bar(share: Share) -> str:
-    """The share as a bar."""
+    """Draw the share as a bar."""
     return "" if share.value is None else format_html(BAR, f"{share.value * 100:.1f}")

@@ -19,42 +19,42 @@ _CODE = regex(r"`([^`\n]+)`")
 
 @register.filter
 def plain(text: object) -> str:
-    """Text of agents without control characters and without those that turn the reading direction."""
+    """Return an agent's text without control characters and characters that change the reading direction."""
     return plain_text.plain(str(text))
 
 
 @register.filter
 def visible(text: object) -> str:
-    """Code with such characters spelled out."""
+    """Return code with such characters spelled out."""
     return plain_text.visible(str(text))
 
 
 @register.filter
 def quoted(text: object) -> SafeString:
-    """The same, escaped, with `code` set as code; nothing else in it is markup."""
+    """Return the plain text, escaped, with `code` set as code; nothing else in it is markup."""
     return SafeString(_CODE.sub(r"<code>\1</code>", escape(plain(text))))
 
 
 @register.filter
 def markdown(text: object) -> SafeString:
-    """What a comment says, as HTML that does nothing."""
+    """Return a comment as HTML without scripts or other active content."""
     return as_html(str(text))
 
 
 @register.filter
 def undo_url(message: object) -> str:
-    """Where the ruling that a message tells of can be undone; empty for other messages."""
+    """Return the path to undo the ruling that a message is about, or "" for other messages."""
     found = re.search(r"\bruling-(\d+)\b", getattr(message, "extra_tags", "") or "")
     return reverse("decision-undo", args=[found[1]]) if found else ""
 
 
 @register.filter
 def ruled_by(decision: object) -> str:
-    """The name of the person who ruled, or whose policy it was."""
+    """Return the name of the person who ruled, or whose policy it was."""
     return plain_text.plain(decision.by)  # type: ignore[attr-defined]
 
 
 @register.filter
 def ruling_word(decision: object) -> str:
-    """What was ruled, in a word."""
+    """Return what was ruled, in a word."""
     return listing.word_of(decision)  # type: ignore[arg-type]

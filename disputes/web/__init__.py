@@ -1,1 +1,1 @@
-"""What the pages of the queue show, prepared for their templates."""
+"""The pages of the queue, and what they show, prepared for their templates."""

@@ -1,4 +1,4 @@
-"""The way from a ruling to a standing guideline."""
+"""The link from a ruling to a standing guideline."""
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -8,7 +8,7 @@ from disputes.models.guideline import TEXT_MAX
 
 
 def url_to_add(ruling: Decision) -> str:
-    """The form of a standing guideline, filled with the words of the ruling."""
+    """Return the path of the form for a standing guideline, filled with the ruling's words."""
     words = ruling.text or ruling.conflict.question
     said = f"{words.strip()} {ruling.rationale.strip()}".strip()[:TEXT_MAX]
     about = {"project": ruling.conflict.dispute.project_id, "decision": ruling.pk, "text": said}

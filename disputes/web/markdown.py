@@ -1,4 +1,4 @@
-"""Markdown of people and agents as HTML that does nothing but look. Pure."""
+"""Markdown by people and agents as HTML without active content. Pure."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from disputes.web.plain_text import plain
 
 LENGTH_MAX = 20_000
-LINE_MAX, BRACKETS_MAX = 2_000, 300  # what has more is no prose, and is shown as it stands
+LINE_MAX, BRACKETS_MAX = 2_000, 300  # text that exceeds these is not prose, and is shown as it is
 
 TAGS = {
     "p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a",
@@ -28,7 +28,7 @@ def _reader() -> MarkdownIt:
 
 @lru_cache(maxsize=512)
 def as_html(text: str) -> SafeString:
-    """The text as HTML: harmless tags only, headings below those of the page, links that tell nobody."""
+    """Return the text as HTML: harmless tags only, headings below the page's, links without a referrer."""
     shown = plain(text)
     is_long = len(shown) > LENGTH_MAX or any(len(line) > LINE_MAX for line in shown.split("\n"))
     if is_long or shown.count("[") > BRACKETS_MAX:

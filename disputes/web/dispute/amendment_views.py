@@ -1,4 +1,4 @@
-"""The amendment of a specification: asking for it, looking at it, approving, rewording or dropping it."""
+"""The views of amendments: asking for one, looking at it, approving, rewording or dropping it."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -32,7 +32,7 @@ def ask(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _to_see(request: HttpRequest, pk: int) -> Amendment:
-    """Raises Http404."""
+    """Return an amendment that the person may see. Raises Http404."""
     rows = Amendment.objects.filter(decision__conflict__dispute__project__in=projects_for(request.user))
     return get_object_or_404(rows.select_related(*SHOWN), pk=pk)
 
@@ -40,7 +40,7 @@ def _to_see(request: HttpRequest, pk: int) -> Amendment:
 @staff_only
 @require_safe
 def amendment_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What is added to the specification, as a diff; whoever may rule approves, rewords or drops it."""
+    """Show the addition to the specification as a diff; people who may rule can settle it here."""
     return _show(request, _to_see(request, pk))
 
 
@@ -69,7 +69,7 @@ def _show(
 @require_POST
 @refuses
 def settle(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
-    """Approve, reword or drop what was looked at. A refusal keeps what was typed."""
+    """Approve, reword or drop the amendment that was shown. A refusal keeps what was typed."""
     amendment = _to_see(request, pk)
     needs_right(request, amendment.decision.conflict.dispute.project)
     version, words = request.POST.get("version", ""), request.POST.get("words", "")

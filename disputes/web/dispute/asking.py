@@ -1,4 +1,4 @@
-"""What judges and mediators were asked about a conflict and said, as its page shows it; and asking more."""
+"""The opinions of judges and mediators on a conflict, as its page shows them, and asking for more."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +8,7 @@ from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach
 from tasks.text.counting import counted
 
-SHOWN = 6  # of the opinions on one conflict, the newest
+SHOWN = 6  # how many opinions on one conflict are shown, newest first
 REASONS_SHOWN = 4_000  # characters; the rest is behind "As it was handed in"
 
 VERDICT_WORDS = {
@@ -22,7 +22,7 @@ VERDICT_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ShownOpinion:
-    """One opinion on the page."""
+    """One opinion as the page shows it."""
 
     opinion: Opinion
 
@@ -46,7 +46,7 @@ class ShownOpinion:
 
     @property
     def quotes(self) -> list[tuple[str, str]]:
-        """What it says, labelled, and bounded."""
+        """What the opinion says, as labelled texts of limited length."""
         opinion = self.opinion
         text = "" if opinion.text == opinion.reasons else opinion.text
         every = (("Proposal", text), ("Trade-off", opinion.trade_off), ("Reasons", opinion.reasons))
@@ -60,33 +60,33 @@ def _cut(words: str) -> str:
 
 @dataclass
 class Asking:
-    """Who was asked, and who may be. `may_rule`: only who may rule asks."""
+    """Who was asked, and who may be asked. Only people who may rule can ask (`may_rule`)."""
 
     conflict: Conflict
     may_rule: bool
 
     @cached_property
     def said(self) -> list[ShownOpinion]:
-        """The newest first."""
+        """The newest opinions, newest first."""
         rows = sorted(self.conflict.opinions.all(), key=lambda opinion: -opinion.pk)
         return [ShownOpinion(opinion) for opinion in rows[:SHOWN]]
 
     @property
     def is_offered(self) -> bool:
-        """Whether anybody may be asked at all: two sides disagree, and nobody has ruled."""
+        """Whether asking is possible at all: two sides disagree, and nobody has ruled."""
         is_open = self.conflict.is_open and self.conflict.dispute.task is not None
         return self.may_rule and is_open and self.conflict.kind == Conflict.Kind.DISAGREEMENT
 
     @property
     def has_choice(self) -> bool:
-        """Whether asking has a box of its own: there is somebody to ask, or the project wants there to be."""
+        """Whether asking has a box of its own: somebody can be asked, or the project wants that."""
         if not self.is_offered:
             return False
         return self.judge.is_possible or self.judge_is_asked or self.may_propose or self.default == "judge"
 
     @property
     def has_hint(self) -> bool:
-        """Whether a quiet line says how to assign a judge: nobody here has asked for one (ARB-5)."""
+        """Whether a discreet line says how to assign a judge, as nobody here has asked for one (ARB-5)."""
         return self.is_offered and not self.has_choice
 
     def _is_asked(self, kind: str) -> bool:
@@ -116,17 +116,17 @@ class Asking:
 
     @property
     def waits(self) -> str:
-        """Why the judge has not begun, where nobody who fits is free."""
+        """Why the judge has not begun, if no suitable one is free."""
         return self.judge.waits if self.is_offered and self.judge_is_asked else ""
 
     @property
     def may_propose(self) -> bool:
-        """A mediator is asked only where there is no option C yet."""
+        """Whether a mediator can be asked, which requires that there is no option C yet."""
         return self.conflict.proposal_id is None and self.mediator.is_possible and not self.mediator_is_asked
 
     @cached_property
     def trust(self) -> str:
-        """How the judge's record stands, where it may earn the right to rule alone; else empty."""
+        """A sentence on the judge's record, if it may earn the right to rule alone; else empty."""
         bound = self.conflict.dispute.project.config.judge_trust
         if not self.is_offered or not bound:
             return ""
@@ -138,10 +138,10 @@ class Asking:
 
     @cached_property
     def is_unsigned(self) -> bool:
-        """Whether the project's policy would rule here, had somebody set it."""
+        """Whether the project's policy would rule here if somebody had set it."""
         return self.is_offered and opinions.policy_of(self.conflict.dispute.project).is_unsigned
 
     @cached_property
     def default(self) -> str:
-        """What the project's settings name: human, judge or discard."""
+        """What the project's settings choose: human, judge or discard."""
         return self.conflict.dispute.project.config.on_dispute

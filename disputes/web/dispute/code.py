@@ -17,12 +17,12 @@ from disputes.web.plain_text import visible
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
-COLOURED_MAX = 1_500  # lines of a whole diff that get colours
+COLOURED_MAX = 1_500  # how many lines of a whole diff get colours
 
 
 @dataclass(frozen=True, slots=True)
 class CodeLine:
-    """One line of code: its number in the new file (a removed one: in the old) and its sign."""
+    """One line of code with its sign, and its number in the new file, or in the old one if it was removed."""
 
     number: int
     sign: str
@@ -32,13 +32,13 @@ class CodeLine:
 
     @property
     def change(self) -> str:
-        """The sign as a word, for readers and as a class."""
+        """The sign as a word, shown to screen readers and used as a CSS class."""
         return {"+": "added", "-": "removed"}.get(self.sign, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One row of the view side by side: a line before, the line after, or one of both."""
+    """One row of the side-by-side view: the line before, the line after, or both."""
 
     old: CodeLine | None
     new: CodeLine | None
@@ -47,11 +47,11 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class ShownHunk:
     header: str
-    old: int  # its first line of the old file
+    old: int  # the number of its first line in the old file
     lines: list[CodeLine] = field(default_factory=list)
 
     def pairs(self) -> list[Pair]:
-        """Removed lines beside the added ones that follow them; what did not change on both sides."""
+        """Pair removed lines with the added ones that follow them; unchanged lines appear on both sides."""
         old = self.old
         rows: list[Pair] = []
         gone: list[CodeLine] = []
@@ -94,7 +94,7 @@ class Diff:
 
 
 def parse_diff(text: str, max_lines: int = 4000) -> Diff:
-    """Read what `git diff` printed, at most so many lines. A cut or malformed end is passed over."""
+    """Read at most so many lines of what `git diff` printed. A cut or malformed end is ignored."""
     lines = text.split("\n")
     is_cut = len(lines) > max_lines or ends_early(text)
     files, is_cut = read_files("\n".join(lines[:max_lines]), is_cut=is_cut)
@@ -118,9 +118,10 @@ def _as_shown(file: FileChange) -> FileDiff:
 
 
 def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, diff: str) -> list[CodeLine]:
-    """The lines around a finding's place, with what the submission added and removed there.
+    """Return the lines around a finding's place, with what the submission added and removed there.
 
-    The excerpt is the code as the reviewer saw it. Without one, the hunk that covers the place serves.
+    The excerpt is the code as the reviewer saw it. Without one, the lines come from the diff around the
+    place.
     """
     file = parse_diff(diff).of(path) if path else None
     lines = [line for hunk in file.hunks for line in hunk.lines] if file else []
@@ -130,9 +131,9 @@ def code_at(*, path: str, line: int | None, excerpt: str, start: int | None, dif
 
 
 def _with_changes(excerpt: list[str], start: int, changed: list[CodeLine]) -> list[CodeLine]:
-    """The excerpt, signed by the diff's lines of the same file."""
+    """Return the excerpt, marked with the changes of the diff in the same file."""
     added = {line.number: line.text[:LINE_MAX] for line in changed if line.sign == "+"}
-    removed: dict[int, list[CodeLine]] = {}  # by the number of the next line of the new file
+    removed: dict[int, list[CodeLine]] = {}  # by the number of the next line in the new file
     waiting: list[CodeLine] = []
     for line in changed:
         if line.sign == "-":
@@ -157,7 +158,7 @@ def _around(lines: list[CodeLine], place: int | None) -> list[CodeLine]:
 
 
 def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
-    """The lines with their colours as Pygments' classes, the old and the new side each read as a whole."""
+    """Return the lines coloured with Pygments' classes; old and new side are each read as a whole."""
     lexer = _lexer(path)
     old, new = (iter(_coloured(_side(lines, sign), lexer)) for sign in "-+")
     done = []
@@ -170,7 +171,7 @@ def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
 
 
 def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
-    """The diff with its colours, as far as it is not too long to read anyway."""
+    """Return the diff with colours, except hunks beyond the limit of lines."""
     left = max_lines
     for file in diff.files:
         for index, hunk in enumerate(file.hunks):
@@ -192,7 +193,7 @@ def _lexer(path: str) -> Lexer | None:
 
 
 def _coloured(texts: list[str], lexer: Lexer | None) -> Iterable[SafeString]:
-    """One piece of HTML for each line."""
+    """Return one piece of HTML for each line."""
     if lexer is None:
         return [SafeString(escape(text)) for text in texts]
     rows: list[list[tuple[str, str]]] = [[]]

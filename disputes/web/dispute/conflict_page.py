@@ -1,4 +1,4 @@
-"""The page of one dispute: both sides, the code, what may be chosen, and what happened before."""
+"""What the page of one dispute shows: both sides, the code, the options, and what happened before."""
 
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -35,7 +35,7 @@ STATES = {
 }
 
 
-# Cards about build and tests: their evidence and detail are a result, not what a side says.
+# Cards about build and tests, whose evidence and detail are a result and not what a side says.
 ABOUT_RESULTS = {Conflict.Origin.BASE, Conflict.Origin.VERIFYING}
 
 
@@ -49,7 +49,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What one side says. Without quotes it has said nothing."""
+    """What one side says. Without quotes, it has said nothing."""
 
     letter: str
     side: str
@@ -86,12 +86,12 @@ class ConflictPage:
 
     @property
     def previous(self) -> Conflict | None:
-        """The one that this one follows."""
+        """The conflict that this one follows, or None."""
         return next((each for each in self.around if each.pk == self.conflict.previous_id), None)
 
     @property
     def reopened_as(self) -> Conflict | None:
-        """The newest conflict that names this one."""
+        """The newest conflict that names this one, or None."""
         return next((each for each in reversed(self.around) if each.previous_id == self.conflict.pk), None)
 
     @property
@@ -102,7 +102,7 @@ class ConflictPage:
 
     @property
     def finding(self) -> Finding | None:
-        """The finding as it was raised last before the conflict was opened."""
+        """The finding as it was last raised before the conflict was opened, or None."""
         return self.rows.finding
 
     @property
@@ -111,7 +111,7 @@ class ConflictPage:
 
     @cached_property
     def submission(self) -> Submission | None:
-        """What is disputed, else what was handed in last."""
+        """The disputed submission, or else the newest one."""
         return self.disputed or self.rows.newest
 
     @property
@@ -119,7 +119,7 @@ class ConflictPage:
         return self.rows.submissions.get(self.conflict.submission_id or 0)
 
     def cards(self) -> list[Card]:
-        """Both sides; for a card that needs help what happened and what was handed in last."""
+        """Return both sides; for a card that asks for help, what happened and the last submission."""
         if self.conflict.kind == Conflict.Kind.HELP:
             return self._help()
         if self.conflict.origin in ABOUT_RESULTS:
@@ -177,7 +177,7 @@ class ConflictPage:
 
     @cached_property
     def result(self) -> EvidenceResult | None:
-        """What build and tests said, on a card about them."""
+        """What build and tests reported, on a card about them; None on other cards."""
         conflict = self.conflict
         if conflict.origin not in ABOUT_RESULTS:
             return None
@@ -187,7 +187,7 @@ class ConflictPage:
 
     @cached_property
     def code(self) -> list[CodeLine]:
-        """The lines around the place, in the commit that was reviewed."""
+        """The lines around the finding's place, in the commit that was reviewed."""
         if self.finding is None or self.review is None:
             return []
         return code_at(
@@ -200,7 +200,7 @@ class ConflictPage:
 
     @cached_property
     def code_mark(self) -> str:
-        """Names the code shown, so that a form can say that it was opened; empty where there is none."""
+        """A mark of the code shown, by which a form says that it was opened; empty if there is no code."""
         submission = self.review.submission if self.review else self.submission
         if submission is None or not (self.code or submission.diff):
             return ""
@@ -208,7 +208,7 @@ class ConflictPage:
 
     @property
     def needs_opening(self) -> bool:
-        """Whether the code must be opened before a ruling: CRITICAL takes more than a key."""
+        """Whether the code must be opened before a ruling, as CRITICAL demands."""
         return self.is_open and self.may_rule and self.needs_rationale and bool(self.code_mark)
 
     @property
@@ -217,12 +217,12 @@ class ConflictPage:
 
     @property
     def rules_at_once(self) -> bool:
-        """Whether one key both chooses and rules: LOW, where it can be undone."""
+        """Whether one key both chooses and rules, as for LOW, where the ruling can be undone."""
         return self.conflict.severity == Severity.LOW and self.conflict.kind in Conflict.BETWEEN_TWO
 
     @cached_property
     def passage(self) -> Passage | None:
-        """What the specification says there, in the commit that was reviewed; else what the task says."""
+        """What the specification says there in the commit that was reviewed, or else what the task says."""
         if self.task is None or not self.task.source:
             return None
         finding = self.finding
@@ -235,7 +235,7 @@ class ConflictPage:
 
     @cached_property
     def evidence(self) -> EvidenceCard | None:
-        """What speaks for a silent disagreement, in rows; None where nothing was found."""
+        """The evidence of a silent disagreement, in rows; None if there is none to show."""
         conflict = self.conflict
         told = conflict.kind == Conflict.Kind.ALERT or conflict.origin == Conflict.Origin.REJECTIONS
         if told or self.result or not conflict.evidence:
@@ -271,7 +271,7 @@ class ConflictPage:
 
     @property
     def compared(self) -> list[Finding]:
-        """The task's findings of which a person has to say whether they are earlier ones."""
+        """The task's findings that a person has to compare with earlier ones."""
         return self.rows.compared[:COMPARED]
 
     # --- Ruling ---
@@ -285,7 +285,7 @@ class ConflictPage:
 
     @property
     def reaches_coder(self) -> bool:
-        """Whether the coder's prompt would say something of any option."""
+        """Whether any option would put something into the coder's prompt."""
         return any(option.option not in NOT_FOR_THE_CODER for option in self.options)
 
     @cached_property
@@ -298,14 +298,14 @@ class ConflictPage:
 
     @property
     def ruled_title(self) -> str:
-        """The title of the option that was ruled."""
+        """The title of the option that was chosen."""
         option = self.ruling.option if self.ruling else ""
         chosen = self.conflict.choice(option)
         return chosen.title if chosen else option.capitalize()
 
     @property
     def state(self) -> tuple[str, str]:
-        """Whether the ruling was followed: the word and what it means."""
+        """Whether the ruling was followed: a word, and what it means."""
         ruling, followed = self.ruling, self.conflict.followed or Conflict.Followed.WAITING
         if ruling and ruling.option in {Option.DEFER, Option.CANCEL}:
             return "Applied", "The task was moved at once."
@@ -315,7 +315,7 @@ class ConflictPage:
 
     @cached_property
     def taken_back(self) -> bool:
-        """Whether it is over because its round was rolled back."""
+        """Whether the conflict is over because its round was rolled back."""
         if self.conflict.status != Conflict.Status.MOOT:
             return False
         submission = self.disputed
@@ -325,13 +325,13 @@ class ConflictPage:
 
     @cached_property
     def asking(self) -> Asking:
-        """What judges and mediators say, and asking them."""
+        """What judges and mediators say about the conflict, and who may still be asked."""
         return Asking(self.conflict, self.may_rule)
 
     # --- Before and beside ---
 
     def strip(self) -> list[round_strip.StripStep]:
-        """What became of the finding, round by round."""
+        """Return what became of the finding, round by round."""
         finding = self.conflict.finding
         if finding is None or self.task is None:
             return []
@@ -356,24 +356,24 @@ class ConflictPage:
 
     @cached_property
     def amendment(self) -> Amendment | None:
-        """What the ruling adds to the specification, as it was asked for last."""
+        """The last amendment that was asked for to put the ruling into the specification, or None."""
         return self.ruling.amendments.select_related("task").first() if self.ruling else None
 
     @property
     def may_amend(self) -> bool:
-        """Whether the person may have an amendment drafted now."""
+        """Whether the person may have an amendment drafted at present."""
         is_free = self.amendment is None or self.amendment.state not in Amendment.LIVE
         return self.may_rule and is_free and amendments.may_be_asked(self.conflict, self.ruling)
 
     @property
     def specification(self) -> str:
-        """Into which a ruling on it may be drafted at once; empty where into none."""
+        """The path of the document that a ruling here may be drafted into at once; empty if there is none."""
         is_ruling = self.conflict.kind == Conflict.Kind.DISAGREEMENT and self.task is not None
         return self.dispute.project.config.specification if is_ruling else ""
 
     @cached_property
     def cited_by(self) -> list[Decision]:
-        """The newest rulings that stand and followed the one shown."""
+        """The newest rulings in force that cite the ruling shown."""
         if self.ruling is None:
             return []
         following = self.ruling.cited_by.standing().select_related("conflict__dispute")
@@ -381,11 +381,11 @@ class ConflictPage:
 
     @cached_property
     def precedents(self) -> list[precedents.Suggestion]:
-        """What was ruled on similar conflicts of the project."""
+        """The rulings on similar conflicts of the project."""
         return precedents.for_conflict(self.conflict)
 
     def events(self) -> list[Event]:
-        """What happened to the task, newest first; on a card of a project, to the project as a whole."""
+        """Return what happened to the task, newest first; on a project's card, to the project as a whole."""
         about = self.task.events if self.task else self.dispute.project.events.filter(task__isnull=True)
         return list(about.order_by("-pk")[:EVENTS])
 

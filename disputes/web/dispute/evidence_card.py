@@ -1,4 +1,4 @@
-"""The card of a suspicion: facts in rows, a meter, and what speaks for either reading (SIL-11). Pure."""
+"""The card of a suspicion: facts in rows, a meter, and signs for either reading of it (SIL-11). Pure."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ MEANINGS = {
     Level.BLOCK: "the task waits for a human",
     Level.SYSTEMATIC: "passed over again and again",
 }
-# Which row a line of the evidence stands in, by its words (`protocol.evidence`); the first that fits.
+# The row to which a line of evidence belongs, by its words (`protocol.evidence`); the first match counts.
 _ROWS = (
     ("Reference", regex(r"^(no table row|answered in line|mentioned in|it has no id|possible match)")),
     ("Place", regex(r"^section |of its impact's words")),
@@ -28,7 +28,7 @@ _SIGN = regex(r"^(forgot|avoided)\? (.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Which share of the finding's words is in what changed, and from which share on it counts."""
+    """The share of the finding's words that occur in the change, and the share from which it counts."""
 
     share: float
     minimum: float
@@ -44,7 +44,7 @@ class Meter:
 
 @dataclass(slots=True)
 class EvidenceCard:
-    """Facts as rows of a name and lines; signs of forgetting and of avoiding; how grave it is."""
+    """Facts as named rows of lines, signs of forgetting and of avoiding, and the level."""
 
     rows: dict[str, list[str]] = field(default_factory=dict)
     overlooked: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class EvidenceCard:
         overlap: float | None = None,
         minimum: float = 0.0,
     ) -> "EvidenceCard":
-        """The card of a flag; of a conflict without one, the lines alone."""
+        """Return the card of a flag; for a conflict without a flag, only of the lines."""
         card = cls()
         for line in map(str, lines):
             card._add(line)
@@ -87,6 +87,6 @@ class EvidenceCard:
 
     @property
     def steps(self) -> list[tuple[str, bool]]:
-        """The levels from the mildest to the gravest, each with whether it is reached."""
+        """The levels from mildest to gravest, each with whether it is reached."""
         reached = LEVELS.index(Level(self.level)) if self.level else -1
         return [(str(level), index <= reached) for index, level in enumerate(LEVELS)]

@@ -1,4 +1,4 @@
-"""What a person says about a finding or a middle way, on the page of its dispute."""
+"""The views for what a person says about a finding, or proposes, on the page of its dispute."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +19,7 @@ from tasks.states import IllegalMove
 
 
 def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
-    """The finding of the dispute's task that the form names."""
+    """Return the finding of the dispute's task that the form names. Raises Http404."""
     code = request.POST.get("finding", "")
     return get_object_or_404(Finding.objects.standing(), task=dispute.task, code=code)
 
@@ -28,7 +28,7 @@ def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
 @require_POST
 @refuses
 def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lower or raise a finding. What need not be settled any more is no conflict."""
+    """Lower or raise a finding's severity. A finding that need not be settled any more is in no conflict."""
     card = card_to_rule(request, pk)
     conflict, finding = card.conflict, _finding(request, card.dispute)
     severity, reason = request.POST.get("severity", ""), request.POST.get("reason", "")
@@ -45,7 +45,7 @@ def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @refuses
 def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say whether a finding is an earlier one, raised again."""
+    """Record whether a finding is an earlier one, raised again."""
     card = card_to_rule(request, pk)
     conflict, finding = card.conflict, _finding(request, card.dispute)
     said = request.POST.get("same", "")
@@ -64,7 +64,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @refuses
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Hand in a synthesis, which is option C from then on."""
+    """Hand in a synthesis, which becomes option C."""
     conflict = card_to_rule(request, pk).conflict
     form = SynthesisForm(request.POST)
     try:

@@ -1,4 +1,4 @@
-"""What a person types on the page of a dispute."""
+"""The forms on the page of a dispute."""
 
 import time
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ SALT = "disputes.card"
 
 
 def signed_now(conflict: Conflict) -> str:
-    """A mark of when the card was shown, which nobody else can make."""
+    """Return a signed mark of when the card was shown."""
     return signing.dumps([conflict.pk, time.time()], salt=SALT)
 
 
 def seconds_since(mark: str, conflict: Conflict) -> float | None:
-    """How long ago this card was shown; None where the mark is none of ours, or of another card."""
+    """Return how many seconds ago this card was shown, or None if the mark is forged or of another card."""
     try:
         pk, at = signing.loads(mark, salt=SALT)
     except signing.BadSignature:
@@ -29,7 +29,7 @@ def seconds_since(mark: str, conflict: Conflict) -> float | None:
 
 
 class _Words(forms.CharField):
-    """Lines of text as they were typed, but for the line ends of browsers."""
+    """Text as it was typed, with the line ends of browsers normalised."""
 
     def __init__(self, *, rows: int, placeholder: str = "", **kwargs: Any) -> None:
         look = {"rows": rows, "class": "field", "placeholder": placeholder}
@@ -41,7 +41,7 @@ class _Words(forms.CharField):
 
 
 class SynthesisForm(forms.Form):
-    """A middle way as a person proposes it. `rulings.propose_synthesis` says whether it is taken."""
+    """A synthesis as a person proposes it. `rulings.propose_synthesis` decides whether it is accepted."""
 
     synthesis = _Words(label="What both sides could live with", rows=3)
     trade_off = _Words(label="What each side gives up", rows=2)
@@ -49,12 +49,12 @@ class SynthesisForm(forms.Form):
 
 
 def _names(cited: Sequence[str] | None) -> str:
-    """The precedents that were ticked, with commas."""
+    """Return the precedents that were ticked, separated by commas."""
     return ",".join(cited or ())[:200]
 
 
 class RulingForm(forms.Form):
-    """A ruling as it was typed. `rulings.decide` says whether it is one."""
+    """A ruling as it was typed. `rulings.decide` decides whether it is accepted."""
 
     option = forms.CharField(max_length=16, required=False)
     text = _Words(label="Ruling", rows=3, placeholder="Left empty, the words of the chosen option stand.")
@@ -63,7 +63,7 @@ class RulingForm(forms.Form):
     cites = forms.Field(label="As ruled on", widget=forms.MultipleHiddenInput, required=False)  # C-9
     amend = forms.BooleanField(label="Draft the amendment of the specification", required=False)
     expects_change = forms.BooleanField(label="The code must change", required=False, initial=True)
-    discard = forms.BooleanField(required=False)  # a button of its own: the finding is dropped
+    discard = forms.BooleanField(required=False)  # a separate button, which drops the finding
     shown = forms.CharField(max_length=64, required=False)
     since = forms.CharField(max_length=200, required=False)
     opened = forms.CharField(max_length=64, required=False)  # which code was opened (CRITICAL)
@@ -75,9 +75,9 @@ class RulingForm(forms.Form):
         return data
 
     def chosen(self, conflict: Conflict) -> dict[str, Any]:
-        """Option and words, as `rulings.decide` and `rulings.preview` take them.
+        """Return option and words, as `rulings.decide` and `rulings.preview` take them.
 
-        Only own words leave it to the person whether the code must change.
+        Only for own words does the person decide whether the code must change.
         """
         data = self.cleaned_data
         if data["discard"]:

@@ -1,4 +1,4 @@
-"""Asking a judge or a mediator from the page of a dispute."""
+"""The view for asking a judge or a mediator from the page of a dispute."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +17,7 @@ from tasks.errors import Refused
 @require_POST
 @refuses
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask for an opinion, which rules on nothing. What was typed stays in the browser's draft."""
+    """Ask for an opinion, which is never a ruling. What was typed stays in the browser's draft."""
     conflict = card_to_rule(request, pk).conflict
     kind = request.POST.get("kind", "")
     try:

@@ -1,4 +1,4 @@
-"""The rows that a dispute's page looks at: as many queries for a long history as for a short one."""
+"""The rows that a dispute's page reads, in as many queries for a long history as for a short one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ from disputes.rulings.blocking import still_blocking
 from tasks.models import Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
 
-FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows of its newest flag
+FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows about its newest flag
 
 
 def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
-    """With task and project, who holds it, whether the person follows it (`is_followed`), and the last round
-    that was reviewed (`last_round`).
+    """Add task, project and holders to the disputes, with `is_followed` and `last_round`.
+
+    These say whether the person follows the dispute, and which round was reviewed last.
     """
     reviews = Review.objects.standing().filter(submission__task=OuterRef("task"))
     return disputes.select_related(
@@ -40,10 +41,10 @@ def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
 
 
 def conflicts_around(dispute: Dispute) -> list[Conflict]:
-    """All conflicts of the dispute's task, also those of its earlier disputes, oldest first. One query; one
-    more where there are opinions, and one where there are rulings, for what these cite.
+    """Return all conflicts of the dispute's task, including those of its earlier disputes, oldest first.
 
-    Each has its finding, the rulings on it that stand as `rulings`, its opinions, and what its newest flag
+    That takes one query, one more if there are opinions, and one for what the rulings cite, if there are any.
+    Each conflict has its finding, its standing rulings as `rulings`, its opinions, and what its newest flag
     says (`flag_level`, `flag_heuristics`, `flag_overlap`).
     """
     about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
@@ -51,7 +52,7 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
     found = list(
         Conflict.objects.filter(about)
-        # Of a conflict one ruling stands, by constraint: no row comes twice.
+        # By constraint a conflict has at most one standing ruling, so no row comes twice.
         .annotate(
             ruling=FilteredRelation("decisions", condition=standing),
             has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
@@ -73,8 +74,10 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
 
 
 def _findings_of(task: Any, submission: Any, finding: Any) -> QuerySet[Finding]:
-    """Of the task: what the last review of the submission raised, the finding each time it was raised, and
-    what a person has to compare.
+    """Return the task's findings that the page needs.
+
+    They are those of the submission's last review, all occurrences of the finding, and those that a person
+    has to compare.
     """
     reviews = Review.objects.filter(submission=submission).order_by("-pk")
     wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
@@ -85,7 +88,7 @@ def _findings_of(task: Any, submission: Any, finding: Any) -> QuerySet[Finding]:
 
 
 def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> QuerySet[Any]:
-    """Both, and the newest of the task."""
+    """Return the disputed submission, the reviewed one and the newest of the task."""
     newest = Submission.objects.standing().filter(task=task).newest_first().values("pk")[:1]
     reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
     wanted = Q(pk=disputed) | Q(pk=reviewed) | Q(pk__in=newest)
@@ -100,12 +103,12 @@ def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> QuerySet[Any]:
 _findings_around, _submissions_around = (
     Prepared(_findings_of),
     Prepared(_submissions_of),
-)  # no row has the key 0
+)  # the key 0, which no row has, stands for none
 
 
 @dataclass
 class Rows:
-    """The findings and submissions around one conflict. Two queries."""
+    """The findings and submissions around one conflict, in two queries."""
 
     conflict: Conflict
     task: Task | None
@@ -124,13 +127,13 @@ class Rows:
 
     @cached_property
     def raised(self) -> list[Finding]:
-        """The finding each time it was raised, oldest first."""
+        """Each occurrence of the finding, oldest first."""
         about = self.conflict.finding_id
         return [each for each in self._findings if about and about in {each.pk, each.first_id}]
 
     @property
     def compared(self) -> list[Finding]:
-        """The task's findings of which a person has to say whether they are earlier ones."""
+        """The task's findings that a person has to compare with earlier ones."""
         asked = [each for each in self._findings if each.possibly_id and not each.is_withdrawn]
         return [each for each in asked if each.rolled_back_id is None]
 
@@ -141,7 +144,7 @@ class Rows:
 
     @cached_property
     def finding(self) -> Finding | None:
-        """The finding as it was raised last before the conflict was opened, with what was reviewed."""
+        """The finding as it was last raised before the conflict was opened, with the submission reviewed."""
         finding = self._last_raised
         if finding and (reviewed := self.submissions.get(finding.review.submission_id)):
             finding.review.submission = reviewed
@@ -149,7 +152,7 @@ class Rows:
 
     @cached_property
     def submissions(self) -> dict[int, Any]:
-        """The disputed one, the reviewed one and the newest of the task, by their keys.
+        """The disputed submission, the reviewed one and the newest of the task, by their keys.
 
         Each knows the key of its own newest review, and of the `newest` submission.
         """
@@ -163,11 +166,11 @@ class Rows:
 
     @property
     def newest(self) -> Submission | None:
-        """What was handed in last, of the rounds that stand."""
+        """The newest submission of the rounds that were not rolled back, or None."""
         return next((row for row in self.submissions.values() if row.pk == row.newest), None)
 
     def code_now(self) -> list[Submission]:
-        """What `rulings.shown_hash` looks at: the disputed submission and the newest."""
+        """Return what `rulings.shown_hash` reads: the disputed submission and the newest one."""
         shown = {self.conflict.submission_id, self.newest.pk if self.newest else None}
         return [row for pk, row in self.submissions.items() if pk in shown]
 

@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from disputes.protocol.text.keywords import keywords
 from tasks.text.regex import regex
 
-WHOLE_MAX = 400  # characters up to which all of it is shown
-BODY_MAX = 20_000  # that are looked through
+WHOLE_MAX = 400  # characters up to which the whole text is shown
+BODY_MAX = 20_000  # characters that are searched
 SENTENCES = 2
 
 _HEADING = regex(r" {0,3}#{1,6}(?:\s|$)")
 _FENCE = regex(r" {0,3}(?:```|~~~)")
-_OWN_LINE = regex(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # an item, a quotation, a row, a heading
+_OWN_LINE = regex(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # a list item, a quotation, a table row, a heading
 _SENTENCE = regex(r"\S[^\n]*?(?:[.!?](?=\s|$)|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Who says it, and the words."""
+    """The quoted words and their source."""
 
-    source: str  # docs/SPEC.md §4.3, or Task
+    source: str  # such as docs/SPEC.md §4.3, or Task
     text: str
 
 
 def passage_of(source: str, body: str, about: str) -> Passage | None:
-    """All of a short text, else its sentences that share the most words with what is argued about.
+    """Return all of a short text, or the sentences of a long one that share most words with the argument.
 
-    None where there is no text, or nothing in a long one is about it.
+    None if there is no text, or if nothing in a long one is about it.
     """
     text = _flowing(body)
     if not text:
@@ -43,7 +43,7 @@ def passage_of(source: str, body: str, about: str) -> Passage | None:
 
 
 def _flowing(body: str) -> str:
-    """The text without its heading, each paragraph on a line of its own: a sentence may run over several."""
+    """Return the text without its heading and with one line per paragraph, as a sentence may span lines."""
     lines = body[:BODY_MAX].strip().splitlines()
     if lines and _HEADING.match(lines[0]):
         lines = lines[1:]
@@ -62,6 +62,6 @@ def _flowing(body: str) -> str:
 
 
 def named(source: str) -> str:
-    """docs/SPEC.md#4.3 as people read it: docs/SPEC.md §4.3."""
+    """Return a source as people read it: docs/SPEC.md#4.3 as docs/SPEC.md §4.3."""
     path, _, part = source.partition("#")
     return f"{path} §{part}" if part else path

@@ -1,4 +1,4 @@
-"""What build and tests said, as a card about them keeps it: facts, commands, failed tests, output. Pure."""
+"""What build and tests reported, from a card about them: facts, commands, failed tests, output. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ COMMANDS = ("prepare", "build", "test")
 
 @dataclass(slots=True)
 class EvidenceResult:
-    """The lines of a card's evidence by what they say, and the end of the output."""
+    """The lines of a card's evidence, sorted by what they say, and the end of the output."""
 
     output: str = ""
     facts: list[str] = field(default_factory=list)

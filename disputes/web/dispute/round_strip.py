@@ -1,4 +1,4 @@
-"""What became of one finding over the rounds, as a strip. Pure."""
+"""A strip that shows what became of one finding over the rounds. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class StripStep:
 
 
 def strip(last_round: int, raised: Iterable[int], answers: dict[int, str]) -> list[StripStep]:
-    """Round by round up to the last review: the coder's answer, then the review. The newest steps."""
+    """Return the newest steps up to the last review: for each round the coder's answer, then the review."""
     raised, steps = set(raised), []
     first = min(raised, default=0)
     for number in range(1, last_round + 1):

@@ -1,4 +1,4 @@
-"""Ruling on a conflict, taking a ruling back, and opening it again."""
+"""The views for ruling on a conflict, taking a ruling back, and reopening it."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -27,7 +27,7 @@ from tasks.states import IllegalMove
 @require_POST
 @refuses
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """Rule on a conflict, then go on with the next. A refusal keeps what was typed."""
+    """Rule on a conflict, then go to the next one. A refusal keeps what was typed."""
     card = card_to_rule(request, pk)
     dispute, conflict, form = card.dispute, card.conflict, RulingForm(request.POST)
     is_read = form.is_valid()
@@ -53,16 +53,16 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         f"You ruled {listing.word_of(decision)} on {dispute.ref}, {about}. {undoable}",
         extra_tags=f"ruling-{decision.pk}" if dispute.task else "",
     )
-    if decision.option == Option.CHECK_REVIEW:  # whose findings are to be weighed on this very page
+    if decision.option == Option.CHECK_REVIEW:  # the findings of the review are weighed on this same page
         return redirect(url_of(conflict))
     following = next_after(dispute, request.user)
     return redirect("dispute", following.pk) if following else redirect("queue")
 
 
 def _needs_care(request: HttpRequest, card: ConflictPage, form: RulingForm) -> None:
-    """Friction follows risk: CRITICAL wants the code opened and a reason typed, also to discard.
+    """Demand that for CRITICAL the code was opened and a reason typed, even to discard.
 
-    Raises Refused: code_unopened, rationale_missing.
+    Raises Refused: "code_unopened", "rationale_missing".
     """
     if not card.is_open or not card.needs_rationale:
         return
@@ -84,7 +84,7 @@ def first_error(form: Form) -> str:
 
 
 def to_change(request: HttpRequest, pk: int) -> Decision:
-    """A ruling in a project in which the person may rule. Raises Http404, Refused: no_right."""
+    """Return a ruling in a project in which the person may rule. Raises Http404 or Refused("no_right")."""
     visible = Decision.objects.filter(conflict__dispute__project__in=projects_for(request.user))
     found = get_object_or_404(visible.select_related("conflict__dispute__task__project"), pk=pk)
     needs_right(request, found.conflict.dispute.project)
@@ -95,7 +95,7 @@ def to_change(request: HttpRequest, pk: int) -> Decision:
 @require_POST
 @refuses
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take a ruling back, as long as no prompt has used it."""
+    """Take a ruling back while no prompt has used it."""
     decision = to_change(request, pk)
     try:
         if again := _reopened(decision.conflict):
@@ -108,7 +108,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _reopened(conflict: Conflict) -> Conflict | None:
-    """The open conflict that names this one."""
+    """Return the open conflict that names this one, or None."""
     return conflict.reopened_as.open().first()
 
 
@@ -116,7 +116,7 @@ def _reopened(conflict: Conflict) -> Conflict | None:
 @require_POST
 @refuses
 def reopen(request: HttpRequest, pk: int) -> HttpResponse:
-    """Open a new conflict that names the ruled one. What was typed for the old one comes along."""
+    """Open a new conflict that names the ruled one. What was typed for the old one is kept."""
     decision = to_change(request, pk)
     form, reason = RulingForm(request.POST), request.POST.get("reason", "")
     old = decision.conflict

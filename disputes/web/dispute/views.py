@@ -1,4 +1,4 @@
-"""The page of a dispute and the whole diff: reading them, and trying out a ruling before making it."""
+"""The page of a dispute and the whole diff: reading them, and previewing a ruling before making it."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ DISPUTE_KEYS = [
 
 
 def to_see(request: HttpRequest, pk: int) -> Dispute:
-    """A dispute that the person may see. Raises Http404."""
+    """Return a dispute that the person may see. Raises Http404."""
     disputes = Dispute.objects.filter(pk=pk)
     if not is_superuser(request):
         disputes = disputes.filter(project__in=project_ids(request, READ))
@@ -52,24 +52,24 @@ def to_see(request: HttpRequest, pk: int) -> Dispute:
 
 
 def may_rule(request: HttpRequest, project: Project) -> bool:
-    """Asked of the memberships that the request has read already."""
+    """Whether the person may rule in the project, by memberships that the request has already read."""
     return is_superuser(request) or project.pk in project_ids(request, RULE)
 
 
 def to_rule(request: HttpRequest, pk: int) -> Dispute:
-    """A dispute that the person may rule on. Raises Http404, Refused: no_right."""
+    """Return a dispute that the person may rule on. Raises Http404 or Refused("no_right")."""
     dispute = to_see(request, pk)
     needs_right(request, dispute.project)
     return dispute
 
 
 def needs_right(request: HttpRequest, project: Project) -> None:
-    """Raises Refused: no_right where the person may not rule in the project."""
+    """Raise Refused("no_right") if the person may not rule in the project."""
     require_role(role_in(request, project.pk), project, RULE, "rule")
 
 
 def card_of(request: HttpRequest, dispute: Dispute, name: str) -> ConflictPage:
-    """The conflict of the dispute with that name (C-9), or the one to show where none is named.
+    """Return the page of the conflict with that name (C-9), or of the one to show if no name is given.
 
     Raises Http404.
     """
@@ -92,7 +92,7 @@ def url_of(conflict: Conflict) -> str:
 @staff_only
 @require_safe
 def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A dispute: its first open conflict, or the one that `?conflict=C-9` names.
+    """Show a dispute: its first open conflict, or the one that `?conflict=C-9` names.
 
     `?choose=B` chooses an option, as its key does.
     """
@@ -103,19 +103,19 @@ def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def draft_key(conflict: Conflict) -> str:
-    """Where what was typed waits for the conflict that follows another one."""
+    """Return the session key of what was typed, kept for the conflict that follows another one."""
     return f"ruling-{conflict.ref}"
 
 
 def opened_key(conflict: Conflict) -> str:
-    """Where it is kept that the person has opened the code."""
+    """Return the session key that records that the person has opened the code."""
     return f"opened-{conflict.ref}"
 
 
 def card_to_rule(request: HttpRequest, pk: int) -> ConflictPage:
-    """The conflict that the form names, of a dispute that the person may rule on.
+    """Return the page of the conflict that the form names, if the person may rule on it.
 
-    Raises Http404, Refused: no_right.
+    Raises Http404 or Refused("no_right").
     """
     return card_of(request, to_rule(request, pk), request.POST.get("conflict", ""))
 
@@ -128,9 +128,9 @@ def show(
     refused: Refused | None = None,
     **typed: Any,
 ) -> HttpResponse:
-    """The page of a conflict; after a refusal with what was typed, and the refusal's status.
+    """Show a conflict's page; after a refusal, with what was typed and the refusal's status.
 
-    `typed` is what another form than the ruling's held: reason, finding, severity, synthesis.
+    `typed` is what a form other than the ruling's contained: reason, finding, severity, synthesis.
     """
     dispute, conflict = card.dispute, card.conflict
     letter = "" if form.is_bound or form.initial else request.GET.get("choose", "").upper()
@@ -168,7 +168,7 @@ def show(
 def refusal(
     request: HttpRequest, conflict: Conflict, form: RulingForm, error: Exception, **typed: Any
 ) -> HttpResponse:
-    """Say why nothing was done: on the conflict's page as it is now, or on a page of its own."""
+    """Say why nothing was done, on the conflict's present page or on a page of its own."""
     if not isinstance(error, Refused):
         error = Refused("moved_on", str(error), "What you typed is kept. Look at the task, then try again.")
     if error.status == 403:
@@ -180,7 +180,7 @@ def refusal(
 @staff_only
 @require_safe
 def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The whole diff of what is disputed; `?view=split` shows old and new side by side."""
+    """Show the whole diff of what is disputed; `?view=split` shows old and new side by side."""
     dispute = to_see(request, pk)
     card = card_of(request, dispute, request.GET.get("conflict", ""))
     if card.needs_opening:
@@ -203,7 +203,7 @@ def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_POST
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """The lines with which the next coder prompt would begin."""
+    """Return the lines with which the next coder's prompt would begin."""
     try:
         conflict = card_to_rule(request, pk).conflict
     except Refused as error:

@@ -1,1 +1,1 @@
-"""How a team rules, in figures."""
+"""The insights: how a team rules, in figures."""

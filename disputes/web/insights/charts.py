@@ -1,11 +1,11 @@
-"""Charts as coordinates, drawn by the templates as SVG: no script, no style, colours from classes."""
+"""Charts as coordinates that the templates draw as SVG, without scripts or styles, with colours by class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 WIDTH, HEIGHT = 360, 150
-LEFT, RIGHT, TOP, BOTTOM = 46, 8, 8, 22  # room for the words at the axes
+LEFT, RIGHT, TOP, BOTTOM = 46, 8, 8, 22  # margins for the labels at the axes
 TICKS = 3
 # Round durations for the axis, in seconds.
 ROUND_SECONDS = [
@@ -18,10 +18,10 @@ ROUND_SECONDS = [
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One series: pieces of points without gaps, each as the attribute of a polyline, and lonely points."""
+    """One series: unbroken pieces, each as the points of a polyline, and isolated points as dots."""
 
     label: str
-    kind: str  # its class
+    kind: str  # its CSS class
     pieces: list[str]
     dots: list[tuple[float, float]]
 
@@ -31,8 +31,8 @@ class Chart:
     """Lines or bars between two axes."""
 
     lines: list[ChartLine]
-    bars: list[tuple[str, float, float, float, float]]  # class, x, y, width, height
-    ticks: list[tuple[float, str]]  # y, words
+    bars: list[tuple[str, float, float, float, float]]  # CSS class, x, y, width, height
+    ticks: list[tuple[float, str]]  # y, label
     first: str
     last: str
     width: int = WIDTH
@@ -47,7 +47,7 @@ def lines(
     series: Sequence[tuple[str, str, Sequence[float | None]]], *, first: str, last: str,
     steps: Sequence[float] = ROUND_SECONDS,
 ) -> Chart:  # fmt: skip
-    """Series of equal length over time, None where a point has nothing to say."""
+    """Return the chart of series of equal length over time; None in a series leaves a gap."""
     highest = max((value for _, _, values in series for value in values if value is not None), default=0)
     ticks = _ticks(highest, ROUND_SECONDS)
     drawn = [_line(label, kind, values, ticks[-1]) for label, kind, values in series]
@@ -68,7 +68,7 @@ def _line(label: str, kind: str, values: Sequence[float | None], top: float) -> 
 
 
 def bars(series: Sequence[tuple[str, Sequence[int]]], *, first: str, last: str) -> Chart:
-    """Counts over time, side by side: (class, values) each."""
+    """Return the chart of counts over time, side by side; each series is (CSS class, values)."""
     highest = max((value for _, values in series for value in values), default=0)
     ticks = _ticks(highest, [n * 10**power for power in range(7) for n in (1, 2, 5)])
     number = max((len(values) for _, values in series), default=0) or 1
@@ -83,7 +83,7 @@ def bars(series: Sequence[tuple[str, Sequence[int]]], *, first: str, last: str) 
 
 
 def short(seconds: float) -> str:
-    """A round duration in one unit: 20 m, 4 h."""
+    """Return a round duration in one unit, such as 20 m or 4 h."""
     for name, unit in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= unit:
             return f"{seconds / unit:g} {name}"
@@ -91,7 +91,7 @@ def short(seconds: float) -> str:
 
 
 def _ticks(highest: float, steps: Sequence[float]) -> list[float]:
-    """From 0 in equal steps past the highest value; the smallest round step that needs few of them."""
+    """Return ticks from 0 to past the highest value, in the smallest round step that needs few of them."""
     step = next((step for step in steps if step * TICKS >= highest), max(ceil(highest / TICKS), 1))
     number = max(1, -(-highest // step))
     return [step * n for n in range(int(number) + 1)]

@@ -1,4 +1,4 @@
-"""The insights page: the sums of a period as figures, each with the number it rests on."""
+"""The figures of the insights page, from the sums of a period, each with the number it rests on."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -16,8 +16,8 @@ from disputes.protocol.silence.suspicion import SEEN_AS
 from tasks.models import SEVERITY_CHOICES, Answer, Project
 from tasks.text.counting import counted
 
-NAMES_MAX = 12  # agents or models in a table of the page; the download has all
-REJECTIONS_MAX = 6  # rejected so often or more often is one row
+NAMES_MAX = 12  # how many agents or models a table of the page shows; the download has all
+REJECTIONS_MAX = 6  # tasks rejected at least this often share a row
 LATE_HOURS = 24
 
 OUTCOMES = {
@@ -29,12 +29,12 @@ OUTCOMES = {
 }  # fmt: skip
 
 
-# --- What stands open now ---------------------------------------------------------------------------------
+# --- What is open -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """The disputes that wait for people at this moment."""
+    """How many disputes wait for people at this moment."""
 
     n: int = 0
     late: int = 0  # for more than a day
@@ -42,7 +42,7 @@ class Open:
 
 
 def open_now(projects: Iterable[Project]) -> Open:
-    """Counted live, in one query."""
+    """Count the open disputes live, in one query."""
     now = timezone.now()
     rows = list(projects)
     stale = staleness.stale(rows)
@@ -56,7 +56,7 @@ def open_now(projects: Iterable[Project]) -> Open:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """How long rulings took, in seconds; nothing where there are too few."""
+    """How long rulings took, in seconds; the quantiles are None if there are too few."""
 
     label: str
     buckets: dict[int, int]
@@ -90,11 +90,11 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """Whom rulings agreed with, for one agent, model or category."""
+    """Which side rulings agreed with, for one agent, model or category."""
 
     label: str
-    share: Share  # of the reviewer, among the rulings for one of the two sides
-    others: int  # for both, or in words of their own
+    share: Share  # the reviewer's share of the rulings for one of the two sides
+    others: int  # rulings for both sides, or in own words
 
     @property
     def n(self) -> int:
@@ -103,7 +103,7 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class SidesTable:
-    """A table of sides."""
+    """A table that shows which side rulings agreed with, by agent, model or category."""
 
     name: str
     title: str
@@ -125,7 +125,7 @@ class SignFigures:
 
     label: str
     raised: int
-    precision: Share  # confirmed, of those confirmed or refused
+    precision: Share  # the share confirmed, of those confirmed or refused
 
     @property
     def false(self) -> int:
@@ -134,7 +134,7 @@ class SignFigures:
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """How many of all have one property, for a bar."""
+    """How many of a total have one property, for a bar."""
 
     label: str
     n: int
@@ -150,9 +150,9 @@ class Rung:
     """What became of the attempts on one step of a ladder, and what they cost."""
 
     label: str
-    passed: Share  # of those that passed or failed
+    passed: Share  # the share that passed, of those that passed or failed
     open: int
-    known: int  # attempts whose cost is known
+    known: int  # the number of attempts whose cost is known
     dollars: float
 
     @property
@@ -161,7 +161,7 @@ class Rung:
 
     @property
     def order(self) -> tuple[str, int, str]:
-        """By stage, then by the count of failures with which the step begins."""
+        """The sort key: the stage, then the number of failures with which the step begins."""
         stage, _, step = self.label.rpartition(": ")[0].rpartition(" ")
         first = step.rstrip("+").partition("-")[0]
         return stage, int(first) if first.isdecimal() else 0, self.label
@@ -172,7 +172,7 @@ class Spender:
     """What the runs of one agent cost."""
 
     label: str
-    known: int  # runs whose cost is known
+    known: int  # the number of runs whose cost is known
     unknown: int
     dollars: float
     kilotokens: int
@@ -222,7 +222,7 @@ class Report:
 
     @property
     def quick(self) -> Share:
-        """Rulings made in under five seconds, of those whose time is known."""
+        """The share of rulings made in under five seconds, of those whose time is known."""
         return self._share(Measure.PACE, "quick", "slower")
 
     @property
@@ -231,12 +231,12 @@ class Report:
 
     @property
     def honoured(self) -> Share:
-        """Rulings that were followed, of those of which it can be told."""
+        """The share of rulings that were followed, of those for which that can be told."""
         return self._share(Measure.FOLLOWED, Conflict.Followed.APPLIED, Conflict.Followed.NOT_HONOURED)
 
     @property
     def judged(self) -> Share:
-        """Rulings of people that say what the judge had said before, of those where it took a side."""
+        """The share of people's rulings that agree with the judge's earlier opinion, if it took a side."""
         return self._share(Measure.JUDGED, "agreed", "differed")
 
     @property
@@ -245,7 +245,7 @@ class Report:
 
     @property
     def disagreed(self) -> Share:
-        """Critical and high findings that the coder declined, of all that it was asked to answer."""
+        """The share of critical and high findings that the coder declined, of all it was asked to answer."""
         declined = Answer.Kind.DECLINED.value
         return self._share(Measure.ANSWERS, declined, *(set(Answer.Kind.values) - {declined}))
 
@@ -320,7 +320,7 @@ class Report:
 
     @property
     def runs(self) -> list[tuple[str, list[BarPart]]]:
-        """Ended runs of each role by how they ended, the most frequent first."""
+        """Ended runs of each role by how they ended, most frequent first."""
         by_role: dict[str, dict[str, int]] = {}
         for key, n in self._counts(Measure.RUNS).items():
             role, _, outcome = key.partition("|")
@@ -347,7 +347,7 @@ class Report:
 
     @property
     def spenders(self) -> list[Spender]:
-        """What each agent cost, the dearest first."""
+        """What each agent cost, the most expensive first."""
         rows = [
             Spender(
                 label, counts.get("known", 0), counts.get("unknown", 0), counts.get("mills", 0) / 1000,
@@ -363,7 +363,7 @@ class Report:
 
 
 def _turned(key: str) -> str:
-    """heuristic|verdict as verdict|heuristic, by whose last part is split."""
+    """Turn heuristic|verdict into verdict|heuristic, because keys are split by their last part."""
     name, _, verdict = key.partition("|")
     return figures.joined(verdict, name)
 
@@ -376,7 +376,7 @@ def _parts(counts: dict[str, int]) -> list[BarPart]:
 
 
 def report(projects: list[Project], days: int) -> Report:
-    """The figures of these projects: a constant number of queries."""
+    """Return the figures of these projects, in a constant number of queries."""
     return Report(tallies.look([project.pk for project in projects], days), open_now(projects))
 
 
@@ -390,7 +390,7 @@ class Figure:
     section: str
     name: str
     figure: str
-    value: float | int | None  # None: too few to say
+    value: float | int | None  # None if there are too few to say
     unit: str  # count, seconds, share
     n: int
     low: float | None = None
@@ -398,7 +398,7 @@ class Figure:
 
 
 def listed(page: Report) -> list[Figure]:
-    """All figures of the page, those too that its tables leave out."""
+    """Return all figures of the page, including those that its tables leave out."""
     return [*_general(page), *_over_time(page), *_sides(page), *_rest(page)]
 
 
@@ -476,7 +476,7 @@ def _rest(page: Report) -> Iterator[Figure]:
 
 
 def as_json(page: Report, projects: Iterable[Project]) -> dict[str, Any]:
-    """The download for programs."""
+    """Return the figures as JSON data for programs to download."""
     return {
         "from": page.period.first.isoformat(),
         "to": page.period.last.isoformat(),

@@ -1,4 +1,4 @@
-"""How the team rules, in figures."""
+"""The paths of the insights: how the team rules, in figures."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The insights: how the team rules, as a page and for download."""
+"""The insights on how the team rules, as a page and for download."""
 
 import csv
 from dataclasses import astuple, fields
@@ -16,11 +16,11 @@ from tasks.access import projects_for
 from tasks.models import Project
 
 DAYS = 30
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to calculate
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet takes a cell that begins with one of these for a formula
 
 
 def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:
-    """All projects of the person, those asked for, and the days. Raises Http404 for another's project."""
+    """Return all projects of the person, those asked for, and the number of days. Raises Http404."""
     own = list(projects_for(request.user).order_by("name", "pk"))
     slug = request.GET.get("project", "")
     asked = [project for project in own if project.slug == slug] if slug else own
@@ -33,7 +33,7 @@ def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:
 @staff_only
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """All figures with their charts and tables."""
+    """Show all figures with their charts and tables."""
     own, asked, days = _asked(request)
     report = summary.report(asked, days)
     points = report.points
@@ -68,7 +68,7 @@ def page(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_safe
 def as_json(request: HttpRequest) -> HttpResponse:
-    """The same figures for programs."""
+    """Return the same figures for programs."""
     _, asked, days = _asked(request)
     reply = JsonResponse(summary.as_json(summary.report(asked, days), asked), json_dumps_params={"indent": 2})
     return _attached(reply, f"insights-{days}-days.json")
@@ -77,7 +77,7 @@ def as_json(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_safe
 def as_csv(request: HttpRequest) -> HttpResponse:
-    """The same figures for spreadsheets: one a row."""
+    """Return the same figures for spreadsheets, one per row."""
     _, asked, days = _asked(request)
     reply = HttpResponse(content_type="text/csv; charset=utf-8")
     writer = csv.writer(reply)
@@ -88,7 +88,7 @@ def as_csv(request: HttpRequest) -> HttpResponse:
 
 
 def harmless(cell: Any) -> Any:
-    """Names come from agents: no spreadsheet shall take one for a formula."""
+    """Return the cell so that no spreadsheet takes it for a formula, because names come from agents."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 

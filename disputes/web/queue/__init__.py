@@ -1,1 +1,1 @@
-"""The queue of what waits for a person."""
+"""The queue of everything that waits for a person."""
