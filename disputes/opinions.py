@@ -344,8 +344,8 @@ def sign(project: Project, keys: Iterable[str], *, actor: Actor) -> list[str]:
 def apply_policy(project: Project) -> int:
     """Do what the project's settings say with each new disagreement. Return how many were dealt with.
 
-    The loop runs this. It only reads rows, so it may run late or twice. Conflicts that were ever ruled on,
-    even if the ruling was taken back, and those opened before the policy was set are left to people.
+    The loop runs this. It works from rows alone, so it may run late or twice. Conflicts that were ever ruled
+    on, even if the ruling was taken back, and those opened before the policy was set are left to people.
     """
     done = _settle_low(project)
     policy = policy_of(project)

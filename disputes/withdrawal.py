@@ -1,6 +1,6 @@
-"""What nobody has to rule on any more, with the reason: its place is gone, or the finding was taken back.
+"""Dropping what nobody has to rule on any more: its place is gone, or the finding was taken back.
 
-What is CRITICAL or about security goes on waiting: such a matter always ends with a human.
+Conflicts that are CRITICAL or about security go on waiting, because those always end with a human.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ PLACE_GONE, WITHDRAWN = "place gone", "finding withdrawn"
 
 
 def open_about(task: Task) -> list[Conflict]:
-    """The task's open conflicts on findings that may end without a ruling."""
+    """Return the task's open conflicts on findings that may end without a ruling."""
     return list(
         Conflict.objects.of(task)
         .open()
@@ -37,7 +37,7 @@ def open_about(task: Task) -> list[Conflict]:
 
 @transaction.atomic
 def look_for_gone_places(submission: Submission) -> list[Conflict]:
-    """Close the conflicts whose lines or file this submission takes away. Returns them; idempotent."""
+    """Close the conflicts whose lines or file this submission removes, and return them. Idempotent."""
     changes = changes_since_last_round(submission)
     if changes is None or not changes.files:
         return []
@@ -65,7 +65,7 @@ def _newest(conflict: Conflict) -> Finding:
 
 
 def _is_gone(finding: Finding, change: FileChange, *, by_line: bool) -> bool:
-    """The file was deleted, or the line cut out with nothing in its stead."""
+    """Whether the file was deleted, or the line removed with nothing in its place."""
     if change.is_deleted or not finding.line or not by_line:
         return change.is_deleted
     line = finding.line
@@ -73,7 +73,7 @@ def _is_gone(finding: Finding, change: FileChange, *, by_line: bool) -> bool:
 
 
 def _is_moved(finding: Finding, submission: Submission) -> bool:
-    """Whether the line that the finding points to came in at another place."""
+    """Whether the line that the finding points to was added at another place."""
     lines = finding.excerpt.split("\n")
     at = (finding.line or 0) - (finding.excerpt_start or 1)
     pointed = lines[at].strip() if finding.excerpt and 0 <= at < len(lines) else ""
@@ -83,14 +83,17 @@ def _is_moved(finding: Finding, submission: Submission) -> bool:
 
 @transaction.atomic
 def take_withdrawals(task: Task, read: ReadReview, *, actor: Actor) -> list[Conflict]:
-    """Earlier findings that a review takes back are withdrawn, and open conflicts on them closed."""
+    """Withdraw the earlier findings that a review takes back, and return the conflicts closed by that."""
     codes = {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
     named = Finding.objects.standing().filter(task=task, code__in=codes) if codes else Finding.objects.none()
     return withdraw(named.select_related("first"), task, actor=actor)
 
 
 def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[Conflict]:
-    """Mark points as taken back, each time that they were raised, and close what is open about them."""
+    """Mark each occurrence of these points as withdrawn, close their open conflicts, and return those.
+
+    Points with a conflict that must end with a human stay as they are.
+    """
     origins = {finding.origin.pk for finding in findings}
     if not origins:
         return []
@@ -105,7 +108,7 @@ def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[C
 
 
 def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
-    """Close open conflicts as moot; their task goes on where nothing else holds it."""
+    """Close open conflicts as moot; their task goes on if nothing else holds it."""
     from disputes.rulings.effects import go_on
 
     for conflict in conflicts:
@@ -116,7 +119,7 @@ def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute, moot=reason)
         task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
-        if task.status != TaskStatus.DISPUTED:  # where it is reviewed or worked on, that goes on as it would
+        if task.status != TaskStatus.DISPUTED:  # a review or work under way continues anyway
             continue
         note = f"{conflict.ref}: {reason}."
         go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())

@@ -1,4 +1,4 @@
-"""The admin of the disputes app, where people look up what was ruled on in the queue."""
+"""The admin of the disputes app, which looks up what people ruled on in the queue."""
 
 from disputes.admin import disputes, people, rulings, silence
 

@@ -140,7 +140,10 @@ def open_stuck(review: Review, findings: Iterable[Finding], *, actor: Actor = SY
 
 
 def look_again(review: Review) -> list[Conflict]:
-    """Look for circles again once the code at the findings' places is known; if there are any, hold it."""
+    """Look for circles once the code at the findings' places is known, and hold the task if there are any.
+
+    Return the conflicts that this opens; empty if the task has moved on since the review.
+    """
     with transaction.atomic():
         task = locked_task(review.submission.task_id)
         newest = task.submissions.standing().newest_first().first()

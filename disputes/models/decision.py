@@ -64,7 +64,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
 
 
 class Decision(models.Model):
-    """The ruling on one conflict. Append-only, except for marks that are set once, such as `used_at`."""
+    """The ruling on one conflict. Its words never change, and marks such as `used_at` are set only once."""
 
     class Authority(models.TextChoices):
         PERSON = "person"

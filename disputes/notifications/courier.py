@@ -173,7 +173,7 @@ def tell(parcel: dict[str, Any]) -> dict[str, Any]:
 
 
 def redacted(address: str, text: str) -> str:
-    """Return an error as one line, with all parts of the address except its host replaced by asterisks."""
+    """Return an error as one line in which the parts of the address, except its host, are masked."""
     host = (urlsplit(address).hostname or "").lower()
     rest = re.sub(r"^[a-z0-9+.-]*://", "", address, flags=re.IGNORECASE)
     raw = re.split(r"[/:@?&=#,;\s]+", rest)

@@ -24,7 +24,10 @@ KINDS = {NUDGE: "nudged", LEAD: "unattended", STALE: "stale"}
 
 
 def follow(subject: NoticeSubject, now: datetime) -> None:
-    """Start the reminder when a dispute begins to wait, and restart its time when the dispute is assigned."""
+    """Start the reminder when a dispute begins to wait, and delete it when the dispute no longer waits.
+
+    An assignment puts off the first reminder, so that it counts from then on for the new assignee.
+    """
     event, dispute = subject.event, subject.dispute
     if dispute is None:
         return

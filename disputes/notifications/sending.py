@@ -21,7 +21,7 @@ from disputes.notifications.subjects import subject_of
 
 log = logging.getLogger(__name__)
 
-# The delay after each failure. The first is also how long a claim holds, so it is longer than any sending takes.
+# The delay after each failure. The first is also how long a claim holds, so it exceeds any time for sending.
 DELAYS = [timedelta(minutes=minutes) for minutes in (1, 4, 15, 60, 120, 240, 360)]
 TRIES_MAX = len(DELAYS) + 1
 COURIERS = 4

@@ -199,7 +199,7 @@ def count(request: HttpRequest) -> JsonResponse:
 
 
 def _waiting(user: Any) -> dict[str, Any]:
-    """What is new is looked for among the newest disputes of all, so that nothing old is sorted."""
+    """Return the count and the newest card, sought only among recent disputes to avoid sorting old ones."""
     last = Dispute.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     recent = listing.disputes_in(listing.MINE, user).filter(pk__gt=last - RECENT)
     newest = recent.order_by("-pk").first()

@@ -61,8 +61,8 @@ def decide(
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` is the project's
     setting if None; `bulk` is the bulk action that the ruling is part of; `seconds` is how long the person
     had the card; `cites` names precedents by their conflicts or disputes. Raises Refused: "no_right",
-    "already_decided", "not_open", "stale_view", "unknown_option", "text_missing", "no_precedent", or
-    "rationale_missing" (CRITICAL needs one).
+    "already_decided", "not_open", "stale_view", "unknown_option", "text_missing", "no_precedent", "too_many"
+    precedents, "rationale_missing" (CRITICAL needs one), or what the option itself raises.
     """
     project = conflict.dispute.project
     require(user, project, RULE, "rule")

@@ -105,7 +105,7 @@ class _Turn:
     # --- What the engineer wrote ---
 
     def _propose(self, submission: Submission, work: Work) -> None:
-        """Sections become proposals, new gaps rows, and what is blocked waits for people (L2, L5, L10)."""
+        """Turn sections into proposals and new gaps into rows; ask about what is blocked (L2, L5, L10)."""
         made, _ = handing_in.delivered(self.session, submission.response)
         actor = Actor("run", submission.by_agent)
         self._add_gaps(submission, actor)

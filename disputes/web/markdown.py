@@ -21,7 +21,7 @@ ATTRIBUTES = {"a": {"href"}, "ol": {"start"}}
 
 @lru_cache(maxsize=1)
 def _reader() -> MarkdownIt:
-    """HTML in it is text; a picture would ask another host, and is the link that it names."""
+    """Return the parser. HTML stays text, and an image becomes a link, because it would ask another host."""
     reader = MarkdownIt("commonmark", {"html": False, "breaks": True})
     return reader.enable(["table", "strikethrough"]).disable("image")
 

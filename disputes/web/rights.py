@@ -1,4 +1,4 @@
-"""What a person may do where, and who can give them more: for the pages that refuse something."""
+"""What a person may do, and who can give them more rights, for the pages that refuse something."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ PROJECTS_MAX, PEOPLE_MAX = 6, 4
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """A project of the person, the role in it, and who hands out roles there."""
+    """A project of the person, their role in it, and who assigns roles there."""
 
     project: str
     role: str
@@ -21,13 +21,13 @@ class Right:
 
 
 class Rights:
-    """Read only where it is shown."""
+    """The rights of a person, read only if a page shows them."""
 
     def __init__(self, user: Any) -> None:
         self.user = user
 
     def here(self) -> list[Right]:
-        """The projects in which the person is less than a maintainer."""
+        """Return the projects in which the person is less than a maintainer."""
         mine = self.user.memberships.exclude(role=Membership.Role.MAINTAINER).select_related("project")
         found = list(mine.order_by("project__name")[:PROJECTS_MAX])
         projects = [one.project_id for one in found]
@@ -43,13 +43,13 @@ class Rights:
         ]
 
     def superusers(self) -> str:
-        """Who may do everything, and make others members of any project."""
+        """Return who may do everything, and may make others members of any project."""
         found = get_user_model().objects.filter(is_active=True, is_superuser=True).order_by("pk")
         return _listed([name_of(one) for one in found[: PEOPLE_MAX + 1]])
 
 
 def _listed(names: list[str]) -> str:
-    """Lea, Tom or Vera: any one of them will do."""
+    """Return names as a choice, such as "Lea, Tom or Vera"."""
     shown = names[:PEOPLE_MAX]
     if len(names) > PEOPLE_MAX:
         return f"{', '.join(shown)} or another"

@@ -1,4 +1,4 @@
-"""What every page of the triage room starts from: who comes in, how a page is shown, and where to go next."""
+"""What all pages share: who may come in, how a page is shown, and where to go next."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -22,10 +22,10 @@ FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.ht
 
 
 def staff_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """The view for whoever is signed in; nothing of it is kept by a browser's cache.
+    """Return the view for people who are signed in, with nothing of it kept in a browser's cache.
 
-    Whoever is not goes to the admin's sign-in, and from there to a page: where a form was sent, to the one
-    that it stood on. A script is told so with 401, for it would take the sign-in page for its answer.
+    Others go to the admin's sign-in page and from there back to the page; after a POST, to the page with the
+    form. A script gets 401 instead, because it would take the sign-in page for its answer.
     """
     inside = admin.site.admin_view(view)
 
@@ -51,12 +51,12 @@ def _signed_out(request: HttpRequest) -> HttpResponse:
 
 
 def wants_page(request: HttpRequest) -> bool:
-    """Whether a person reads the answer: a browser that goes somewhere says so, a script does not."""
+    """Whether a person reads the answer: browsers ask for HTML when they navigate, scripts do not."""
     return "text/html" in request.headers.get("Accept", "text/html")
 
 
 def came_from(request: HttpRequest) -> str:
-    """The address of ours on which the link or the form stood; empty where the browser does not say."""
+    """Return the path of our page with the link or the form, or "" if the browser does not say."""
     referer = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()}):
         return ""
@@ -65,18 +65,18 @@ def came_from(request: HttpRequest) -> str:
 
 
 def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    """The template inside the admin's frame; where that has no sidebar, nothing is counted for it."""
+    """Render the template in the admin's frame; without a sidebar, nothing is counted for one."""
     request.has_no_sidebar = context.get("is_nav_sidebar_enabled") is False  # type: ignore[attr-defined]
     return render(request, template, {**admin.site.each_context(request), **context}, status=status)
 
 
 def not_allowed(request: HttpRequest, refused: Refused) -> HttpResponse:
-    """The page that says why somebody may not do this, and who can change that."""
+    """Show the page that says why somebody may not do this, and who can change that."""
     return refusal_page(request, "Not allowed", refused)
 
 
 def refusal_page(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
-    """The page of a refusal that no other page shows. It has the admin's frame for whoever is signed in."""
+    """Show a refusal on a page of its own, in the admin's frame if the person is signed in."""
     known = {"title": title, "refused": refused, "layout": FRAME, "rights": None}
     if not admin.site.has_permission(request):
         known |= {"layout": NO_FRAME, "is_nav_sidebar_enabled": False}
@@ -86,14 +86,14 @@ def refusal_page(request: HttpRequest, title: str, refused: Refused, **context: 
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:
-    """Where the form or the address says to go on: a page of ours, else `otherwise`."""
+    """Return where the form or the URL says to go next, if that is a page of ours, else `otherwise`."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
     is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
     return wanted if is_ours else otherwise
 
 
 def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A view whose Refused, where it is not shown with the form, is a page of its own."""
+    """Return a view that shows a Refused as a page of its own unless the view handles it."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -106,13 +106,14 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 
 def project_of(request: HttpRequest, slug: str) -> Project:
-    """The project of that name, one that the person may see. Raises Http404."""
+    """Return the project of that name if the person may see it. Raises Http404."""
     return get_object_or_404(projects_for(request.user), slug=slug)
 
 
 def task_of(request: HttpRequest, ref: str, **columns: Any) -> Task:
-    """The task of that name (ledger-214), one that the person may see, with what else the page asks of its
-    row. Raises Http404.
+    """Return the task of that name (ledger-214) if the person may see it, annotated with `columns`.
+
+    Raises Http404.
     """
     tasks = tasks_for(request.user).select_related("project", "section").annotate(**columns)
     return get_object_or_404(tasks.named(ref))

@@ -61,7 +61,7 @@ class Card:
 
 @dataclass
 class ConflictPage:
-    """A conflict as its page shows it. `around` holds all conflicts of its task, those of the dispute too."""
+    """A conflict as its page shows it. `around` holds all conflicts of its task or of its dispute."""
 
     dispute: Dispute
     conflict: Conflict
@@ -343,7 +343,7 @@ class ConflictPage:
 
     @cached_property
     def decided_before(self) -> list[Decision]:
-        """Standing rulings in the task's earlier disputes, newest first, but those that are precedents."""
+        """The rulings in force in the task's earlier disputes, newest first, except the precedents shown."""
         shown = {precedent.decision.pk for precedent in self.precedents}
         earlier = [each for each in self.around if each.dispute_id != self.dispute.pk]
         ruled = [ruling for each in earlier for ruling in each.rulings if ruling.pk not in shown]
@@ -351,7 +351,7 @@ class ConflictPage:
 
     @property
     def guideline_url(self) -> str:
-        """The form of a standing guideline, filled with the words of the ruling."""
+        """The path of the form for a standing guideline, filled with the ruling's words, or ""."""
         return url_to_add(self.ruling) if self.ruling else ""
 
     @cached_property

@@ -175,7 +175,7 @@ class Rows:
         return [row for pk, row in self.submissions.items() if pk in shown]
 
     def blockers(self, around: Iterable[Conflict]) -> set[int] | None:
-        """`rulings.blockers_of` of the disputed submission, out of the rows that are here anyway."""
+        """Return `rulings.blockers_of` for the disputed submission, from rows that were read anyway."""
         disputed = self.submissions.get(self.conflict.submission_id or 0)
         if disputed is None:
             return None

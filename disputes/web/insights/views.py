@@ -16,7 +16,7 @@ from tasks.access import projects_for
 from tasks.models import Project
 
 DAYS = 30
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet takes a cell that begins with one of these for a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # the beginnings by which a spreadsheet recognises a formula
 
 
 def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:

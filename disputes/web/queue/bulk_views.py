@@ -1,4 +1,4 @@
-"""Many disputes at once: the preview of each effect, what came of it, and taking it back."""
+"""The views for many disputes at once: a preview of each effect, the results, and taking it back."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ KEYS = [("U", "Undo all of it"), ("?", "This list")]
 
 
 def _verb(request: HttpRequest) -> bulk.Verb:
-    """Raises Refused: unknown_verb."""
+    """Return the verb that the form names. Raises Refused("unknown_verb")."""
     verb = bulk.VERBS.get(request.POST.get("verb", ""))
     if verb is None:
         raise Refused("unknown_verb", "Say what to do with them.", "Go back to the queue.", status=422)
@@ -35,7 +35,7 @@ def _tab(request: HttpRequest) -> listing.Tab:
 
 
 def _back(request: HttpRequest) -> str:
-    """The queue as the person left it."""
+    """Return the path of the queue as the person left it."""
     query = QueryDict(request.POST.get("query", "")[:2000]).urlencode()
     return f"{reverse(_tab(request).name)}{'?' if query else ''}{query}"
 
@@ -44,7 +44,7 @@ def _back(request: HttpRequest) -> str:
 @require_POST
 @refuses
 def preview(request: HttpRequest) -> HttpResponse:
-    """What the verb would do to each of on the selected disputes, or of all that match the filters."""
+    """Show what the verb would do to each selected dispute, or to all that match the filters."""
     require_any(request.user, RULE, "rule")
     try:
         verb = _verb(request)
@@ -58,7 +58,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 
 def _wanted(request: HttpRequest) -> list[int]:
-    """The keys of the disputes, as many as one act may hold."""
+    """Return the keys of the disputes, up to the limit of one bulk action."""
     if "all" in request.POST or "all" in request.GET:
         reach = listing.VisibleProjects.of(request.user)
         disputes = listing.disputes_in(_tab(request), request.user)
@@ -96,7 +96,7 @@ def _preview(
 
 
 def _people(projects: set[int]) -> list[Any]:
-    """Who may rule in all of these projects."""
+    """Return who may rule in all of these projects, by name."""
     found = triage.people_for(projects)
     common = set.intersection(*({person.pk for person in few} for few in found.values())) if found else set()
     every = {person.pk: person for few in found.values() for person in few if person.pk in common}
@@ -104,7 +104,7 @@ def _people(projects: set[int]) -> list[Any]:
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """What was seen of each ticked item, by its name: "C-9 5f0c"."""
+    """Return the stamp of each ticked item by its name, from pairs such as "C-9 5f0c"."""
     pairs = [word.partition(" ") for word in request.POST.getlist("item")]
     return {ref: seen for ref, _, seen in pairs}
 
@@ -113,7 +113,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
 @require_POST
 @refuses
 def apply(request: HttpRequest) -> HttpResponse:
-    """Do it to what is still ticked; then show what came of each."""
+    """Do it to the items that are still ticked, then show the results."""
     require_any(request.user, RULE, "rule")
     verb = None
     try:
@@ -134,7 +134,7 @@ def _next(url: str) -> str:
 
 
 def _terms(request: HttpRequest, verb: bulk.Verb) -> bulk.Terms:
-    """Raises Refused: no_end, nobody."""
+    """Return what the person specified for all the items. Raises Refused: "no_end", "nobody"."""
     note = request.POST.get("note", "").strip()[:NOTE_MAX]
     if verb is bulk.SNOOZE:
         until, condition = chosen_ending(request)
@@ -159,7 +159,7 @@ def _ruled(request: HttpRequest) -> list[int]:
 
 
 def _bulk(request: HttpRequest, pk: int) -> Bulk:
-    """An act of the person's own; superusers see all."""
+    """Return a bulk action of the person's own; superusers may see all. Raises Http404."""
     mine = Bulk.objects.select_related("user")
     return get_object_or_404(mine if request.user.is_superuser else mine.filter(user=request.user), pk=pk)
 
@@ -167,7 +167,7 @@ def _bulk(request: HttpRequest, pk: int) -> Bulk:
 @staff_only
 @require_safe
 def result(request: HttpRequest, pk: int) -> HttpResponse:
-    """What came of each item."""
+    """Show what came of each item."""
     return _result(request, _bulk(request, pk))
 
 
@@ -192,7 +192,7 @@ def _result(request: HttpRequest, made: Bulk, refused: Refused | None = None) ->
 @staff_only
 @require_POST
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take back of it what can be taken back."""
+    """Take back as much of the bulk action as can be taken back."""
     made = _bulk(request, pk)
     try:
         undone = bulk.undo(made, user=request.user)

@@ -1,4 +1,4 @@
-"""What the address of the queue may narrow down."""
+"""The filters of the queue, which its URL may contain."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ MORE = ("reason", "coder", "reviewer", "model", "age", "holder")  # the filters 
 
 
 def _words(name: str) -> django_filters.CharFilter:
-    """A name to type; the page suggests those that it shows."""
+    """Return a filter by a name that is typed; the page suggests the names that it shows."""
     look = TextInput(attrs={"list": f"{name}s", "autocomplete": "off", "placeholder": name.capitalize()})
     return django_filters.CharFilter(
         method=f"of_{name}", label=name.capitalize(), max_length=120, widget=look
@@ -37,12 +37,12 @@ def _words(name: str) -> django_filters.CharFilter:
 
 
 def _holds(**lookups: Any) -> Exists:
-    """Disputes with such a conflict."""
+    """Return a filter for disputes that have a conflict which matches the lookups."""
     return Exists(Conflict.objects.filter(dispute=OuterRef("pk"), **lookups))
 
 
 class QueueFilter(django_filters.FilterSet):
-    """All filters of the queue. A wrong one is named on the page and filters nothing."""
+    """All filters of the queue. An invalid one is reported on the page and filters nothing."""
 
     q = django_filters.CharFilter(
         method="search",
@@ -82,7 +82,7 @@ class QueueFilter(django_filters.FilterSet):
         self.filters["holder"].extra["choices"] = self._holders()
 
     def _holders(self) -> list[tuple[str, str]]:
-        """Me, somebody, nobody, and everybody who may rule in a project that the person sees."""
+        """Return me, somebody, nobody, and everybody who may rule in a project that the person sees."""
         users = get_user_model().objects.filter(
             memberships__project__in=self.reach.seen, memberships__role__in=RULE, is_active=True
         )
@@ -93,11 +93,11 @@ class QueueFilter(django_filters.FilterSet):
         return [(ME, "Me"), (SOMEBODY, "Somebody"), (NOBODY, "Nobody"), *people]
 
     def asked(self) -> dict[str, str]:
-        """What the address asks for, by the filter's name."""
+        """Return what the URL asks for, by the filter's name."""
         return {name: self.data[name] for name in self.filters if self.data.get(name)}
 
     def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
-        """In questions, titles, and the findings' codes and paths; or a name: D-7, ledger-214."""
+        """Search in questions, titles, finding codes and paths, or by a name such as D-7 or ledger-214."""
         asked = searching.holding(words)
         head, _, number = words.rpartition("-")
         if head.upper() == "D":
@@ -108,7 +108,7 @@ class QueueFilter(django_filters.FilterSet):
         return disputes.filter(asked)
 
     def of_kind(self, disputes: QuerySet[Dispute], name: str, kind: str) -> QuerySet[Dispute]:
-        """Disputes that hold a conflict of the kind; open ones, where the dispute is open."""
+        """Filter by the kind of any conflict, or of any open one if the dispute is open."""
         still = Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind, status=Conflict.Status.OPEN))
         return disputes.filter(still | (~Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind))))
 
@@ -122,7 +122,7 @@ class QueueFilter(django_filters.FilterSet):
         return disputes.filter(_holds(reviewer_label__iexact=label))
 
     def of_model(self, disputes: QuerySet[Dispute], name: str, model: str) -> QuerySet[Dispute]:
-        """The coder's or the reviewer's."""
+        """Filter by the coder's or the reviewer's model."""
         either = Q(_holds(submission__by_model__iexact=model))
         return disputes.filter(either | Q(_holds(finding__review__by_model__iexact=model)))
 
@@ -132,7 +132,7 @@ class QueueFilter(django_filters.FilterSet):
         return disputes.filter(opened_at__lte=timezone.now() - AGES[age][1])
 
     def of_holder(self, disputes: QuerySet[Dispute], name: str, who: str) -> QuerySet[Dispute]:
-        """Whose turn it is, or who looks at it now."""
+        """Filter by who is assigned or is looking at the dispute at this moment."""
         claimed = Q(claimed_until__gt=timezone.now())
         if who == NOBODY:
             return disputes.filter(Q(assignee__isnull=True), Q(claimed_until__isnull=True) | ~claimed)

@@ -1,4 +1,4 @@
-"""Who holds a dispute: whose turn it is, who looks at it just now, who follows, and until when it sleeps."""
+"""Who holds a dispute: its assignee, its claim, its followers, and until when it is snoozed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,21 +13,21 @@ from disputes.models.dispute import SNOOZE_CONDITIONS
 from disputes.web.plain_text import plain
 from tasks.access import RULE, may
 
-MORNING = 9  # o'clock, where a snooze ends that names a day
+MORNING = 9  # the hour at which a snooze until a day ends
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBy:
-    """One person in the column "held by"; without a name it is nobody."""
+    """One person in the column "held by"; an empty name means nobody."""
 
     name: str = ""
     initials: str = ""
     is_me: bool = False
-    until: datetime | None = None  # the end of a claim: the person looks at it now
+    until: datetime | None = None  # the end of the claim of a person who is looking at it
 
     @classmethod
     def of(cls, dispute: Dispute, user: Any) -> "HeldBy":
-        """Who looks at it now, else whose turn it is."""
+        """Return whoever is looking at the dispute, or else the assignee."""
         if dispute.status != Dispute.Status.OPEN:
             return cls()
         if dispute.claimed_by and dispute.claimed_until and dispute.claimed_until > timezone.now():
@@ -43,13 +43,13 @@ class HeldBy:
 
     @property
     def left(self) -> str:
-        """How long the claim still lasts: 4:12."""
+        """How long the claim still lasts, such as 4:12."""
         seconds = int((self.until - timezone.now()).total_seconds()) if self.until else 0
         return f"{max(seconds, 0) // 60}:{max(seconds, 0) % 60:02}"
 
     @property
     def seen_at(self) -> datetime | None:
-        """When the one who looks at it last gave a sign."""
+        """When the person who claimed the dispute last gave a sign, or None."""
         return self.until - triage.CLAIM_FOR if self.until else None
 
 
@@ -63,12 +63,12 @@ class Ending:
 
 @dataclass
 class Holders:
-    """All of it for one dispute, with what the person may do about it."""
+    """Everything about who holds one dispute, and what the person may do about it."""
 
     dispute: Dispute
     user: Any
-    has_right: bool | None = None  # None asks the memberships
-    is_followed: bool | None = None  # by the person; None looks it up
+    has_right: bool | None = None  # None: look it up in the memberships
+    is_followed: bool | None = None  # by the person; None: look it up
 
     @cached_property
     def may_rule(self) -> bool:
@@ -80,7 +80,7 @@ class Holders:
 
     @property
     def may_act(self) -> bool:
-        """Whether there is something to give away or to put off, and the person may."""
+        """Whether the dispute is open and the person may assign or snooze it."""
         return self.is_open and self.may_rule
 
     @property
@@ -93,7 +93,7 @@ class Holders:
 
     @cached_property
     def people(self) -> list[Any]:
-        """Who may be given it: everybody who may rule there, the person first."""
+        """The people the dispute may be assigned to: everybody who may rule there, the person first."""
         people = triage.people_for([self.dispute.project_id]).get(self.dispute.project_id, [])
         others = [person for person in people if person.pk != self.user.pk]
         return [self.user, *others] if self.may_rule else others
@@ -114,7 +114,7 @@ class Holders:
 
     @property
     def asleep(self) -> str:
-        """Until when it sleeps, and whose doing that is; empty where it is awake."""
+        """Until when the dispute is snoozed and by whom; empty if it is not snoozed."""
         dispute = self.dispute
         if not self.is_open or not triage.is_asleep(dispute):
             return ""
@@ -123,12 +123,12 @@ class Holders:
 
     @property
     def endings(self) -> list[Ending]:
-        """What a snooze may end with here."""
+        """The ways in which a snooze of this dispute may end."""
         return endings(self.dispute)
 
 
 def endings(dispute: Dispute | None = None) -> list[Ending]:
-    """The times to choose from, and what else may wake this dispute."""
+    """Return the times to choose from, and what else may wake the dispute; None stands for any dispute."""
     times = [Ending(value, label) for value, (label, _) in _times(timezone.localtime()).items()]
     if dispute is not None and dispute.task is None:
         return times
@@ -140,7 +140,7 @@ def endings(dispute: Dispute | None = None) -> list[Ending]:
 
 
 def _times(now: datetime) -> dict[str, tuple[str, datetime]]:
-    """What the buttons say and mean, in the time zone of the installation."""
+    """Return what the buttons say and mean, in the time zone of the installation."""
     morning = now.replace(hour=MORNING, minute=0, second=0, microsecond=0)
     monday = morning + timedelta(days=7 - now.weekday())
     return {
@@ -152,6 +152,9 @@ def _times(now: datetime) -> dict[str, tuple[str, datetime]]:
 
 
 def ending_of(value: str) -> tuple[datetime | None, str]:
-    """The time or the condition that a button stands for; unknown words are a condition that nobody knows."""
+    """Return the time or the condition that a button stands for.
+
+    An unknown value is returned as a condition, which `triage.snooze` refuses.
+    """
     times = _times(timezone.localtime())
     return (times[value][1], "") if value in times else (None, value)

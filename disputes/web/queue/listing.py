@@ -24,11 +24,11 @@ LATE = timedelta(hours=24)
 class Tab:
     """A part of the queue with a URL of its own."""
 
-    name: str  # of the URL
+    name: str  # the name of the URL
     label: str
     empty: str
     hint: str
-    column: str  # what stands over the reasons
+    column: str  # the heading of the column of reasons
 
 
 MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
@@ -62,7 +62,7 @@ MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
 
 @dataclass(frozen=True, slots=True)
 class VisibleProjects:
-    """The projects that a person sees, and those of them in which they may rule; read once per page."""
+    """The projects that a person sees, and those in which they may rule; read once per page."""
 
     user: Any
     projects: list[tuple[int, str, str]]  # key, short name, name
@@ -89,7 +89,7 @@ class VisibleProjects:
 
 
 def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
-    """Those of the disputes that stand in the tab, in its order."""
+    """Return those of the disputes that belong in the tab, in its order."""
     if tab is WAITING:
         return disputes.filter(status=Dispute.Status.RULED).in_order()
     if tab is SETTLED:
@@ -97,16 +97,16 @@ def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> QuerySet[Disput
     if tab is SNOOZED:
         return disputes.open().filter(triage.asleep()).in_order()
     waiting = disputes.open().filter(triage.awake())
-    if tab is MINE:  # what somebody else was given is theirs; the team's tab shows it
+    if tab is MINE:  # what is assigned to somebody else appears in the team's tab
         waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
     return waiting.in_order()
 
 
 def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
-    """The disputes of a tab that the person may see, in their order.
+    """Return the disputes of a tab that the person may see, in the tab's order.
 
-    EXISTS and not IN, so that the database walks an index in this order and stops at the end of the page,
-    instead of sorting all that is open.
+    It uses EXISTS instead of IN, so that the database walks an index in this order and stops at the end of
+    the page, instead of sorting everything that is open.
     """
     disputes = Dispute.objects.all()
     if not user.is_superuser:
@@ -116,24 +116,24 @@ def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
 
 
 class CountOf(Subquery):
-    """How many rows a query finds; the query says itself where it stops."""
+    """The number of rows that a query finds; the query itself sets the limit."""
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) AS found)"
     output_field = IntegerField()
 
 
 def number_of(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> CountOf:
-    """How many of the disputes stand in the tab, as a part of another query."""
+    """Return how many of the disputes are in the tab, as part of another query."""
     return first_few(_of_tab(tab, disputes, user))
 
 
 def first_few(rows: QuerySet[Any]) -> CountOf:
-    """How many rows there are, counted no further than `capped` tells them apart."""
+    """Return how many rows there are, counted only as far as `capped` needs."""
     return CountOf(rows.order_by().values("pk")[: COUNT_MAX + 1])
 
 
 def counts(reach: VisibleProjects) -> dict[str, str]:
-    """How many stand in each tab, at most 99+, so that counting stays cheap: in one query."""
+    """Return how many disputes are in each tab, at most 99+ so that counting stays cheap, in one query."""
     numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
         *(
             number_of(
@@ -148,7 +148,7 @@ def counts(reach: VisibleProjects) -> dict[str, str]:
 
 
 def count_of(tab: Tab, user: Any) -> str:
-    """The number of one tab, as `counts` gives it."""
+    """Return the number of disputes in one tab, in the form that `counts` gives."""
     disputes = Dispute.objects.all()
     if not user.is_superuser:
         disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
@@ -156,7 +156,7 @@ def count_of(tab: Tab, user: Any) -> str:
 
 
 def capped(number: int) -> str:
-    """99+ for what was counted no further."""
+    """Return the number as text, or 99+ for any larger one."""
     return f"{COUNT_MAX}+" if number > COUNT_MAX else str(number)
 
 
@@ -165,16 +165,16 @@ def capped(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A dispute as one row: its question, and why it stands here since when."""
+    """A dispute as one row: its question, why it is in this tab, and since when."""
 
     dispute: Dispute
     conflict: Conflict | None
-    number: int  # the conflict's, among those of the dispute
+    number: int  # the conflict's number among those of the dispute
     total: int
     why: str
     since: datetime
     held: HeldBy
-    judge: str = ""  # what the judge was asked and said, in a word
+    judge: str = ""  # whether the judge was asked, and its verdict, in a word
 
     @property
     def is_late(self) -> bool:
@@ -186,7 +186,7 @@ class QueueRow:
 
 
 def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
-    """The disputes with what a row shows and no more: positions and evidence stay where they are."""
+    """Fetch exactly what a row shows of the disputes, without long texts such as positions and evidence."""
     rulings = Decision.objects.standing().select_related("user").order_by("pk")
     rulings = rulings.only(
         "conflict", "option", "at", "user__first_name", "user__last_name", "user__username"
@@ -206,12 +206,12 @@ def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
 
 
 def in_order(conflicts: Iterable[Conflict]) -> list[Conflict]:
-    """The order inside a dispute: severity, then age."""
+    """Sort the conflicts of a dispute by severity, then by age."""
     return sorted(conflicts, key=lambda conflict: (-severity_rank(conflict.severity), conflict.pk))
 
 
 def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
-    """The conflict to show: the first open one, else the one that was decided last, else any."""
+    """Return the conflict to show: the first open one, else the last decided one, else any; None if none."""
     ordered = in_order(conflicts)
     opened = [conflict for conflict in ordered if conflict.is_open]
     decided = [conflict for conflict in ordered if conflict.status == Conflict.Status.DECIDED]
@@ -229,7 +229,7 @@ def row_of(dispute: Dispute, user: Any) -> QueueRow:
 
 
 def _judge_word(conflict: Conflict) -> str:
-    """What the judge was asked and said of it, as its chip has it; empty where there is nothing to say."""
+    """Return the judge's state or verdict as its chip shows it, or "" if there is nothing to show."""
     match getattr(conflict, "judge_state", None):
         case Opinion.State.ASKED:
             return "Judge asked"
@@ -239,7 +239,7 @@ def _judge_word(conflict: Conflict) -> str:
 
 
 def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
-    """Why it stands in its tab, and since when."""
+    """Return why the dispute is in its tab, and since when."""
     if dispute.status == Dispute.Status.OPEN:
         if triage.is_asleep(dispute):
             words = triage.snoozed_words(dispute)
@@ -253,10 +253,10 @@ def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
 
 
 def word_of(ruling: Decision) -> str:
-    """What was ruled, in a word: A, B, C or D; Retry where a card asked for help."""
+    """Return what was ruled, in a word: A, B, C or D, or such as Retry if a card asked for help."""
     return ruling.letter if ruling.letter.isalpha() else ruling.option.capitalize()
 
 
 def name_of(ruling: Decision) -> str:
-    """Who ruled."""
+    """Return the name of the person who ruled, or "policy"."""
     return triage.name_of(ruling.user) if ruling.user else "policy"

@@ -1,4 +1,4 @@
-"""The way through the queue from one dispute: the one before, the next, and where it stands."""
+"""The way through the queue from one dispute: the previous one, the next one, and its place."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, disputes_in
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Keys of the disputes around one that waits for the person; its place is empty past 99."""
+    """The keys of the disputes around one that waits for the person; its place is empty past 99."""
 
     previous: int | None = None
     next: int | None = None
@@ -20,9 +20,9 @@ class Neighbours:
 
 
 def with_neighbours(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
-    """Each with what `neighbours` says of it, as `around_…`: part of the query that reads a dispute anyway.
+    """Annotate the disputes with what `neighbours` needs, as `around_…`, within the query that reads them.
 
-    Of each part a hundred rows of an index are read at most.
+    Each part reads at most a hundred rows of an index.
     """
     waiting = disputes_in(MINE, user)
     place = [OuterRef(name) for name in ("severity_rank", "blocks", "opened_at", "pk")]
@@ -38,8 +38,8 @@ def with_neighbours(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]
 
 
 def neighbours(dispute: Any) -> Neighbours:
-    """Around a dispute that was read `with_neighbours`."""
-    if dispute.around_here != dispute.pk:  # the person has nothing to do with it
+    """Return the neighbours of a dispute that was read `with_neighbours`."""
+    if dispute.around_here != dispute.pk:  # it does not wait for the person
         return Neighbours()
     place, number = dispute.around_before + 1, dispute.around_before + dispute.around_from_here
     return Neighbours(
@@ -49,7 +49,7 @@ def neighbours(dispute: Any) -> Neighbours:
 
 
 def next_after(dispute: Dispute, user: Any) -> Dispute | None:
-    """The dispute to go on with: this one while it is open, else the next that waits, else the first."""
+    """Return the dispute to continue with: this one if open, else the next that waits, else the first."""
     waiting = disputes_in(MINE, user)
     if Dispute.objects.open().filter(pk=dispute.pk).exists():
         return dispute
@@ -58,7 +58,7 @@ def next_after(dispute: Dispute, user: Any) -> Dispute | None:
 
 
 def _from_here(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
-    """A dispute and what comes after it, by the queue's order; the first condition is what an index needs."""
+    """Return a filter for a dispute and all after it in the queue; its first condition is for the index."""
     as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
     return Q(severity_rank__lte=rank) & (
         Q(severity_rank__lt=rank)
@@ -69,7 +69,7 @@ def _from_here(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
 
 
 def _before(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
-    """What comes before it: the negation, said so that an index knows where to stop."""
+    """Return a filter for what comes before a dispute, put so that an index knows where to stop."""
     as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
     return Q(severity_rank__gte=rank) & (
         Q(severity_rank__gt=rank)

@@ -1,4 +1,4 @@
-"""Claim, assign, follow and snooze: the small acts of the queue and of a dispute's page."""
+"""The views for claiming, assigning, following and snoozing, used by the queue and a dispute's page."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tasks.errors import Refused
 
 
 def _dispute(request: HttpRequest, pk: int) -> Dispute:
-    """A dispute that the person may see."""
+    """Return a dispute that the person may see. Raises Http404."""
     visible = Dispute.objects.filter(project__in=projects_for(request.user))
     return get_object_or_404(
         visible.select_related("project", "task__project", "assignee", "claimed_by", "snoozed_by"), pk=pk
@@ -30,7 +30,7 @@ def _dispute(request: HttpRequest, pk: int) -> Dispute:
 @staff_only
 @require_safe
 def holders_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What can be done with a dispute short of ruling; the queue shows it as a menu of the row."""
+    """Show what can be done with a dispute short of ruling; the queue shows it as a row's menu."""
     dispute = _dispute(request, pk)
     return _holders(request, dispute)
 
@@ -60,7 +60,7 @@ def _refusal(request: HttpRequest, dispute: Dispute, error: Refused) -> HttpResp
 @staff_only
 @require_POST
 def claim(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take the claim or prolong it. Says who has it, and until when."""
+    """Take the claim or prolong it, and reply with who has it and until when."""
     dispute = _dispute(request, pk)
     if not may(request.user, dispute.project, RULE):
         return JsonResponse(no_right(dispute.project, RULE, "rule").as_json(), status=403)
@@ -73,7 +73,7 @@ def claim(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_POST
 def release(request: HttpRequest, pk: int) -> HttpResponse:
-    """The person leaves the page."""
+    """Release the claim, because the person leaves the page."""
     dispute = _dispute(request, pk)
     if not may(request.user, dispute.project, RULE):
         return JsonResponse(no_right(dispute.project, RULE, "rule").as_json(), status=403)
@@ -87,7 +87,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_POST
 def assign(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give it to the person with the key `to`; `me` toggles one's own turn, nothing makes it nobody's."""
+    """Assign to the person with the key `to`; `me` toggles one's own turn, an empty value unassigns."""
     dispute = _dispute(request, pk)
     try:
         require(request.user, dispute.project, RULE, "assign disputes")
@@ -102,7 +102,7 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _person(request: HttpRequest, dispute: Dispute) -> Any:
-    """Who is meant. Raises Refused: cannot_rule."""
+    """Return the person who is meant, or None for nobody. Raises Refused("cannot_rule")."""
     asked = request.POST.get("to", "")
     if asked == "me":
         return None if dispute.assignee_id == request.user.pk else request.user
@@ -121,7 +121,7 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
 @staff_only
 @require_POST
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
-    """Begin to follow, or stop: `on` or `off`."""
+    """Start following, or stop if `follow` is `off`."""
     dispute = _dispute(request, pk)
     if request.POST.get("follow") == "off":
         triage.unfollow(dispute, request.user)
@@ -133,7 +133,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
 @staff_only
 @require_POST
 def snooze(request: HttpRequest, pk: int) -> HttpResponse:
-    """Put it off: until what `ending` names, or until the time in `until`."""
+    """Snooze the dispute until what `ending` names, or until the time in `until`."""
     dispute = _dispute(request, pk)
     try:
         require(request.user, dispute.project, RULE, "snooze disputes")
@@ -145,7 +145,7 @@ def snooze(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
-    """What the form says a snooze ends with. Raises Refused: no_end."""
+    """Return the time or the condition that ends the snooze, from the form. Raises Refused("no_end")."""
     typed = request.POST.get("until", "").strip()
     ending = request.POST.get("ending", "")
     if ending and ending != "time":
@@ -163,7 +163,7 @@ def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
 @require_POST
 @refuses
 def wake(request: HttpRequest, pk: int) -> HttpResponse:
-    """Back into the queue at once."""
+    """Put the dispute back into the queue at once."""
     dispute = _dispute(request, pk)
     triage.wake_by(dispute, request.user)
     return _done(request, dispute, f"{dispute.ref} is awake again.")

@@ -1,4 +1,4 @@
-"""The addresses of the queue, and of the small acts on its rows."""
+"""The paths of the queue, and of the actions on its rows."""
 
 from django.urls import path
 

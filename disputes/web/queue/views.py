@@ -1,4 +1,4 @@
-"""The queue: what waits for a human, and the views of it that a person keeps."""
+"""The queue of what waits for a human, and the views of it that a person has saved."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +35,7 @@ KEYS = [
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One page of a long list. It knows whether there is a next one, not how many there are."""
+    """One page of a long list, which knows whether there is a next one but not how many there are."""
 
     rows: list[Dispute]
     number: int
@@ -51,7 +51,7 @@ class Slice:
 
 
 def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
-    """The page that the address asks for; the first one where it asks for nonsense."""
+    """Return the page that the URL asks for, or the first one if it asks for nonsense."""
     wanted = asked if asked and asked.isascii() and asked.isdecimal() else "1"
     number = min(max(int(wanted[:9]), 1), PAGES_MAX)
     start = (number - 1) * PER_PAGE
@@ -62,7 +62,7 @@ def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
 @staff_only
 @require_safe
 def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
-    """One tab of the queue."""
+    """Show one tab of the queue."""
     user, reach = request.user, listing.VisibleProjects.of(request.user)
     disputes = listing.for_rows(listing.disputes_in(tab, user))
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
@@ -96,7 +96,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
 
 
 def _on_call(user: Any, reach: listing.VisibleProjects) -> list[dict[str, Any]]:
-    """Who is on call today in the projects of the person, one line a person."""
+    """Return who is on call today in the person's projects, one line per person."""
     lines: dict[int, dict[str, Any]] = {}
     for day in triage.on_call(reach.seen):
         line = lines.setdefault(
@@ -112,7 +112,7 @@ def _on_call(user: Any, reach: listing.VisibleProjects) -> list[dict[str, Any]]:
 
 
 def _suggestions(rows: list[listing.QueueRow]) -> dict[str, list[str]]:
-    """The names that the rows of this page bear, to be offered where a filter takes a name."""
+    """Return the names on this page's rows, to be suggested for filters that take a name."""
     conflicts = [row.conflict for row in rows if row.conflict]
     names = {
         "coders": {conflict.coder_label for conflict in conflicts},
@@ -123,7 +123,7 @@ def _suggestions(rows: list[listing.QueueRow]) -> dict[str, list[str]]:
 
 
 def last_ruling(user: Any) -> Decision | None:
-    """The newest ruling of the person, where it may still be undone."""
+    """Return the person's newest ruling if it may still be undone, else None."""
     mine = Decision.objects.filter(user=user.pk, revoked_at__isnull=True)
     last = mine.select_related("conflict__dispute", "bulk").order_by("-pk").first()
     may_be_undone = last and last.may_be_undone and last.conflict.dispute.task_id
@@ -136,7 +136,7 @@ def last_ruling(user: Any) -> Decision | None:
 @staff_only
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
-    """Keep a tab with its filters under a name; the same name again replaces it."""
+    """Save a tab with its filters under a name; using the same name again replaces it."""
     tab = next((each for each in listing.TABS if each.name == request.POST.get("tab")), listing.MINE)
     asked = QueryDict(request.POST.get("query", "")[:2000])
     query = QueryDict(mutable=True)
@@ -158,7 +158,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_POST
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget one of the person's own views."""
+    """Delete one of the person's own views."""
     view = get_object_or_404(SavedView, pk=pk, user=request.user)
     view.delete()
     messages.info(request, f"“{view.name}” is deleted.")

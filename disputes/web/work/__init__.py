@@ -1,1 +1,1 @@
-"""Pages about a task's rounds and a project's end."""
+"""The pages about a task's rounds and a project's end."""

@@ -1,4 +1,4 @@
-"""Saying something on a task or a project, and settling a thread: for every page that shows them."""
+"""The views for commenting on a task or a project and for settling a thread."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from tasks.remarks.comments import add_comment, settle
 @require_POST
 @refuses
 def on_task(request: HttpRequest, ref: str) -> HttpResponse:
-    """A remark on a task, told beside its dispute where it has one."""
+    """Comment on a task; its dispute, if there is one, is named in the notification."""
     task = task_of(request, ref)
     return _say(request, task.project, task, live_dispute(task))
 
@@ -29,7 +29,7 @@ def on_task(request: HttpRequest, ref: str) -> HttpResponse:
 @require_POST
 @refuses
 def on_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """A remark on what concerns a whole project."""
+    """Comment on a whole project."""
     project = project_of(request, slug)
     dispute = Dispute.objects.live().filter(project=project, task__isnull=True).first()
     return _say(request, project, None, dispute)
@@ -50,7 +50,7 @@ def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dis
 
 
 def _parent(request: HttpRequest, project: Project, task: Task | None) -> Comment | None:
-    """The comment that is answered, one on the same task. Raises Refused: not_found."""
+    """Return the comment that is answered, on the same task, or None. Raises Refused("not_found")."""
     named = request.POST.get("parent", "")
     if not named:
         return None

@@ -10,13 +10,13 @@ from tasks.access import RULE, may
 from tasks.models import Comment, Project, Task
 from tasks.remarks.comments import BODY_MAX
 
-COMMENTS_MAX = 200  # the newest that are read
-THREADS_MAX = 30  # the newest that are shown
+COMMENTS_MAX = 200  # how many comments are read, newest first
+THREADS_MAX = 30  # how many threads are shown, newest first
 
 
 @dataclass
 class Thread:
-    """A remark and what was answered to it, oldest first."""
+    """A comment and its replies, oldest first."""
 
     first: Comment
     replies: list[Comment] = field(default_factory=list)
@@ -32,12 +32,12 @@ class Thread:
 
 @dataclass
 class Discussion:
-    """All that was said on one task; without a task, on the project as a whole. One query."""
+    """Everything that was said on one task or, without a task, on the project as a whole. One query."""
 
     project: Project
     user: Any
     task: Task | None = None
-    may_rule: bool | None = None  # None asks the memberships
+    may_rule: bool | None = None  # None: look it up in the memberships
     body_max = BODY_MAX
 
     @cached_property
@@ -53,13 +53,13 @@ class Discussion:
 
     @cached_property
     def threads(self) -> list[Thread]:
-        """The oldest first; an answer to an answer stands in the thread of the first."""
+        """The threads, oldest first; a reply to a reply belongs to the thread of the first comment."""
         threads: dict[int, Thread] = {}
         for comment in self._comments:
             thread = threads.get(comment.parent_id or 0)
             if thread:
                 thread.replies.append(comment)
-            else:  # it begins one, or what it answers is too old to be shown
+            else:  # it begins a thread, or what it answers is too old to be shown
                 thread = Thread(comment)
             threads[comment.pk] = thread
         begun = [thread for pk, thread in threads.items() if thread.first.pk == pk]
@@ -72,7 +72,7 @@ class Discussion:
 
     @property
     def url(self) -> str:
-        """Where a remark is posted to."""
+        """The path to which a comment is posted."""
         if self.task:
             return reverse("task-comment", args=[self.task.ref])
         return reverse("project-comment", args=[self.project.slug])

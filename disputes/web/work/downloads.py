@@ -1,4 +1,4 @@
-"""Downloading the records: whoever may read a project may have its dispute.md and decisions.md."""
+"""Downloading the records: anybody who may read a project may have its dispute.md and decisions.md."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -13,7 +13,7 @@ from tasks.access import projects_for
 @staff_only
 @require_safe
 def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
-    """The record of a whole project."""
+    """Download the record of a whole project."""
     project = project_of(request, slug)
     return _attached(FILES[file](project), f"{project.slug}-{file}")
 
@@ -21,7 +21,7 @@ def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
 @staff_only
 @require_safe
 def of_dispute(request: HttpRequest, pk: int, file: str) -> HttpResponse:
-    """What the record says of one dispute."""
+    """Download the part of the record that is about one dispute."""
     visible = Dispute.objects.filter(project__in=projects_for(request.user))
     dispute = get_object_or_404(visible.select_related("project"), pk=pk)
     return _attached(FILES[file](dispute.project, dispute), f"{dispute.ref}-{file}")

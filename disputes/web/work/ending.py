@@ -1,4 +1,4 @@
-"""The page on which a project is ended: what is left, which ends are open, and why the others are not."""
+"""The page on which a project is ended: what is left, which exits are open, and why others are not."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from tasks.access import MAINTAIN, may
 from tasks.models import Checkpoint, Project
 from tasks.states import Severity
 
-LATEST = 12  # checkpoints
+LATEST = 12  # how many checkpoints are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LeftPoint:
 
 @dataclass(frozen=True, slots=True)
 class GateView:
-    """One gate: its exact phrase, what was typed, and what is behind it."""
+    """One gate: its exact phrase, what was typed, and the points behind it."""
 
     name: str
     phrase: str
@@ -48,7 +48,7 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Everything that a person sent, so that a refusal loses nothing of it."""
+    """Everything that a person sent, kept so that a refusal loses nothing."""
 
     kind: str = ""
     phrases: dict[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Typed:
 
 @dataclass
 class EndingPage:
-    """A project and its possible ends."""
+    """A project and its possible exits."""
 
     project: Project
     user: Any
@@ -100,14 +100,14 @@ class EndingPage:
 
     @cached_property
     def conflicts(self) -> list[Conflict]:
-        """The undecided ones, the gravest first."""
+        """The undecided conflicts, those of the gravest disputes first."""
         pks = [int(each.code.removeprefix("C-")) for each in self.standing.conflicts]
         rows = Conflict.objects.filter(pk__in=pks).select_related("dispute__task__project")
         return sorted(rows, key=lambda row: (-row.dispute.severity_rank, row.pk))
 
     @cached_property
     def gates(self) -> list[GateView]:
-        """What must be acknowledged before an early end, the gravest first."""
+        """What must be acknowledged before an early end, gravest first."""
         left = left_over(self.standing)
         return [
             self._gate(gate, [each for each in left if gate_of(each.severity) is gate])
@@ -129,22 +129,22 @@ class EndingPage:
 
     @cached_property
     def review(self) -> FinalReview:
-        """The final review, with what was confirmed so far."""
+        """The final review, as if every point that only a person can judge were confirmed."""
         return exits.final_review(self.project, self.standing, [*self.typed.checked, *_all_judged()])
 
     @property
     def blockers(self) -> tuple[str, ...]:
-        """What the program itself finds in the way; the points below are the maintainer's."""
+        """What the program itself finds in the way; the points of the checklist are the maintainer's."""
         return self.review.blockers
 
     @property
     def checklist(self) -> list[tuple[str, str, bool]]:
-        """The points that only a person can tell: name, words, whether it was ticked."""
+        """The points that only a person can judge: name, words, and whether it was ticked."""
         return [(check.name, check.value, check.name in self.typed.checked) for check in JUDGED]
 
     @cached_property
     def unlanded(self) -> finishing.Unlanded | None:
-        """What a session has accepted and not landed."""
+        """What a session has accepted and not landed, or None."""
         return finishing.unlanded(self.project)
 
     @property
@@ -153,7 +153,7 @@ class EndingPage:
 
     @cached_property
     def alert(self) -> Conflict | None:
-        """The card that waits for an answer."""
+        """The alert that waits for an answer, or None."""
         return alerts.open_alerts(self.project).select_related("dispute").first()
 
     @cached_property
@@ -162,7 +162,7 @@ class EndingPage:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """How it ended last; empty where it never has."""
+        """How the project last ended; empty if it never has."""
         return self.project.exit_summary
 
     @property
@@ -175,5 +175,5 @@ def _all_judged() -> list[str]:
 
 
 def state_words(state: GapState | State) -> str:
-    """A state as people read it."""
+    """Return a state as people read it."""
     return state.value.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""The page of a project's end, and its three buttons."""
+"""The page of a project's end, and its buttons."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ RATIONALE, PHRASE = "rationale-", "phrase-"
 def _page(
     request: HttpRequest, project: Project, typed: Typed | None = None, refused: Refused | None = None
 ) -> HttpResponse:
-    """The page; after a refusal with what was typed, and the refusal's status."""
+    """Show the page; after a refusal, with what was typed and the refusal's status."""
     context = {
         "title": f"End {project.name}", "is_nav_sidebar_enabled": False, "project": project,
         "page": EndingPage(project, request.user, typed or Typed()), "refused": refused,
@@ -34,7 +34,7 @@ def _page(
 def _after(
     request: HttpRequest, slug: str, act: Callable[[Project], str], typed: Typed | None = None
 ) -> HttpResponse:
-    """The page after this was done, with what it says; where it was refused, with what was typed."""
+    """Do it and return to the page with a message; if it is refused, show the page with what was typed."""
     project = project_of(request, slug)
     try:
         said = act(project)
@@ -49,7 +49,7 @@ def _words(request: HttpRequest, name: str) -> str:
 
 
 def _typed(request: HttpRequest) -> Typed:
-    """Everything that was sent. The list counts as confirmed only with its tick."""
+    """Return everything that was sent. The list counts as confirmed only if its box is ticked."""
     sent = request.POST
     return Typed(
         kind=sent.get("exit", "")[:20],
@@ -70,7 +70,7 @@ def _typed(request: HttpRequest) -> Typed:
 @staff_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def ending(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is left and which ends are open; sent, the project ends as the chosen one."""
+    """Show what is left and which exits are open; a POST ends the project by the chosen one."""
     if request.method != "POST":
         return _page(request, project_of(request, slug))
     typed = _typed(request)
@@ -91,7 +91,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_only
 @require_POST
 def extend(request: HttpRequest, slug: str) -> HttpResponse:
-    """More checkpoints for a project at its limit."""
+    """Allow more checkpoints to a project at its limit."""
 
     def extended(project: Project) -> str:
         limit = endings.extend(project, user=request.user)
@@ -103,7 +103,7 @@ def extend(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_only
 @require_POST
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Put off the gaps that are left, so that what a session has accepted lands."""
+    """Defer the gaps that are left, so that what a session has accepted lands."""
 
     def put_off(project: Project) -> str:
         codes = ", ".join(gap.gap for gap in finishing.finish(project, user=request.user).left)
@@ -115,7 +115,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_only
 @require_POST
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take an ended project up again."""
+    """Resume a project that has ended."""
     typed = _typed(request)
 
     def resumed(project: Project) -> str:

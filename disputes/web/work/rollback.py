@@ -1,4 +1,4 @@
-"""The page on which rounds of a task are taken back: what each held, and what would become of it."""
+"""The page on which rounds of a task are taken back: what each contains, and what would become of it."""
 
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,7 +26,7 @@ REMEDIES = [
 
 @dataclass
 class Round:
-    """One round that stands, with what came of it."""
+    """One round that was not rolled back, with what came of it."""
 
     number: int
     submissions: list[Submission] = field(default_factory=list)
@@ -49,17 +49,17 @@ class RollbackChoice:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """A ruling that a rollback archived, and the one that was made of it again."""
+    """A ruling that a rollback archived, and the ruling that repeats it, if there is one."""
 
     ruling: Decision
     again: Decision | None
-    text: str  # the words to make it again with: the ruling's, or what was typed
+    text: str  # the words with which to repeat it: the ruling's, or what was typed
     refusal: str = ""
 
 
 @dataclass
 class RollbackPage:
-    """A task and its rounds, as the person may take them back."""
+    """A task and its rounds, for a person who may take them back."""
 
     task: Task
     user: Any
@@ -75,7 +75,7 @@ class RollbackPage:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The rounds that stand, newest first."""
+        """The rounds that were not rolled back, newest first."""
         standing = (
             self.task.submissions.standing()
             .order_by("round", "attempt")
@@ -96,7 +96,7 @@ class RollbackPage:
 
     @cached_property
     def why_not(self) -> str:
-        """Why nothing can be taken back; empty where something can."""
+        """Why nothing can be taken back, or "" if something can."""
         if self.task.status not in MOVES["rollback"].sources:
             return f"It is {self.task.get_status_display().lower()}: nothing of it can be taken back."
         if not self.rounds:
@@ -107,19 +107,19 @@ class RollbackPage:
 
     @cached_property
     def landed(self) -> str:
-        """The commit of the task that is on the target branch, or is being pushed there."""
+        """The commit of the task that is on the target branch or is being pushed there, or ""."""
         landing = self.task.landings.filter(status__in=rollbacks.PUSHED).order_by("-pk").first()
         return landing.sha if landing else self.task.landed_sha
 
     @property
     def may_revert(self) -> bool:
-        """Something has landed; what is only being pushed may still be refused by the remote."""
+        """Whether something has landed; what is only being pushed may still be refused by the remote."""
         landed = self.task.landings.filter(status=Landing.Status.LANDED).exists()
         return self.may_roll_back and (landed or bool(self.task.landed_sha))
 
     @cached_property
     def choices(self) -> list[RollbackChoice]:
-        """Where the task may begin again, newest first."""
+        """The points from which the task may begin again, newest first."""
         if self.why_not or not self.may_roll_back:
             return []
         return [
@@ -154,7 +154,7 @@ class RollbackPage:
 
     @cached_property
     def archived(self) -> list[Archived]:
-        """The rulings that may be made again, newest first."""
+        """The archived rulings, newest first, each with whether it was or can be made again."""
         rulings = list(rollbacks.archived(self.task)[:ARCHIVED_MAX])
         again = rollbacks.applied_again(rulings)
         return [
@@ -169,12 +169,12 @@ class RollbackPage:
 
     @cached_property
     def analysis(self) -> root_causes.Analysis | None:
-        """What the attempts at the present round have in common, once it was taken back and failed again."""
+        """What the tries at the present round have in common, if it was taken back and tried often enough."""
         return root_causes.of(self.task)
 
     @property
     def remedies(self) -> list[tuple[str, str]]:
-        """What people choose then, and how it is done here (RB-6)."""
+        """What people may do then, and how it is done here (RB-6)."""
         return REMEDIES
 
 
@@ -185,7 +185,7 @@ def _why_never(ruling: Decision) -> str:
 
 
 def _counted(rounds: list[Round]) -> str:
-    """How much lies in these rounds, in words."""
+    """Return how much these rounds contain, in words."""
     decided = Conflict.Status.DECIDED
     counts = [
         (sum(len(each.submissions) for each in rounds), "submission"),

@@ -19,7 +19,7 @@ from tasks.states import IllegalMove
 def _page(
     request: HttpRequest, task: Task, typed: dict[str, str] | None = None, refused: Refused | None = None
 ) -> HttpResponse:
-    """The page; after a refusal with what was typed, and the refusal's status."""
+    """Show the page; after a refusal, with what was typed and the refusal's status."""
     shown = RollbackPage(task, request.user, typed or {})
     if not shown.may_rule:
         return not_allowed(request, no_right(task.project, RULE, "take rounds back"))
@@ -40,7 +40,7 @@ def _refusal(request: HttpRequest, task: Task, typed: dict[str, str], error: Exc
 @staff_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def rollback(request: HttpRequest, ref: str) -> HttpResponse:
-    """What each round held; sent, the rounds after the chosen one are taken back."""
+    """Show what each round contains; a POST takes back the rounds after the chosen one."""
     task = task_of(request, ref)
     if request.method != "POST":
         return _page(request, task)
@@ -61,7 +61,7 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
 @staff_only
 @require_POST
 def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
-    """Make an archived ruling again, as it was or with other words."""
+    """Repeat an archived ruling, as it was or with other words."""
     task = task_of(request, ref)
     decision = get_object_or_404(Decision, pk=pk, conflict__dispute__task=task)
     text = request.POST.get("text", "").replace("\r\n", "\n")[: rollbacks.TEXT_MAX]
@@ -78,7 +78,7 @@ def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
 @staff_only
 @require_POST
 def revert(request: HttpRequest, ref: str) -> HttpResponse:
-    """Ask for a task that takes back what has landed."""
+    """Ask for a task that reverts what has landed."""
     task = task_of(request, ref)
     reason = request.POST.get("reason", "")
     try:

@@ -1,4 +1,4 @@
-"""Pages about a task's rounds and a project's end."""
+"""The paths of the pages about a task's rounds and a project's end."""
 
 from django.urls import path
 
