@@ -324,7 +324,10 @@ def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, da
 
 
 def sign(project: Project, keys: Iterable[str], *, actor: Actor) -> list[str]:
-    """Put those of these settings that no known person set in the actor's name; return a line for each."""
+    """Put the settings that no known person has set in the actor's name, and return a line for each.
+
+    Only those among `keys` that let the program rule by itself are taken on.
+    """
     config = project.config
     rules = {
         POLICY_KEYS: policy_of(project).is_unsigned,

@@ -29,7 +29,7 @@ def send_back(
     """Object to an earlier stage's work: the task goes there, or to a human after too many rounds.
 
     Return the comment and the conflict, if one was opened. Raises Refused (422): "target_missing",
-    "no_stage_before", "not_an_objection", "RE_ARGUED_CONFLICT", "already_open".
+    "no_stage_before", "not_an_objection", "RE_ARGUED_CONFLICT", or what `add_comment` raises.
     """
     task.stage_before()
     known = objections.objections_of(task)

@@ -173,7 +173,7 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(Amendment)
 class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """What rulings add to specifications. People approve and drop amendments on the amendments' own pages."""
+    """What rulings add to specifications. People approve and drop amendments on separate pages."""
 
     project_path = "decision__conflict__dispute__project"
     list_display = ("about", "path", "section", "stands", "carried_by", "asked_by", "asked_at")

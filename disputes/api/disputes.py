@@ -262,9 +262,10 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         )
 
     def get_object(self) -> Dispute:
-        """Return the dispute named by dispute (D-7), conflict (C-9) or task (ledger-214: its newest dispute).
+        """Return the dispute that the URL names by itself (D-7), a conflict (C-9) or a task (ledger-214).
 
-        Raises Http404, or Refused("not_found") if the task has no dispute that the caller may see.
+        For a task it is the newest dispute. Raises Http404, or Refused("not_found") if the task has none that
+        the caller may see.
         """
         head, _, number = self.kwargs["ref"].rpartition("-")
         told = Opinion.objects.all()

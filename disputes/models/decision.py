@@ -64,7 +64,7 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
 
 
 class Decision(models.Model):
-    """The ruling on one conflict. Its words never change, and marks such as `used_at` are set only once."""
+    """The ruling on one conflict. Its words never change; `used_at` and `revoked_at` are set only once."""
 
     class Authority(models.TextChoices):
         PERSON = "person"
@@ -177,7 +177,7 @@ class Decision(models.Model):
 
     @property
     def letter(self) -> str:
-        """The letter that the ruling has on its card."""
+        """The letter or digit that stands for the chosen option on its card."""
         choice = self.conflict.choice(self.option)
         return choice.letter if choice else options.letter(self.option)
 

@@ -96,7 +96,10 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
 
 
 def is_in_vain(conflict: Conflict, option: str) -> bool:
-    """Whether the option could have no effect in the present state; whoever chooses it anyway is told why."""
+    """Whether the option makes no sense in the present state, so that it is not offered.
+
+    Somebody who chooses it anyway is told why it is refused.
+    """
     return option == Option.ACCEPT_BASE and not base.may_be_accepted(conflict.dispute.project)
 
 

@@ -20,7 +20,7 @@ from tasks.remarks.comments import add_comment, settle
 @require_POST
 @refuses
 def on_task(request: HttpRequest, ref: str) -> HttpResponse:
-    """Comment on a task; its dispute, if there is one, is named in the notification."""
+    """Comment on a task; the event names the task's dispute, if there is one."""
     task = task_of(request, ref)
     return _say(request, task.project, task, live_dispute(task))
 
