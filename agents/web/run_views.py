@@ -17,13 +17,7 @@ from tasks.access import RULE, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.states import Status
-
-KEY_DIGITS = 18
-
-
-def key_of(text: str) -> int | None:
-    """Return a primary key from a URL, or None if the text is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= KEY_DIGITS else None
+from tasks.text.numbers import whole_number
 
 
 def _run(request: HttpRequest, pk: int) -> Run:
@@ -36,7 +30,7 @@ def _run(request: HttpRequest, pk: int) -> Run:
 def runs_page(request: HttpRequest) -> HttpResponse:
     """Show what is under way, and what ended lately."""
     asked = runs.RunPageFilter(request.GET, queryset=runs.visible(request.user), request=request)
-    before = key_of(request.GET.get("before", ""))
+    before = whole_number(request.GET.get("before", ""))
     context = {
         "title": "Runs",
         "form": asked.form,
@@ -69,7 +63,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 def run_log(request: HttpRequest, pk: int) -> JsonResponse:
     """Return what is new in the log after `?after=MARK`, or else its end, and how the run is going."""
     run = _run(request, pk)
-    mark = key_of(request.GET.get("after", ""))
+    mark = whole_number(request.GET.get("after", ""))
     part = log.end_of(run) if mark is None else log.after(run, mark)
     ended = run.status == Run.Status.ENDED
     cost = costs.of_run(run)

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_POST, require_safe
 from agents.web import moves
 from agents.web import task as pages
 from agents.web.board_views import show_board
-from agents.web.run_views import key_of
 from disputes.web.view_helpers import next_url, page, refuses, staff_only, task_of
 from tasks.access import role_in
 from tasks.errors import Refused
+from tasks.text.numbers import whole_number
 
 BOARD = "board"
 KEYS = [("O", "Open the dispute"), ("V", "Whole diff"), ("N", "Comment"), ("?", "This list")]
@@ -44,7 +44,7 @@ def _show(request: HttpRequest, ref: str, refused: Refused | None = None, note: 
 def events_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Show everything that was recorded about the task, newest first."""
     task = task_of(request, ref)
-    before = key_of(request.GET.get("before", ""))
+    before = whole_number(request.GET.get("before", ""))
     events = pages.events_of(task, before, pages.EVENTS_PER_PAGE + 1)
     shown = events[: pages.EVENTS_PER_PAGE]
     older = shown[-1].pk if len(events) > len(shown) else None
@@ -59,7 +59,7 @@ def events_page(request: HttpRequest, ref: str) -> HttpResponse:
 def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Show the whole diff of the last submission, or of the one that `?submission=` names."""
     task = task_of(request, ref)
-    submission, diff = pages.whole_diff(task, key_of(request.GET.get("submission", "")))
+    submission, diff = pages.whole_diff(task, whole_number(request.GET.get("submission", "")))
     context = {"title": f"Diff of {task.ref}", "task": task, "submission": submission, "diff": diff}
     return page(request, "agents/diff.html", context)
 

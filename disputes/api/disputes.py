@@ -26,6 +26,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.severities import SeverityFilter
 from tasks.text.counting import counted
+from tasks.text.numbers import whole_number
 
 TEXT_MAX = 20_000
 
@@ -296,9 +297,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     @extend_schema(parameters=[OpenApiParameter("recent", int, description="Only the newest N")])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         queryset = self.filter_queryset(self.get_queryset())
-        recent = request.query_params.get("recent", "")
-        if recent.isascii() and recent.isdigit():
-            queryset = queryset.order_by("-pk")[: min(int(recent), 200)]
+        recent = whole_number(request.query_params.get("recent", ""))
+        if recent is not None:
+            queryset = queryset.order_by("-pk")[: min(recent, 200)]
         page = self.paginate_queryset(queryset)
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
         limits = {staleness.days_of(dispute.project) for dispute in page or []}

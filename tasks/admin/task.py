@@ -38,6 +38,7 @@ from tasks.hooks import retitled, waiting_line
 from tasks.models import Comment, Dependency, Section, StaleTask, Task
 from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove
+from tasks.text.numbers import whole_number
 
 VERBS = {  # verb: what its tasks are then, who may
     "defer": ("deferred", RULE),
@@ -225,10 +226,10 @@ class TaskAdmin(ProjectScopedAdmin):
 
     def has_rounds_permission(self, request: HttpRequest, object_id: Any) -> bool:
         """Whether the person may rule on the task. Raises Http404 for one that they may not even see."""
-        named = str(object_id)
-        if not (named.isascii() and named.isdigit() and tasks_for(request.user).filter(pk=named).exists()):
+        pk = whole_number(str(object_id))
+        if not tasks_for(request.user).filter(pk=pk).exists():
             raise Http404("There is no such task that you may see.")
-        return tasks_for(request.user, RULE).filter(pk=named).exists()
+        return tasks_for(request.user, RULE).filter(pk=pk).exists()
 
     # The page is made where disputes are known; here only its address is.
     @action(description="Roll back", url_path="rounds", icon="history", permissions=["rounds"])

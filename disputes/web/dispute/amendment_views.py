@@ -14,6 +14,7 @@ from disputes.web.plain_text import plain
 from disputes.web.view_helpers import page, refuses, staff_only
 from tasks.access import projects_for
 from tasks.errors import Refused
+from tasks.text.numbers import whole_number
 
 SHOWN = (
     "decision__conflict__dispute__project", "decision__conflict__dispute__task__project",
@@ -72,8 +73,9 @@ def settle(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     """Approve, reword or drop the amendment that was shown. A refusal keeps what was typed."""
     amendment = _to_see(request, pk)
     needs_right(request, amendment.decision.conflict.dispute.project)
-    version, words = request.POST.get("version", ""), request.POST.get("words", "")
-    seen = int(version) if version.isdecimal() and len(version) < 9 else -1
+    words = request.POST.get("words", "")
+    version = whole_number(request.POST.get("version", ""))
+    seen = -1 if version is None else version
     try:
         if verb == "approve":
             task = amendments.approve(amendment, seen=seen, user=request.user)

@@ -43,10 +43,7 @@ class Chart:
     foot: int = HEIGHT - 6
 
 
-def lines(
-    series: Sequence[tuple[str, str, Sequence[float | None]]], *, first: str, last: str,
-    steps: Sequence[float] = ROUND_SECONDS,
-) -> Chart:  # fmt: skip
+def lines(series: Sequence[tuple[str, str, Sequence[float | None]]], *, first: str, last: str) -> Chart:
     """Return the chart of series of equal length over time; None in a series leaves a gap."""
     highest = max((value for _, _, values in series for value in values if value is not None), default=0)
     ticks = _ticks(highest, ROUND_SECONDS)

@@ -17,6 +17,7 @@ from disputes.web.queue.triage_views import chosen_ending
 from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, refuses, staff_only
 from tasks.access import RULE, projects_for, require_any
 from tasks.errors import Refused
+from tasks.text.numbers import whole_number
 
 NOTE_MAX = 2_000
 KEYS = [("U", "Undo all of it"), ("?", "This list")]
@@ -65,8 +66,8 @@ def _wanted(request: HttpRequest) -> list[int]:
         data = QueryDict(request.POST.get("query", "")[:2000])
         found = QueueFilter(data, queryset=disputes, request=request, reach=reach)
         return list(found.qs.values_list("pk", flat=True)[: bulk.BULK_MAX])
-    picked = [word for word in request.POST.getlist("dispute") if word.isascii() and word.isdecimal()]
-    return [int(word) for word in picked if len(word) < 18][: bulk.BULK_MAX]
+    picked = map(whole_number, request.POST.getlist("dispute"))
+    return [number for number in picked if number is not None][: bulk.BULK_MAX]
 
 
 def _preview(

@@ -17,6 +17,7 @@ from disputes.web.queue.holders import Holders, ending_of
 from disputes.web.view_helpers import next_url, not_allowed, page, refuses, staff_only
 from tasks.access import RULE, may, no_right, projects_for, require
 from tasks.errors import Refused
+from tasks.text.numbers import whole_number
 
 
 def _dispute(request: HttpRequest, pk: int) -> Dispute:
@@ -109,7 +110,7 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
     if not asked:
         return None
     people = get_user_model().objects.filter(is_active=True)
-    person = people.filter(pk=asked).first() if asked.isascii() and asked.isdecimal() else None
+    person = people.filter(pk=whole_number(asked)).first()
     if person is None or not may(person, dispute.project, RULE):
         raise Refused(
             "cannot_rule", f"That person may not rule in {dispute.project.name}.", "Choose another.",

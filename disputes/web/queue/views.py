@@ -16,6 +16,7 @@ from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.view_helpers import next_url, page, staff_only
 from tasks.access import remember_roles
+from tasks.text.numbers import whole_number
 
 PER_PAGE, PAGES_MAX = 30, 10_000
 VIEWS_MAX = 50
@@ -52,8 +53,7 @@ class Slice:
 
 def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
     """Return the page that the URL asks for, or the first one if it asks for nonsense."""
-    wanted = asked if asked and asked.isascii() and asked.isdecimal() else "1"
-    number = min(max(int(wanted[:9]), 1), PAGES_MAX)
+    number = min(max(whole_number(asked or "") or 1, 1), PAGES_MAX)
     start = (number - 1) * PER_PAGE
     rows = list(disputes[start : start + PER_PAGE + 1])
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)

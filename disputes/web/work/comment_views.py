@@ -14,6 +14,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Comment, Project, Task
 from tasks.remarks.comments import add_comment, settle
+from tasks.text.numbers import whole_number
 
 
 @staff_only
@@ -54,8 +55,7 @@ def _parent(request: HttpRequest, project: Project, task: Task | None) -> Commen
     named = request.POST.get("parent", "")
     if not named:
         return None
-    number = int(named) if named.isascii() and named.isdigit() and len(named) < 19 else 0
-    found = project.comments.filter(pk=number, task=task).first()
+    found = project.comments.filter(pk=whole_number(named), task=task).first()
     if found is None:
         raise Refused("not_found", "The comment that you answer is gone.", "Say it on its own.", status=404)
     return found

@@ -14,6 +14,9 @@ from tasks.access import RULE, no_right
 from tasks.errors import Refused
 from tasks.models import StaleTask, Task
 from tasks.states import IllegalMove
+from tasks.text.numbers import whole_number
+
+ROUNDS_MAX = 32_767  # what the column of a round holds
 
 
 def _page(
@@ -46,11 +49,11 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
         return _page(request, task)
     typed = {name: request.POST.get(name, "") for name in ("to_round", "reason", "version")}
     try:
-        if not typed["to_round"].isdecimal() or len(typed["to_round"]) > 5:
+        to_round, seen = whole_number(typed["to_round"]), whole_number(typed["version"])
+        if to_round is None or to_round > ROUNDS_MAX:
             raise Refused("incomplete", "Choose what to take back.", "What you typed is kept.", status=422)
-        seen = int(typed["version"]) if typed["version"].isdecimal() else -1
         made = rollbacks.roll_back(
-            task, int(typed["to_round"]), user=request.user, reason=typed["reason"], version=seen
+            task, to_round, user=request.user, reason=typed["reason"], version=-1 if seen is None else seen
         )
     except (Refused, IllegalMove, StaleTask) as error:
         return _refusal(request, task, typed, error)

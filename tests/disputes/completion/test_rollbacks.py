@@ -725,7 +725,9 @@ def test_the_button_takes_the_rounds_back(client: Client, disputed: Task, lea: U
         ({"to_round": ""}, 422, "Choose what to take back"),
         ({"reason": "  "}, 422, "A reason is needed"),
         ({"version": "0"}, 409, "has moved on"),
+        ({"version": "9" * 5000}, 409, "has moved on"),
         ({"to_round": "7"}, 422, "nothing handed in after round 7"),
+        ({"to_round": "9" * 5000}, 422, "Choose what to take back"),
     ],
 )
 def test_a_refusal_keeps_what_was_typed(

@@ -318,3 +318,17 @@ def test_what_refreshes_by_itself_tells_no_message_and_has_no_frame(
     assert f'data-row="{row.pk}"' in part
     assert "<html" not in part
     assert f"You follow {row.ref}." in client.get("/queue/").content.decode()
+
+
+def test_a_number_of_five_thousand_digits_is_none(client: Client, ledger: Project, lea: User) -> None:
+    """Python refuses to read one, with an error that is no refusal of ours."""
+    as_user(client, lea)
+    shared, number = dispute(ledger), "9" * 5000
+    for method, path, data, expected in (
+        ("get", f"/queue/?page={number}", {}, 200),
+        ("get", f"/api/v1/disputes/?recent={number}", {}, 200),
+        ("post", f"/queue/D-{shared.pk}/assign/", {"to": number}, 422),
+        ("post", "/queue/bulk/", {"dispute": number, "verb": "snooze"}, 302),
+    ):
+        answer = getattr(client, method)(path, data)
+        assert answer.status_code == expected, (path[:40], answer.status_code)
