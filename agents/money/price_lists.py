@@ -33,6 +33,6 @@ def check_prices(**kwargs: Any) -> list[checks.CheckMessage]:
     try:
         prices.load(settings.PRICES)
     except (BadPrices, OSError) as error:
-        hint = "Mend the file; until then the program's own prices count."
+        hint = "Mend the file; until then the list before it counts, or else the program's own prices."
         return [checks.Warning(f"The price list cannot be used. {error}", hint=hint, id="agents.W010")]
     return []

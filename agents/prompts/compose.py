@@ -15,6 +15,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Q
 from django.template import TemplateSyntaxError
 
 from agents.hosts.git.mirror import Mirror
@@ -26,7 +27,7 @@ from agents.prompts.stages import stage_words
 from agents.prompts.templates import TooMuch
 from agents.recipes.recipe import Recipe
 from disputes.models import Decision
-from tasks.models import Project
+from tasks.models import Project, Task
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,15 @@ def compose(run: Run, material: Material, decisions: list[Decision]) -> Composed
 def name_of(run: Run) -> str:
     """Return the name of the run's prompt: its role, or engineer or examiner in a round about documents."""
     return rounds.ROLES[Run.Role(run.role)] if rounds.is_round(run) else str(run.role)
+
+
+def runs_told_by(name: str) -> Q:
+    """Return the condition for runs whose prompt has that name; the other way round than `name_of`."""
+    is_of_round = Q(role__in=rounds.ROLES, task__origin=Task.Origin.ROUNDS)
+    for role, shown in rounds.ROLES.items():
+        if shown == name:
+            return is_of_round & Q(role=role)
+    return Q(role=name) & ~is_of_round
 
 
 def compose_with(run: Run, material: Material, decisions: list[Decision], own: PromptText | None) -> Composed:

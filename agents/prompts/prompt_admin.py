@@ -163,7 +163,7 @@ def preview_of(text: PromptText) -> str:
     value is a sentence that says so.
     """
     run = (
-        Run.objects.filter(project=text.project_id, role=text.name)
+        Run.objects.filter(compose.runs_told_by(text.name), project=text.project_id)
         .select_related("task__project", "agent", "opinion")
         .order_by("-pk")
         .first()

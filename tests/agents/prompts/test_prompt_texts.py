@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.models import PromptText, Run
-from agents.prompts import compose, templates, texts
+from agents.prompts import compose, prompt_admin, templates, texts
 from agents.prompts.templates import TooMuch
 from agents.prompts.texts import BadText
 from tasks.models import Event, Membership, Project
@@ -303,3 +303,16 @@ def test_a_maintainer_of_another_project_chooses_nothing_here(ledger: Project, l
     as_("otto").post(LIST, {"action": "use_the_programs", "_selected_action": [text.pk]})
 
     assert texts.in_use(ledger.pk, "coder") == text
+
+
+def test_a_text_is_shown_with_the_last_run_that_has_the_prompt_of_its_name(ledger: Project) -> None:
+    """In rounds about documents the coder is an engineer, the reviewer an examiner."""
+    texts_of = {name: PromptText(project=ledger, name=name, text="Begin.") for name in templates.SHAPES}
+    assert {
+        name for name, text in texts_of.items() if "nothing to show" not in prompt_admin.preview_of(text)
+    } == set()
+    create_run(create_task(ledger, title="Plain work"), "coder")
+    create_run(create_task(ledger, title="A session", origin="rounds", status="review", round=1), "reviewer")
+    shown = {name: prompt_admin.preview_of(text) for name, text in texts_of.items()}
+    assert {name for name, text in shown.items() if "nothing to show" not in text} == {"coder", "examiner"}
+    assert "Plain work" in shown["coder"]
