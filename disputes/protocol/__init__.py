@@ -1,1 +1,1 @@
-"""The protocol of rounds as pure functions: text and values in, values out."""
+"""The rules of the protocol of rounds, as pure functions: text and values go in, values come out."""

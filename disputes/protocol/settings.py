@@ -1,4 +1,4 @@
-"""The part of a project's settings that one rule needs."""
+"""Selecting the few project settings that one rule needs."""
 
 from dataclasses import fields
 from typing import TypeVar
@@ -7,8 +7,8 @@ Part = TypeVar("Part")
 
 
 def part_of(settings: object, part: type[Part]) -> Part:
-    """The dataclass `part`, filled with the values that `settings` has under the names of its fields.
+    """Return the dataclass `part`, filled with the settings that have the same names as its fields.
 
-    Raises AttributeError where a name is missing, so that no rule runs on a default by accident.
+    Raises AttributeError if a setting is missing, so that no rule runs on a default by accident.
     """
     return part(**{item.name: getattr(settings, item.name) for item in fields(part)})  # type: ignore[arg-type]

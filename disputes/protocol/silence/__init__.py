@@ -1,1 +1,1 @@
-"""Core: suspected silent disagreement: what fires, how strongly, and on what evidence."""
+"""Core: suspected silent disagreement, with what fires, how strongly, and on what evidence."""

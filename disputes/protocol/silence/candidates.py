@@ -1,4 +1,4 @@
-"""The findings of a review as silence watches them: each with the gap that it is about (FND-5)."""
+"""The findings of a review as the silence check watches them, each with the gap that it is about (FND-5)."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from disputes.protocol.text.documents import scan
 
 
 def watched_findings(review: ReadReview, proposed: Sequence[str] = ()) -> tuple[Watched, ...]:
-    """The findings of a review, with their gaps as far as anything tells them.
+    """Return the findings of a review, each with its gap if anything tells which one it is.
 
-    `proposed` are the gaps of the document that was reviewed; without them what the review says it is about.
-    A withdrawn finding needs no answer. Raises DocumentError for a review that is too large.
+    `proposed` are the gaps of the document that was reviewed; if empty, the review says itself what it is
+    about. A withdrawn finding counts as settled. Raises DocumentError if the review is too large.
     """
     lines = scan(review.text)
     links = Links(lines, proposed or sorted(subject_of(review.text).gaps))

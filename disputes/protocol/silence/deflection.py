@@ -1,4 +1,4 @@
-"""Turning a finding away without an alternative: the phrases of SIL-5, in the section that responds to it."""
+"""Recognising that an answer turns a finding away without offering an alternative, by its phrases (SIL-5)."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.mentions import FULL
 from tasks.text.regex import regex
 
-# Case and endings make no difference.
+# Upper and lower case and the endings of most words make no difference.
 PHRASES = regex(
     r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
     r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
@@ -23,12 +23,12 @@ ALTERNATIVE = regex(
 )
 OFFERING = regex(r"\balternative|\binstead\b|\bwe\s+propose", re.IGNORECASE)
 BOLD = regex(r"(?:\*\*|__)([^*_]{1,200})(?:\*\*|__)")
-MAX_PHRASES = 8  # one section may respond to thousands of findings, and each shows them
-ROW_OR_LINE = 40  # lines that an answer outside a heading's section may go on
+MAX_PHRASES = 8  # one section may answer thousands of findings, and each of them shows its phrases
+ROW_OR_LINE = 40  # how many lines an answer may have if it is not the section of a heading
 
 
 def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
-    """What responds to one finding: the section below its heading, its row, or its paragraph and list."""
+    """Return what answers one finding: the section of a heading, a table row, or a paragraph and its list."""
     start = answer.line - 1
     if not 0 <= start < len(lines):
         return []
@@ -49,7 +49,7 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
 
 
 def deflections(section: Sequence[Line]) -> list[str]:
-    """The first deflecting phrases that a section states; none where it offers an alternative (SIL-5)."""
+    """Return the first phrases that turn the finding away; empty if an alternative is offered (SIL-5)."""
     stated = [line for line in section if line.mode is STATED]
     if any(_offers(line) for line in stated):
         return []
@@ -58,7 +58,7 @@ def deflections(section: Sequence[Line]) -> list[str]:
 
 
 def _offers(line: Line) -> bool:
-    """Whether a line offers another way: by a label, a heading or bold words."""
+    """Whether a line offers an alternative in a label, a heading or bold words."""
     if line.heading:
         return OFFERING.search(line.heading[1]) is not None
     if ALTERNATIVE.search(line.text):

@@ -1,4 +1,4 @@
-"""What the card of a suspicion shows: facts, and signs of forgetting or avoiding. No verdicts (SIL-11)."""
+"""What the card of a flag shows: facts, and signs of forgetting or avoiding, but no verdicts (SIL-11)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from disputes.protocol.silence.matching import SoftMatch
 from disputes.protocol.silence.substance import NOT_APPLICABLE, Change, Substance
 from disputes.protocol.silence.suspicion import Heuristic, Watched
 
-SHORT_DOCUMENT = 1500  # characters below which an output is short
+SHORT_DOCUMENT = 1500  # an output with fewer characters is short
 QUOTE_MAX = 300
 
 
 @dataclass(slots=True)
 class Suspect:
-    """One finding under judgement."""
+    """One finding that is checked for silence, with what has been found out about it."""
 
     finding: Watched
     position: int
@@ -22,13 +22,13 @@ class Suspect:
     change: Change = NOT_APPLICABLE
     heuristics: list[Heuristic] = field(default_factory=list)
     deflections: list[str] = field(default_factory=list)
-    mentioned: int = 0  # line outside code, 0: none
+    mentioned: int = 0  # the line of a mention outside code fences, 0 if there is none
     in_code: int = 0
     match: SoftMatch | None = None
 
 
 def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
-    """What the card shows (SIL-11), a line each; `answered` of the `others` in its review are answered."""
+    """Yield the lines of the card (SIL-11); `answered` of the `others` in the same review have an answer."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
     yield f'{name} ({finding.severity or "no severity"}): "{_short(finding.title or finding.text)}"'
@@ -72,7 +72,7 @@ def _what_changed(change: Change) -> Iterable[str]:
 
 
 def signs(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> Iterable[str]:
-    """Signs of forgetting and of avoiding (SIL-11)."""
+    """Yield the signs of forgetting and of avoiding; none if the finding is answered (SIL-11)."""
     if case.answer:
         return
     short = size < SHORT_DOCUMENT

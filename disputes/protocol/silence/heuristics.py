@@ -1,6 +1,6 @@
-"""Suspected silent disagreement: the heuristics (SIL-1 to SIL-5), their levels, the evidence for a human.
+"""The check for silent disagreement: its heuristics (SIL-1 to SIL-5), their levels and the evidence.
 
-Intent is never inferred. What is found is shown, and a human is asked.
+Intent is never inferred: what was found is shown, and a person is asked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ from disputes.protocol.text.documents import FENCED, scan
 from disputes.protocol.text.keywords import keywords, overlap
 from tasks.states import Severity
 
-SOFT_MATCHES_MAX = 200  # findings that are looked for without their ids; each costs a walk through the text
+SOFT_MATCHES_MAX = 200  # how many findings are searched for by their words; each search reads the whole text
 
 
 def judge_silence(
@@ -43,10 +43,10 @@ def judge_silence(
     *,
     settings: SilenceSettings = DEFAULTS,
 ) -> Judgement:
-    """The suspicions that a document raises about the findings it should have treated (SIL-1 to SIL-10).
+    """Return the flags that a document raises about the findings it should have treated (SIL-1 to SIL-10).
 
-    `response` is the document as read, `previous` the one that the findings were raised against; without it
-    nothing is said about changes. Raises DocumentError for a document that is too large.
+    `response` is the document as read, `previous` the one that the findings were raised against; if it is
+    empty, nothing is said about changes. Raises DocumentError if the document is too large.
     """
     return _Judge(findings, response, document, previous, settings).judge()
 
@@ -104,7 +104,7 @@ class _Judge:
         )
 
     def _measure(self, case: Suspect) -> None:
-        """Whether the place of the finding changed, and in its words (SIL-4)."""
+        """Record whether the place of the finding changed, and whether in the words of its impact (SIL-4)."""
         finding = case.finding
         if finding.touched is False:
             case.change = Change(Substance.NO, finding.location, 0.0)
@@ -121,7 +121,7 @@ class _Judge:
         return self._comparisons[previous]
 
     def _apply(self, case: Suspect) -> None:
-        """Which heuristics fire."""
+        """Record which heuristics fire for the finding."""
         if not self._is_judged(case):
             return
         finding, answer = case.finding, case.answer
@@ -142,7 +142,7 @@ class _Judge:
         case.heuristics += [heuristic for heuristic, does in fires.items() if does]
 
     def _is_judged(self, case: Suspect) -> bool:
-        """Whether the finding is open and due, and grave or passed over again and again."""
+        """Whether the finding is open and due, and is either grave or was passed over in enough rounds."""
         finding, answer = case.finding, case.answer
         if finding.is_settled or not (answer or finding.is_due):
             return False
@@ -150,17 +150,17 @@ class _Judge:
         return finding.is_grave or (not answer and rounds >= self.settings.pattern_threshold)
 
     def _deflections(self, answer: Answered) -> list[str]:
-        """The phrases of a response section; one section may respond to many findings."""
+        """Return the deflecting phrases of an answer, read once for all findings that the line answers."""
         if answer.line not in self._by_line:
             self._by_line[answer.line] = deflections(response_section(self.lines, answer))
         return self._by_line[answer.line]
 
     def _may_tell(self, change: Change) -> bool:
-        """An unchanged place needs no words compared; a partial change does."""
+        """Whether a change may be judged: an unchanged place always, a partial one if words are compared."""
         return change.substance is Substance.NO or self.settings.enable_semantic_check
 
     def _leaves_out(self, finding: Watched) -> bool:
-        """Whether the solution of the finding's gap leaves out what it is about."""
+        """Whether the solution for the finding's gap has too few of the finding's own words."""
         if not self.settings.enable_semantic_check or not finding.solution:
             return False
         share = overlap(keywords(f"{finding.title} {finding.impact}"), keywords(finding.solution))
@@ -178,7 +178,7 @@ class _Judge:
         )
 
     def _levels(self, suspects: Iterable[Suspect]) -> dict[int, Level]:
-        """The level of each flag (SIL-10)."""
+        """Return the level of each flag by the position of its finding (SIL-10)."""
         counted = [case for case in suspects if _counts(case)]
         highs = sum(case.finding.severity is Severity.HIGH for case in counted)
         criticals = sum(case.finding.severity is Severity.CRITICAL for case in counted)
@@ -217,7 +217,10 @@ class _Judge:
 
 
 def _counts(case: Suspect) -> bool:
-    """Whether a case counts among a round's unanswered findings: not for a weak change or a phrase alone."""
+    """Whether the finding counts as unanswered in its round.
+
+    It does not if only a partial change or a deflecting phrase speaks against it.
+    """
     if Heuristic.NO_CHANGE in case.heuristics and case.change.substance is Substance.NO:
         return True
     return bool({*case.heuristics} - {Heuristic.NO_CHANGE, Heuristic.DEFLECTION})
@@ -239,7 +242,7 @@ def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
 
 
 def _gone(watched: Iterable[Suspect]) -> Iterable[Alert]:
-    """Findings whose section is gone, so that nothing can be compared (SIL-4)."""
+    """Yield an alert for findings whose section is gone, so that nothing can be compared (SIL-4)."""
     codes = tuple(
         case.finding.code or f"#{case.finding.ordinal}"
         for case in watched

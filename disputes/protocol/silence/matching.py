@@ -1,4 +1,4 @@
-"""Is a finding treated without its id (only a sign, SIL-8)? Is it an earlier concern (SIL-9)?"""
+"""Whether a finding is treated without its id (a mere sign, SIL-8), and whether it repeats one (SIL-9)."""
 
 import re
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from disputes.protocol.text.identifiers import is_canonical
 from disputes.protocol.text.keywords import keywords, overlap
 from tasks.text.regex import regex
 
-# What a finding quotes, if it is long enough to be searched for.
+# Text that a finding quotes and that is long enough to be searched for.
 QUOTED = regex(r"[\"“]([^\"“”\n]{12,200})[\"”]")
 MAX_QUOTES = 5
-MIN_LOCATION = 6  # letters of a location that cannot match by chance
+MIN_LOCATION = 6  # a location with at least so many letters does not match by chance
 
 
 @dataclass(frozen=True, slots=True)
 class SoftMatch:
-    """Why a text may treat a finding that it does not name; its confidence is never more than medium."""
+    """Why a text may treat a finding that it does not name; the confidence is never above medium."""
 
     reason: str
     overlap: float | None = None
@@ -24,9 +24,10 @@ class SoftMatch:
 
 
 class Haystack:
-    """What a document states, read once for all findings that are looked for in it.
+    """The statements of a document, read once for all findings that are looked for in it.
 
-    Lines of the `previous` document are left out: what stood there before a finding does not treat it.
+    Lines of the `previous` document are left out: what was there before a finding was raised does not treat
+    it.
     """
 
     def __init__(self, document: str, previous: str = "") -> None:
@@ -38,7 +39,10 @@ class Haystack:
         self._words = keywords(text)
 
     def match(self, title: str, text: str, location: str, *, minimum: float = 0.5) -> SoftMatch | None:
-        """Why the document may treat this finding: its words, a phrase it quotes, or its place (SIL-8)."""
+        """Return why the document may treat this finding, or None.
+
+        It may if it contains the words of the title, a phrase that the finding quotes, or its place (SIL-8).
+        """
         share = overlap(keywords(title), self._words)
         if share is not None and share >= minimum:
             return SoftMatch(f"{share:.0%} of its words are there", share)
@@ -57,7 +61,7 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A finding that may raise an earlier concern again; its review may link it to other codes."""
+    """A finding that may repeat an earlier concern; its review may link it to other codes."""
 
     code: str
     title: str
@@ -68,8 +72,8 @@ class Concern:
 def same_concern(new: Concern, earlier: Concern, *, minimum: float = 0.5) -> bool:
     """Whether a finding raises an earlier concern again (SIL-9).
 
-    By the same id carried over, a link by the reviewer, or summaries alike on the same gap. An id of the
-    reviewer's own counts only where the words are alike too: such ids are used again (ID-2).
+    It does if it carries over the full id, if the reviewer links the two, or if the titles are alike and the
+    gap is the same. The same id of the reviewer's own proves nothing, since these are used again (ID-2).
     """
     if new.code and new.code == earlier.code and is_canonical(new.code):
         return True

@@ -1,4 +1,4 @@
-"""Was anything of substance done? Whether the section of a finding changed, and in its words (SIL-4)."""
+"""Whether anything of substance was done: the finding's section changed, in words of its impact (SIL-4)."""
 
 import re
 from bisect import bisect_right
@@ -14,7 +14,7 @@ from disputes.protocol.text.keywords import keywords, overlap, tokens
 from tasks.text.regex import regex
 
 LINES = regex(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
-# Words of a location that say what kind of place it is, not which.
+# Words of a location that say what kind of place it is, not which one.
 KINDS = frozenset(
     [
         "section",
@@ -36,18 +36,18 @@ KINDS = frozenset(
 NUMBERED = regex(r"\d+(?:\.\d+)+|[^\W_]+")
 PARENTHESES = regex(r"\([^()]*\)")
 NUMBER = regex(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
-# What a location lists: `Keybinding Summary table, Tab key`, `Formula and Definitions`.
+# What separates the parts of a location: `Keybinding Summary table, Tab key`, `Formula and Definitions`.
 PARTS = regex(r"[,;/:]|\s[-–—]\s|\s(?:and|vs\.?|versus)\s", re.IGNORECASE)
 QUOTED = regex(r"[\"“`]([^\"“”`\n]{8,200})[\"”`]")
 LOCATION_MAX = 400
 MAX_QUOTES = 3
-MAX_CANDIDATES = 60  # sections that share a word with a location
-MAX_OF_ONE_HEADING = 20  # sections of the old version that are compared with the same one of the new
-MAX_WORDS = 12  # words of a location that are looked up
+MAX_CANDIDATES = 60  # how many sections that share a word with a location are considered
+MAX_OF_ONE_HEADING = 20  # how many old sections are compared with the same new one
+MAX_WORDS = 12  # how many words of a location are looked up
 
 
 class Substance(StrEnum):
-    """What became of a finding's place (SIL-4); NO and PARTIAL make a flag."""
+    """What became of the place of a finding (SIL-4); NO and PARTIAL raise a flag."""
 
     YES = "yes"
     PARTIAL = "partial"
@@ -75,16 +75,16 @@ NOT_APPLICABLE = Change(Substance.NOT_APPLICABLE)
 @dataclass(frozen=True, slots=True)
 class _Section:
     title: str
-    gap: str  # that its heading names, or one above it
+    gap: str  # the gap that its heading names, or else a heading above it
     words: frozenset[str]
-    number: str  # 2.1 of `2.1 Limits`; of one level alone it may be any number
-    start: int  # index of its heading
-    end: int  # index after its last line, subsections included
-    parent: int  # -1: none
+    number: str  # `2.1` in `2.1 Limits`; empty if there is none, or if it has only one level
+    start: int  # the index of its heading
+    end: int  # the index after its last line, subsections included
+    parent: int  # the index of the section above it, or -1
 
 
 class Outline:
-    """The sections of one document, found by the words of a location."""
+    """The sections of one document, to be found by the words of a location."""
 
     def __init__(self, document: str) -> None:
         self.lines = scan(document)
@@ -105,7 +105,10 @@ class Outline:
                 self._by_word.setdefault(word, []).append(index)
 
     def find(self, location: str) -> int | None:
-        """The section that a location names: by a heading, its number, a quote, a line, or its gap."""
+        """Return the index of the section that a location names, or None.
+
+        It is found by a heading or its number, a quotation, a line number, or the gap.
+        """
         location = location[:LOCATION_MAX]
         gap = next((gap for gap in gaps_in(location) if gap in self._by_gap), "")
         for part in (location, *PARTS.split(QUOTED.sub(" ", location))[:MAX_WORDS]):
@@ -121,7 +124,7 @@ class Outline:
         return self._by_gap[gap] if gap else None
 
     def _named(self, part: str, gap: str) -> int | None:
-        """The section whose heading these words name."""
+        """Return the index of the section whose heading these words name, or None."""
         words = _words(part)
         if not words:
             return None
@@ -140,14 +143,14 @@ class Outline:
         return -best[2] if best else None
 
     def like(self, section: _Section) -> int | None:
-        """The section with the same heading, below the same gap if there is one."""
+        """Return the index of the section with the same heading, for the same gap if it has one, or None."""
         title = plain_title(section.title)
         if section.gap and any(self._by_gap):
             return self._by_title.get((section.gap, title))
         return self._by_title.get(("", title))
 
     def body(self, index: int) -> list[str]:
-        """The lines of a section below its heading, blanks of every kind as one, empty ones left out."""
+        """Return the lines below the heading, with white space normalised and without the empty ones."""
         section = self.sections[index]
         bodies = (" ".join(line.text.split()) for line in self.lines[section.start + 1 : section.end])
         return [text for text in bodies if text]
@@ -162,7 +165,7 @@ class Outline:
         return found
 
     def _at(self, index: int) -> int | None:
-        """The innermost section around a line."""
+        """Return the index of the innermost section around the line with this index, or None."""
         found = bisect_right(self._starts, index) - 1
         while found >= 0 and self.sections[found].end <= index:
             found = self.sections[found].parent
@@ -170,7 +173,7 @@ class Outline:
 
 
 def plain_title(title: str) -> str:
-    """A heading as it is compared: without case, marks, gap, numbers in front and remarks in parentheses."""
+    """Return a heading for comparison: in lower case, without marks, gap, leading numbers and parentheses."""
     words = tokens(GAP.sub(" ", PARENTHESES.sub(" ", title[:300])))
     while words and words[0].isdigit():
         words = words[1:]
@@ -199,17 +202,17 @@ def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
 
 
 class Comparison:
-    """Two versions of a document; each section is compared once."""
+    """A comparison of two versions of a document, in which each section is compared only once."""
 
     def __init__(self, old: str, new: str, *, minimum: float = 0.3) -> None:
-        """`minimum` is the share of an impact's keywords that a change must contain to treat it."""
+        """Take both versions, and the least share of an impact's keywords that a change must contain."""
         self._old, self._new = Outline(old), Outline(new)
         self._minimum = minimum
         self._changed: dict[tuple[int, int], frozenset[str] | None] = {}
         self._compared: dict[int, set[int]] = {}
 
     def change(self, location: str, impact: str) -> Change:
-        """What became of the place that a finding points at (SIL-4)."""
+        """Return what became of the place that a finding points at (SIL-4)."""
         before = self._old.find(location) if location.strip() else None
         if before is None:
             return NOT_APPLICABLE
@@ -225,13 +228,16 @@ class Comparison:
         return judged(keywords(impact), words, title, self._minimum)
 
     def _may_compare(self, before: int, after: int) -> bool:
-        """Whether a section is not yet compared with too many of one heading, which nothing tells apart."""
+        """Whether the new section may be compared with one more old section of the same heading.
+
+        Nothing tells sections of the same heading apart, so only the first few are compared.
+        """
         compared = self._compared.setdefault(after, set())
         compared.add(before)
         return len(compared) <= MAX_OF_ONE_HEADING
 
     def _between(self, before: int, after: int) -> frozenset[str] | None:
-        """The keywords of the lines that differ; None where none does."""
+        """Return the keywords of the lines that differ between both sections; None if no line does."""
         if (before, after) not in self._changed:
             old, new = Counter(self._old.body(before)), Counter(self._new.body(after))
             lines = [*(new - old), *(old - new)]
@@ -240,7 +246,7 @@ class Comparison:
 
 
 def judged(impact: frozenset[str], changed: frozenset[str], section: str, minimum: float = 0.3) -> Change:
-    """The outcome for an impact and what changed, as keywords; none where the impact says nothing."""
+    """Return the outcome for the keywords of an impact and of what changed; not applicable if it has none."""
     share = overlap(impact, changed)
     if share is None:
         return Change(Substance.NOT_APPLICABLE, section)

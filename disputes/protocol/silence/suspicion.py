@@ -1,4 +1,4 @@
-"""The values of silence: what is watched, what fires, how strong it is (SIL-1 to SIL-13)."""
+"""The values of the silence check: what is watched, what fires, and how strong it is (SIL-1 to SIL-13)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
 
 
 class Heuristic(StrEnum):
-    """What makes a flag (SIL-1 to SIL-5); the value is what is stored."""
+    """A sign that raises a flag (SIL-1 to SIL-5); the value is what is stored."""
 
     NO_REFERENCE = "H1"
     REPEATED_ROLLBACK = "H2"
@@ -20,7 +20,7 @@ class Heuristic(StrEnum):
     DEFLECTION = "H5"
 
 
-# What each of them saw, as people read it.
+# What each heuristic noticed, in the words that people read.
 SEEN_AS: dict[str, str] = {
     Heuristic.NO_REFERENCE: "no answer names it",
     Heuristic.REPEATED_ROLLBACK: "rolled back again",
@@ -38,8 +38,8 @@ class Level(StrEnum):
     SYSTEMATIC = "systematic"
 
 
-LEVELS = list(Level)  # the later one is the stronger one
-STEP_DOWN = {Level.BLOCK: Level.WARN, Level.WARN: Level.LOG}  # SIL-10, where it is mentioned
+LEVELS = list(Level)  # from the weakest to the strongest
+STEP_DOWN = {Level.BLOCK: Level.WARN, Level.WARN: Level.LOG}  # merely mentioned (SIL-10)
 
 
 class Confidence(StrEnum):
@@ -58,7 +58,7 @@ CONFIDENCE = {
 
 @dataclass(frozen=True, slots=True)
 class SilenceSettings:
-    """The settings that this module reads."""
+    """The project settings that the silence check needs."""
 
     unaddressed_high_threshold: int
     unaddressed_critical_threshold: int
@@ -74,13 +74,13 @@ DEFAULTS = part_of(ProjectSettings(), SilenceSettings)  # for documents without 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """One finding of an earlier review, and what is known about it besides.
+    """One finding of an earlier review, with whatever else is known about it.
 
-    `is_due` says that an answer may be expected by now (SIL-6, SIL-7), `is_settled` that none is needed: its
-    gap is in a terminal state or parked, or a human decided or waived it. `rollbacks` are the failure
-    patterns for which its gap was rolled back in the round, `silent_rounds` the earlier rounds in which the
-    same concern found no answer. `touched` tells whether its place changed, where that is known without two
-    documents.
+    `is_due` says that an answer may be expected by now (SIL-6, SIL-7). `is_settled` says that none is needed:
+    its gap is in a terminal state or parked, or a person decided or waived it. `rollbacks` are the failure
+    patterns for which its gap was rolled back in this round, `silent_rounds` the earlier rounds in which the
+    same concern got no answer. `touched` says whether its place changed, or is None if two documents must be
+    compared to find out.
     """
 
     code: str
@@ -95,11 +95,11 @@ class Watched:
     is_due: bool = True
     is_settled: bool = False
     is_claimed_resolved: bool = False
-    solution: str = ""  # what the document says about its gap
+    solution: str = ""  # what the document says about the finding's gap
     rollbacks: tuple[str, ...] = ()
     silent_rounds: tuple[int, ...] = ()
     touched: bool | None = None
-    reviewed: str = ""  # the document it was raised against, where that is not the last one
+    reviewed: str = ""  # the document it was raised against, if that is not the previous one
 
     @property
     def is_grave(self) -> bool:
@@ -108,10 +108,10 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One finding that may be disagreed with in silence: one flag with all its evidence.
+    """One flag: a finding that may be silently disagreed with, and all evidence for that.
 
-    `overlap` is the share of its impact's keywords in what changed, `signs` are those of forgetting or
-    avoiding and no verdicts.
+    `overlap` is the share of the keywords of its impact in what changed. `signs` speak for forgetting or for
+    avoiding and are no verdicts.
     """
 
     code: str
@@ -127,7 +127,7 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """What a round's suspicions amount to, the strongest first."""
+    """What the flags of one level in a round amount to."""
 
     level: str
     codes: tuple[str, ...]
@@ -136,7 +136,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The overlap of SIL-4 for one finding, flagged or not, for calibration (SIL-13)."""
+    """The overlap of SIL-4 for one finding, flagged or not, kept to calibrate the limits (SIL-13)."""
 
     code: str
     ordinal: int
@@ -146,10 +146,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What silence there is in one response.
+    """The outcome of the silence check of one response.
 
-    `answered` and `pending` hold the positions of the findings as given: answered ones, and ones whose turn
-    has not come.
+    `answered` and `pending` are positions in the list of findings that was given: of those that are answered,
+    and of those that are not due yet.
     """
 
     flags: tuple[Suspicion, ...]
@@ -162,7 +162,7 @@ class Judgement:
 def round_level(
     severity: Severity | None, highs: int, criticals: int, settings: SilenceSettings = DEFAULTS
 ) -> Level:
-    """The level of a finding, given the number of unanswered ones in its round (SIL-10)."""
+    """Return the level of a finding, given the numbers of unanswered findings in its round (SIL-10)."""
     if severity is Severity.CRITICAL and criticals >= settings.critical_block:
         return Level.BLOCK
     if severity is Severity.CRITICAL and criticals >= settings.unaddressed_critical_threshold:

@@ -1,1 +1,1 @@
-"""Core: what every reader of documents needs: lines, ids, places, words, quotes."""
+"""Core: the tools that every reader of documents uses, for lines, ids, places, words and quotes."""

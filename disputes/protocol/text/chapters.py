@@ -1,4 +1,4 @@
-"""Finding a part of a Markdown document: by its anchor or number, by a line, or by words quoted from it."""
+"""Finding a section of a Markdown document by its anchor or number, by a line, or by words quoted from it."""
 
 import re
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ _BLANKS = regex(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A heading and what stands below it, as indexes into the document's lines."""
+    """A heading and the text below it, as indexes into the document's lines."""
 
     title: str
-    start: int  # the heading
-    own: int  # after its own text: the next heading of any level, or the end
-    end: int  # after its last subsection
+    start: int  # the index of the heading
+    own: int  # the index after its own text: the next heading of any level, or the end
+    end: int  # the index after its last subsection
 
 
 def chapters(lines: Sequence[Line]) -> list[Chapter]:
-    """Every heading of the document with what stands below it, in order."""
+    """Return a chapter for every heading of the document, in order."""
     heads = [(index, *line.heading) for index, line in enumerate(lines) if line.heading]
     found = []
     for place, (start, level, title) in enumerate(heads):
@@ -33,7 +33,10 @@ def chapters(lines: Sequence[Line]) -> list[Chapter]:
 
 
 def named(every: Sequence[Chapter], anchor: str) -> Chapter | None:
-    """The section that an anchor names: docs/SPEC.md#login, or #4.3 for `4.3 Retries`."""
+    """Return the section that an anchor names, or None.
+
+    `login` names the section of docs/SPEC.md#login, `4.3` the one with the title `4.3 Retries`.
+    """
     wanted = _slug(anchor)
     if not wanted:
         return None
@@ -45,12 +48,15 @@ def named(every: Sequence[Chapter], anchor: str) -> Chapter | None:
 
 
 def at_line(every: Sequence[Chapter], number: int) -> Chapter | None:
-    """The innermost section that holds the line of that number, counted from 1."""
+    """Return the innermost section that contains the line with this number, counted from 1, or None."""
     return next((each for each in reversed(every) if each.start < number <= each.own), None)
 
 
 def quoting(lines: Sequence[Line], every: Sequence[Chapter], words: str) -> Chapter | None:
-    """The first section whose own text holds these words, whatever the line ends between them."""
+    """Return the first section whose own text contains these words, or None.
+
+    Line breaks, other white space and upper and lower case make no difference.
+    """
     wanted = _flat(words)
     for each in every if wanted else ():
         if wanted in _flat("\n".join(line.text for line in lines[each.start : each.own])):

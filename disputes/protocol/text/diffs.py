@@ -1,4 +1,4 @@
-"""What a unified diff changed: which lines of which files, and what they say."""
+"""Reading a unified diff: which lines of which files changed, and what they say."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from tasks.text.regex import regex
 _HUNK = regex(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPE = regex(rb'\\([0-7]{3}|["\\abtnvfr])')
 _CONTROL = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
-CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of what a host cut
+CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of a diff that a host has cut
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """`removed` lines from line `old` of the old file became `added` lines from line `new` of the new one."""
+    """An edit that replaced `removed` lines from line `old` on by `added` lines from line `new` on."""
 
     old: int
     removed: int
@@ -24,7 +24,7 @@ class Edit:
 
 
 class HunkLine(NamedTuple):
-    """One line with its sign, and its number in the new file, of a removed one in the old."""
+    """One line with its sign and its number: in the old file if it was removed, else in the new one."""
 
     number: int
     sign: str
@@ -33,7 +33,7 @@ class HunkLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """The lines below one `@@`, as far as they are there; `old` is the first of the old file."""
+    """The lines below one `@@`, as far as the diff has them; `old` is the number of the first old line."""
 
     header: str
     old: int
@@ -42,7 +42,7 @@ class Hunk:
 
 @dataclass(slots=True)
 class FileChange:
-    """What happened to one file. Without edits it was renamed, or is binary, or only its mode changed."""
+    """The change to one file. If there are no edits, it was renamed, is binary, or only its mode changed."""
 
     path: str
     old_path: str = ""
@@ -53,19 +53,19 @@ class FileChange:
     hunks: list[Hunk] = field(default_factory=list)
 
     def edited(self, old: int, removed: int, new: int, added: int) -> None:
-        """Note an edit that ends before these lines of the old and the new file."""
+        """Add the edit that ends just before these lines of the old and the new file, unless it is empty."""
         if removed or added:
             self.edits.append(Edit(old - removed, removed, new - added, added))
 
     def moved(self, first: int, last: int) -> tuple[int, int]:
-        """What became of these lines of the old file, as lines of the new one.
+        """Return the first and last line of the new file that correspond to these lines of the old file.
 
-        Of lines that were changed it is the whole of what stands in their stead; of lines that are gone the
-        two beside the gap.
+        For lines that were changed, that is everything that replaced them; for lines that were removed, the
+        two lines beside the gap.
         """
         new_first, new_last = first, last
         for edit in self.edits:
-            end = edit.old + edit.removed  # the first line after the edit
+            end = edit.old + edit.removed  # the first line of the old file after the edit
             if edit.old > last:
                 break
             grown = edit.new + edit.added - end
@@ -74,29 +74,32 @@ class FileChange:
         return max(min(new_first, new_last), 1), max(new_last, new_first, 1)
 
     def touches(self, first: int, last: int, near: int = 0) -> bool:
-        """Whether lines of the new file changed, or went away, within `near` lines of these."""
+        """Whether a change or a removal lies within `near` lines of these lines of the new file."""
         return any(_meets(edit.new, edit.added, first, last, near) for edit in self.edits)
 
     def touched(self, first: int, last: int, near: int = 0) -> bool:
-        """Whether these lines of the old file, or some within `near` of them, were changed."""
+        """Whether these lines of the old file, or lines within `near` of them, were changed or removed."""
         return any(_meets(edit.old, edit.removed, first, last, near) for edit in self.edits)
 
 
 def _meets(start: int, count: int, first: int, last: int, near: int) -> bool:
-    """Whether lines overlap; where none are left, the two beside the gap count."""
+    """Whether two ranges are at most `near` lines apart; an empty one is the two lines beside the gap."""
     low, high = (start, start + count - 1) if count else (start - 1, start)
     return low - near <= last and first <= high + near
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The files of a diff by their new paths. If it `is_cut`, a file that is missing may have changed."""
+    """The changed files of a diff, by their new paths.
+
+    If the diff `is_cut`, a file that is missing here may have changed all the same.
+    """
 
     files: dict[str, FileChange]
     is_cut: bool = False
 
     def of(self, path: str) -> FileChange | None:
-        """What happened to a file, by its new or its old path, or None."""
+        """Return the change to a file, by its new or its old path, or None if it is not in the diff."""
         if path in self.files:
             return self.files[path]
         by_name = (
@@ -108,20 +111,20 @@ class Changes:
 
 
 def ends_early(text: str) -> bool:
-    """Whether a host cut it. A changed line begins with a sign and cannot say so."""
+    """Whether a host has cut the diff. No changed line looks like its note, since each begins with a sign."""
     return f"\n{text}".endswith(f"\n{CUT}")
 
 
 def read_diff(text: str, *, is_cut: bool = False) -> Changes:
-    """The changes in what `git diff` printed. A malformed or cut end is passed over, and noted as a cut."""
+    """Read the output of `git diff`. If it ends in the middle of a hunk, the result is marked as cut."""
     files, is_cut = read_files(text, is_cut=is_cut)
     return Changes({file.path: file for file in files}, is_cut)
 
 
 def read_files(text: str, *, is_cut: bool = False) -> tuple[list[FileChange], bool]:
-    """Its files in their order, and whether its end is missing.
+    """Return the changed files in the order of the diff, and whether its end is missing.
 
-    A path may come twice, as the link that it was and the file that it became.
+    A path may occur twice, for example once as the link that was removed and once as the new file.
     """
     reader = _Reader()
     is_cut |= ends_early(text)
@@ -139,9 +142,9 @@ def read_files(text: str, *, is_cut: bool = False) -> tuple[list[FileChange], bo
 
 
 def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) -> tuple[int, bool]:
-    """Read one hunk: the index of the line after it, and whether it is complete."""
+    """Read one hunk into the file; return the index of the line after it, and whether it is complete."""
     old, old_left, new, new_left = (int(number) if number else 1 for number in match.groups())
-    # Of a side without lines git names the line before the gap.
+    # If one side has no lines, git gives the number of the line before the gap.
     old, new = old + (not old_left), new + (not new_left)
     hunk = Hunk(match.string, old)
     file.hunks.append(hunk)
@@ -166,7 +169,7 @@ def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) 
 
 
 class _Reader:
-    """Follows the lines between the hunks, which say which file comes next."""
+    """A reader of the lines between the hunks, which say what file comes next."""
 
     def __init__(self) -> None:
         self.files: list[FileChange] = []
@@ -206,7 +209,7 @@ def _side(words: str, prefix: str) -> str:
 
 
 def unquoted_path(words: str) -> str:
-    """A path as git prints it: in quotes and with octal bytes where it is not plain ASCII."""
+    """Return a path that git printed, without the quotes and octal bytes around unusual characters."""
     words = words.split("\t")[0].removesuffix("\r")
     if not words.startswith('"'):
         return words.removesuffix('"')

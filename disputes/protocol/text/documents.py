@@ -1,4 +1,4 @@
-"""The scanner below every parser: lines with their numbers, and whether they state or only quote something.
+"""The scanner that every reader of documents uses: it numbers lines and tells statements from quotations.
 
 An id, a heading or a keyword inside a fence or a quote is an example, not a statement (ID-3).
 """
@@ -22,7 +22,7 @@ SMALL_INDENT = 4
 
 
 class DocumentError(ValueError):
-    """A document cannot be taken; `problems` names every line at fault and why."""
+    """A document cannot be accepted. `problems` names each faulty line and what is wrong with it."""
 
     def __init__(self, code: str, problems: list["Problem"]) -> None:
         self.code, self.problems = code, problems
@@ -31,7 +31,7 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a document."""
+    """One fault in a document: the number of the line, and the reason."""
 
     line: int
     reason: str
@@ -43,14 +43,15 @@ class Mode(StrEnum):
     FENCED = "fenced"
 
 
-# Each line is asked how it is meant, and Python 3.11 takes long to find a member by the name of its enum.
+# Every line is compared with these, and Python 3.11 is slow to look up a member through its enum.
 STATED, QUOTED, FENCED = Mode
 
 
 class Line(NamedTuple):
-    """One line: its number from 1, its text without line end, and how it is meant.
+    """One line: its number from 1, its text without the line end, and how it is meant.
 
-    A tuple, for a document has thousands of them and a dataclass takes three times as long to make.
+    It is a tuple because a document has thousands of lines, and a dataclass takes three times as long to
+    make.
     """
 
     number: int
@@ -59,19 +60,19 @@ class Line(NamedTuple):
 
     @property
     def heading(self) -> tuple[int, str] | None:
-        """Level and text, where the line is a heading that states something."""
+        """The level and text of the heading, or None if the line is not a heading or is only quoted."""
         if self.mode is not STATED or "#" not in self.text[:4]:
             return None
         match = HEADING.match(self.text)
         return (len(match["level"]), match["text"].rstrip().rstrip("#").rstrip()) if match else None
 
 
-# What Line itself calls, without a step in Python for each of the lines.
+# Makes a Line from its values as Line() does, but without a Python function call for each line.
 NEW_LINE: Callable[[Iterable[object]], Line] = partial(tuple.__new__, Line)
 
 
 class ListItem(NamedTuple):
-    """A list item: the blanks before its marker, the marker as written (`-`, `3.`), the text after it."""
+    """A list item: the column of its marker, the marker as written (`-`, `3.`), and the text after it."""
 
     indent: int
     marker: str
@@ -83,7 +84,7 @@ class ListItem(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a table, its cells without the blanks around them."""
+    """One row of a table: its line number, and its cells without the blanks around them."""
 
     line: int
     cells: tuple[str, ...]
@@ -100,14 +101,14 @@ class Table:
 
 
 class _Fence(NamedTuple):
-    """The marks of a fence: the column where they stand, as what they are written, what follows them."""
+    """The marks that open or close a fence: their column, the marks themselves, and the text after them."""
 
     column: int
     mark: str
     info: str
 
     def closes(self, opened: "_Fence") -> bool:
-        """Whether these marks end the fence that others opened."""
+        """Whether these marks close the fence that `opened` opened."""
         return (
             self.mark.startswith(opened.mark)
             and not self.info.strip()
@@ -116,10 +117,10 @@ class _Fence(NamedTuple):
 
 
 def scan(text: str) -> list[Line]:
-    """The lines of a document. Raises DocumentError for one that is too large.
+    """Return the lines of a document. Raises DocumentError if it is too large.
 
-    Fences nest: one closes only with the same character, at least as many of them, no info string, and less
-    than four blanks deeper than it was opened. It may open on the line of a list marker (ID-3).
+    Fences nest: a fence is closed only by at least as many of the same character, with no text after them and
+    less than four columns deeper than it was opened. It may open on the line of a list marker (ID-3).
     """
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
@@ -130,7 +131,7 @@ def scan(text: str) -> list[Line]:
 
 
 def unclosed_fence(lines: Sequence[Line]) -> int:
-    """The number of the line that opens a fence which nothing closes; 0 where there is none."""
+    """Return the number of the line whose fence is never closed, or 0 if there is none."""
     start = len(lines)
     while start and lines[start - 1].mode is FENCED:
         start -= 1
@@ -140,9 +141,9 @@ def unclosed_fence(lines: Sequence[Line]) -> int:
 
 
 def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
-    """How each line is meant, and the index of the line whose fence is still open at the end, or -1."""
+    """Return the mode of each line, and the index of the line whose fence is still open at the end, or -1."""
     modes = [STATED] * len(lines)
-    if "```" not in text and "~~~" not in text and ">" not in text:  # a comment ends with > as well
+    if "```" not in text and "~~~" not in text and ">" not in text:  # HTML comments also contain a >
         return modes, -1
     opened: _Fence | None = None
     opened_at = -1
@@ -163,7 +164,10 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
 
 
 def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:
-    """Lines that are only a comment state nothing: nobody sees them. One that never ends is none."""
+    """Mark lines that are only an HTML comment as quoted, since nobody sees them rendered.
+
+    A comment that never ends is treated as text.
+    """
     ends = [index for index, raw in enumerate(lines) if "-->" in raw]
     last = ends[-1] if ends else -1
     inside = False
@@ -178,7 +182,7 @@ def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:
 
 
 def _fence(raw: str, *, may_open: bool) -> _Fence | None:
-    """The marks of a fence on this line; after a list marker they can only open one."""
+    """Return the marks of a fence on this line, or None; marks after a list marker can only open a fence."""
     text = raw.lstrip(" \t")
     first = text[:1]
     if first in LIST_MARKERS and may_open:
@@ -197,15 +201,15 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
 
 
 def joined(lines: Sequence[Line]) -> str:
-    """The text of these lines as written, without blank lines around it."""
+    """Return the text of these lines as written, without the blank lines before and after it."""
     return "\n".join([line.text for line in lines]).strip("\n")
 
 
-# --- What a line is ---------------------------------------------------------------------------------------
+# --- Recognising lines ------------------------------------------------------------------------------------
 
 
 def list_item(text: str) -> ListItem | None:
-    """The list item that a line begins, or None. A tab counts as four blanks."""
+    """Return the list item that a line begins, or None. A tab advances to the next multiple of four."""
     match = ITEM.match(text)
     if match is None:
         return None
@@ -217,7 +221,7 @@ def list_item(text: str) -> ListItem | None:
 
 
 def bold_lead(text: str) -> tuple[str, str] | None:
-    """The bold words at the beginning of a text, and the text after them; None if there are none."""
+    """Return the bold words at the beginning of a text and the text after them, or None if there are none."""
     mark = text[:2]
     if mark not in ("**", "__"):
         return None
@@ -228,7 +232,7 @@ def bold_lead(text: str) -> tuple[str, str] | None:
 
 
 def cells(text: str) -> tuple[str, ...]:
-    """The cells of a table row, without the blanks around them; empty if the line is not a row."""
+    """Return the cells of a table row without the blanks around them; empty if the line is not a row."""
     text = text.strip()
     if text[:1] != "|" or len(text) < 2:
         return ()
@@ -240,7 +244,7 @@ def cells(text: str) -> tuple[str, ...]:
 
 
 def tables(lines: Sequence[Line]) -> Iterator[Table]:
-    """The tables that state something: a header, a line of dashes, rows."""
+    """Yield the tables that are not quoted: a header, a line of dashes, and the rows."""
     end = 0
     for start, line in enumerate(lines):
         if "|" not in line.text or start < end or not _is_row(line):
@@ -254,7 +258,7 @@ def tables(lines: Sequence[Line]) -> Iterator[Table]:
 
 
 def _is_row(line: Line) -> bool:
-    # A bar alone has no cells.
+    # A line with nothing but a bar has no cells.
     text = line.text
     if text[:1] != "|" and (text[:1] not in BLANKS or text.lstrip()[:1] != "|"):
         return False

@@ -1,7 +1,7 @@
-"""YAML front matter: data between two lines `---` at the beginning of a document, as text and nothing else.
+"""Reading YAML front matter: the data between two lines `---` at the beginning of a document.
 
-Nothing is constructed from it: every value is the text that stands there. Its size, its depth and the number
-of its values are bounded; anchors and aliases are refused.
+No objects are constructed from it: every value stays text. Its size, its depth and the number of its values
+are bounded; anchors and aliases are refused.
 """
 
 import re
@@ -22,9 +22,9 @@ _KEY = regex(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
 
 
 def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | None:
-    """The front matter with one of `ours` among its keys, and the document below it; None without such.
+    """Return the front matter and the document below it, or None unless one of its keys is among `ours`.
 
-    Raises DocumentError where it is none that can be taken, with the lines of the document.
+    Raises DocumentError, with line numbers of the whole document, if the front matter cannot be accepted.
     """
     text = text.replace("\r\n", "\n")
     opened = _OPENS.match(text)
@@ -38,14 +38,14 @@ def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | N
 
 
 def check_keys(data: Lines, known: Collection[str], where: str) -> None:
-    """Raises DocumentError that names every key which is not known."""
+    """Raise DocumentError, naming every key that is not known, if there is one."""
     if unknown := sorted(set(data) - set(known)):
         reason = f"{where} has no {', '.join(unknown)}; its keys are {', '.join(known)}"
         raise DocumentError(MALFORMED, [Problem(data.line, reason)])
 
 
 def _read(text: str, before: int) -> Lines:
-    """The mapping that stands there; `before` lines of the document stand above it."""
+    """Return the mapping in the front matter; `before` is the number of lines above it in the document."""
     try:
         data = read_plain(text, size=SIZE_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
     except FaultyFile as error:
@@ -56,7 +56,7 @@ def _read(text: str, before: int) -> Lines:
 
 
 def _shift(value: object, lines: int) -> None:
-    """Count the lines of all mappings in it from the beginning of the document."""
+    """Add `lines` to the line numbers of all mappings in the value, to count from the top of the document."""
     if isinstance(value, Lines):
         value.line += lines
     for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():

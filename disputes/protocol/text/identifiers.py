@@ -1,7 +1,7 @@
-"""Ids as agents write them: canonical, short, in ranges, and native ones of a reviewer's own making (ID-4).
+"""Reading ids as agents write them: canonical, short, in ranges, and native ones of a reviewer's own (ID-4).
 
-An id holds only inside its task and document (ID-2): native ones come again in later rounds with another
-meaning, so nothing may be merged by id alone.
+An id holds only within its task and document (ID-2): later rounds use native ids again with another
+meaning, so nothing may be merged by its id alone.
 """
 
 import re
@@ -11,17 +11,17 @@ from typing import NamedTuple
 from tasks.text.regex import regex
 
 # ID-1: an id that may be stored as it is.
-# Digits are 0 to 9: those of other scripts look like them, or like no digit at all.
+# Only the digits 0 to 9 count: those of other scripts look like them, or like no digit at all.
 CANONICAL = regex(r"ISSUE-R[0-9]{1,2}-(?!000)[0-9]{3}")
 CODE = r"ISSUE-R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
 SHORT_CODE = r"(?:ISSUE-)?R[0-9]{1,3}(?:-V[0-9]{1,2})?-[0-9]{1,3}(?!\d)"
-# More codes after the first, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
+# Further codes after the first, each of which may be short: ISSUE-R1-001 through R1-003, R1-007.
 JOINED_BY = r"(?:\s*,\s*(?:and\s+)?|\s*[–—]\s*|\s+(?:and|through|thru|to|-|&)\s+)"
 MORE_CODES = rf"(?:[*`\]]*{JOINED_BY}[*`\[]*{SHORT_CODE})*"
 GAP = regex(r"(?<![\w-])GAP-[A-Z]{2,10}-[0-9]{3}[a-z]?(?!\w)")
 MAX_RANGE = 50
 
-# Words that a reviewer numbers findings by: CONCERN #1, GAP-1, EDGE-CASE-2, Issue 3.
+# Words that reviewers number their findings with: CONCERN #1, GAP-1, EDGE-CASE-2, Issue 3.
 NATIVE_WORDS = (
     "ISSUE", "CONCERN", "PROBLEM", "FINDING", "GAP", "AMBIGUITY", "EDGE-CASE", "INCONSISTENCY",
     "CONTRADICTION", "OMISSION", "MISSING", "RISK", "BUG", "DEFECT", "WEAKNESS", "OBSERVATION", "COMPRESS",
@@ -37,16 +37,16 @@ NATIVE = regex(
     # H1, M2, L-001, C3
     r"|[CHML]-?[0-9]{1,3}(?![\w-])"
 )
-# "Issue 3", "Concern #1": the same words as a title is written.
+# The same words written like a title: "Issue 3", "Concern #1".
 NATIVE_TITLE = regex(
     rf"(?:{'|'.join(word.capitalize() for word in NATIVE_WORDS if '-' not in word)})"
     r" ?(?:#?[0-9]{1,3}|(?<= )[A-Z])(?![\w-])"
 )
-# Ids of a reviewer's own making: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
+# Ids that a reviewer made up: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
 OWN = regex(
     r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
-# How every id begins; few sentences do.
+# What every id begins with; few sentences do.
 LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
 NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
 NUMBERED = regex(
@@ -56,12 +56,15 @@ NUMBERED = regex(
 )
 RANGE_WORDS = frozenset({"through", "thru", "to", "-", "–", "—", "..", "...", "…"})
 LIST_WORDS = frozenset({",", "and", ", and", "&", "/", "+"})
-# The most letters that stand between two ids of one list.
+# The most characters that may lie between two ids of one list.
 MAX_BETWEEN = 16
 
 
 class CodeMention(NamedTuple):
-    """An id in a text, in its full form, and where it begins; both ends of a range have a place."""
+    """An id in a text, in its full form, and the index where it begins.
+
+    Both ends of a range have their own index.
+    """
 
     code: str
     start: int
@@ -73,15 +76,15 @@ def is_canonical(code: str) -> bool:
 
 
 def codes_in(text: str) -> list[str]:
-    """The canonical codes in a text, short ones in full, `… through …` filled in (ID-4)."""
+    """Return the canonical codes in a text, with short ones in full and ranges filled in (ID-4)."""
     return [mention.code for mention in code_mentions(text)]
 
 
 def code_mentions(text: str) -> Iterator[CodeMention]:
-    """The canonical codes in a text with their places; those between the ends of a range have its start."""
+    """Yield the canonical codes in a text with their places; those inside a range get its end's place."""
     if "R" not in text and "r" not in text:
         return
-    last: re.Match[str] | None = None  # the code before, as far as a list or a range may go on from it
+    last: re.Match[str] | None = None  # the previous code, if a list or a range may continue from it
     prefix, number, end = "", 0, 0
     for match in NUMBERED.finditer(text):
         between = (
@@ -102,7 +105,7 @@ def code_mentions(text: str) -> Iterator[CodeMention]:
 
 
 def native_code(text: str) -> str:
-    """The native id at the beginning of a text, as printed; empty if there is none (ID-4)."""
+    """Return the native id at the beginning of a text, as printed; empty if there is none (ID-4)."""
     if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
         return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
@@ -110,17 +113,17 @@ def native_code(text: str) -> str:
 
 
 def own_code(text: str) -> str:
-    """The id of a reviewer's own making at the beginning of a text; empty if there is none (ID-4)."""
+    """Return the id that a reviewer made up at the beginning of a text; empty if there is none (ID-4)."""
     match = OWN.match(text)
     return match[0] if match else ""
 
 
 def first_gap(text: str) -> str:
-    """The first gap id in a text; empty where there is none."""
+    """Return the first gap id in a text; empty if there is none."""
     match = GAP.search(text, place) if (place := text.find("GAP-")) >= 0 else None
     return match[0] if match else ""
 
 
 def gaps_in(text: str) -> list[str]:
-    """The gap ids in a text, each once, in order."""
+    """Return the gap ids in a text, each once, in order."""
     return list(dict.fromkeys(GAP.findall(text))) if "GAP-" in text else []

@@ -1,13 +1,13 @@
-"""Words as the rules compare them: in lower case, without endings and without common words.
+"""Words in the form in which the rules compare them: in lower case, without endings and without common words.
 
-One tokeniser for silence, synthesis, re-argued rulings and the identity of findings.
+The rules about silence, synthesis, re-argued rulings and the identity of findings all share this tokeniser.
 """
 
 from collections.abc import Set as AbstractSet
 
 from tasks.text.regex import regex
 
-# An underscore parts words as a blank does: retry_count is two of them.
+# An underscore separates words just as a blank does: retry_count is two words.
 _WORD = regex(r"[^\W_]+")
 _VOWEL = regex(r"[aeiouy]")
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ers", "er"), ("es", "e"), ("s", ""))
@@ -21,12 +21,12 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in order, in lower case."""
+    """Return the words of a text in order, in lower case."""
     return _WORD.findall(text.lower())
 
 
 def stem(word: str) -> str:
-    """A word in lower case without the ending of its plural or tense: retries, retrying, retried."""
+    """Return a lower-case word without the ending of its plural or tense, such as `retry` for `retries`."""
     for ending, instead in _ENDINGS:
         rest = word[: len(word) - len(ending)]
         if not word.endswith(ending) or len(rest) < 3 or word.endswith(("ss", "eed")):
@@ -35,24 +35,24 @@ def stem(word: str) -> str:
             if not _VOWEL.search(rest):
                 continue
             if len(rest) > 3 and rest[-1] == rest[-2] not in {"l", "s", "z"}:
-                rest = rest[:-1]  # stopped, stop
+                rest = rest[:-1]  # stopped becomes stop
         word = rest + instead
         break
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
 def keywords(text: str) -> frozenset[str]:
-    """The stems of the words that say what a text is about. Numbers count; single letters do not."""
+    """Return the stems of the words that say what a text is about. Numbers count; single letters do not."""
     return frozenset(
         stem(word) for word in tokens(text) if word not in STOP_WORDS and (len(word) > 1 or word.isdigit())
     )
 
 
 def overlap(wanted: AbstractSet[str], among: AbstractSet[str]) -> float | None:
-    """The share of the wanted words that is among the others, 0 to 1; None if none are wanted."""
+    """Return the share of the wanted words that is among the others, 0 to 1; None if no words are wanted."""
     return len(wanted & among) / len(wanted) if wanted else None
 
 
 def likeness(one: AbstractSet[str], other: AbstractSet[str]) -> float:
-    """How alike two sets of words are, 0 to 1: twice the common ones over all (Dice). Empty ones are not."""
+    """Return how alike two sets of words are, 0 to 1, as their Dice coefficient; 0 if either is empty."""
     return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0

@@ -1,14 +1,14 @@
-"""Where a finding points: a file, lines in it, a section. And whether two mean the same place (ID-6)."""
+"""Reading where a finding points (a file, its lines, a section), and comparing two such places (ID-6)."""
 
 import re
 from dataclasses import dataclass
 
 from tasks.text.regex import regex
 
-LOCATION_MAX = 500  # a location is a line of text; more of it says no more
+LOCATION_MAX = 500  # characters; a location is one line, and more text says no more about the place
 TEXT_MAX = 4_000
-PATHS_MAX = 50  # of one text
-NEAR = 10  # lines that a place may move by from round to round, because code above it grew or shrank
+PATHS_MAX = 50  # the most paths that are taken from one text
+NEAR = 10  # how many lines a place may move between rounds, because code above it grew or shrank
 _PATH = regex(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
     r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
@@ -20,7 +20,7 @@ _LINES = regex(
 )
 _ANCHOR = regex(r"#(?=[A-Za-z])(?!L\d)")
 _WORD = regex(r"\d+(?:\.\d+)+|[^\W_]+")
-# Words that say what kind of place it is, not which.
+# Words that say what kind of place it is, not which one.
 _KINDS = frozenset(
     {
         "a", "an", "and", "at", "file", "function", "heading", "in", "line", "lines", "method", "of", "on",
@@ -33,7 +33,7 @@ _KINDS = frozenset(
 class Place:
     """What a location names: a path (or empty), lines (or None) and words.
 
-    `section` holds the words that name a heading, a function or the like.
+    `section` holds the words that name a heading, a function or a similar part.
     """
 
     path: str = ""
@@ -43,7 +43,7 @@ class Place:
 
 
 def read_place(location: str) -> Place:
-    """The place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`, `Retries`."""
+    """Return the place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`."""
     text = location[:LOCATION_MAX].replace("`", " ").replace("*", " ").replace("\\", "/")
     path = ""
     if found := _PATH.search(text):
@@ -67,12 +67,12 @@ def same_file(one: str, other: str) -> bool:
 
 
 def same_section(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two section names can mean the same: all words of the shorter one are in the longer."""
+    """Whether two section names can mean the same: the longer one contains all words of the shorter one."""
     return bool(one and other) and (one <= other or other <= one)
 
 
 def same_place(one: Place, other: Place) -> bool | None:
-    """Whether two places are the same, lines at most NEAR apart; None where too little is known."""
+    """Whether two places are the same, with lines at most NEAR apart; None if too little is known."""
     if one.path and other.path and not same_file(one.path, other.path):
         return False
     if bool(one.path) != bool(other.path):
@@ -86,6 +86,6 @@ def same_place(one: Place, other: Place) -> bool | None:
 
 
 def paths_in(text: str) -> list[str]:
-    """The files that a text names, each once, in order; of a long text only the beginning is read."""
+    """Return the files that the first TEXT_MAX characters of a text name, each once, in order."""
     found = (match["path"].rstrip(".").removeprefix("./") for match in _PATH.finditer(text[:TEXT_MAX]))
     return list(dict.fromkeys(found))[:PATHS_MAX]

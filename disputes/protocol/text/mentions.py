@@ -1,4 +1,4 @@
-"""Where a text names findings: full ids, short ones, lists and ranges, the reviewer's own (ID-4, ANS-3)."""
+"""Finding where a text names findings: full and short ids, reviewers' own, lists and ranges (ID-4, ANS-3)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -18,14 +18,14 @@ from tasks.text.regex import regex
 
 FULL = regex(rf"(?<![\w-]){SHORT_CODE}", re.IGNORECASE)
 CANONICAL = regex(CODE)
-# An id of the reviewer's that ordinary words may look like: H1, L4, 3.
+# An id of the reviewer's own that may be mistaken for an ordinary word: H1, L4, 3.
 WEAK = regex(r"#?[A-Z]?[0-9]{1,3}")
 MARKS = " \t*_`[]()\"'"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a line that names one or more findings; `weak` if it may be an ordinary word."""
+    """A place in a line that names one or more findings; `weak` if it may be an ordinary word instead."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class Span:
 
 
 class _Named(NamedTuple):
-    """One id in a text; for a number that continues a list, `code` is only the number."""
+    """One id in a text; if `is_number`, it continues a list and `code` is only its number."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class _Named(NamedTuple):
 
 
 class Names:
-    """The names of findings that a document may use; with `known` also the reviewer's own ids among them."""
+    """The names of findings that a document may use; `known` adds the reviewer's own ids among them."""
 
     def __init__(self, known: Collection[str] | None = None) -> None:
         self.known = None if known is None else {code.upper() for code in known if code}
@@ -51,11 +51,11 @@ class Names:
         self._own = re.compile(rf"(?<![\w#-]){_any_of(own)}(?!\w|-\d)", re.IGNORECASE) if own else None
 
     def knows(self, code: str) -> bool:
-        """Whether this finding is one of the known ones; true where none are given."""
+        """Whether the code is one of the known ones; always true if none were given."""
         return self.known is None or code in self.known
 
     def spans(self, text: str) -> list[Span]:
-        """The places in this text that name findings, ranges and lists filled in, in their order."""
+        """Return the places in this text that name findings, in order, with lists and ranges filled in."""
         named: list[_Named] = []
         if "-" in text and FULL.search(text):
             named = [self._numbered(match) for match in NUMBERED.finditer(text)]
@@ -73,14 +73,14 @@ class Names:
         version, number = (match["version"] or "").upper(), match["number"]
         written = f"ISSUE-R{match['round']}{version}-{number}"
         if not self.knows(written):
-            # The review may print it with all its digits.
+            # The review may print the code with all its digits.
             padded = f"ISSUE-R{int(match['round'])}{version}-{number.zfill(3)}"
             written = padded if self.knows(padded) else written
         return _Named(match.start(), match.end(), written)
 
 
 def _any_of(codes: Iterable[str]) -> str:
-    """A pattern for these codes, the longest first, that tries each prefix only once."""
+    """Return a pattern that matches any of these codes, longest first, and tries each prefix only once."""
     root: dict[str, Any] = {}
     for code in sorted(codes):
         node = root
@@ -100,18 +100,18 @@ def _branches(node: dict[str, Any]) -> str:
 
 
 def _spans(text: str, named: Iterable[_Named]) -> Iterator[Span]:
-    """One span for each list or range of ids that stand together."""
+    """Yield one span for each run of ids that form a list or a range."""
     codes: list[str] = []
     start = end = 0
     for each in named:
         if codes and each.start < end:
-            continue  # a part of the one before
+            continue  # part of the previous id
         near = bool(codes) and each.start - end < MAX_BETWEEN
         between = text[end : each.start].strip(MARKS).lower() if near else "?"
         if codes and (between in RANGE_WORDS or between in LIST_WORDS):
             code = f"{codes[-1].rpartition('-')[0]}-{each.code}" if each.is_number else each.code
             if each.is_number and not 0 < _distance(codes[-1], code) <= MAX_RANGE:
-                continue  # another number: ISSUE-R1-001 - 404 errors
+                continue  # a number that is no id: ISSUE-R1-001 - 404 errors
             if between in RANGE_WORDS:
                 codes += _between(codes[-1], code)
             codes.append(code)
@@ -131,14 +131,14 @@ def _span(start: int, end: int, codes: list[str]) -> Span:
 
 
 def _distance(first: str, last: str) -> int:
-    """How many ids of one series lie from the first to the last; 0 where they are none of one series."""
+    """Return how far the last id is from the first by number; 0 if they do not belong to one series."""
     head, tail = first.rstrip("0123456789"), last.rstrip("0123456789")
     low, high = first[len(head) :], last[len(tail) :]
     return int(high) - int(low) if head == tail and low and high else 0
 
 
 def _between(first: str, last: str) -> list[str]:
-    """The ids between two of one series, no more than MAX_RANGE of them."""
+    """Return the ids between two ids of one series; none if they are more than MAX_RANGE apart."""
     distance = _distance(first, last)
     if distance > MAX_RANGE:
         return []

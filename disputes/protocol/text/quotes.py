@@ -1,7 +1,7 @@
-"""Putting what others wrote into a text of ours: on one line or quoted, so that it cannot break out.
+"""Putting what others wrote into our own texts, on one line or quoted, so that it cannot break out.
 
-Positions, titles and rulings are written by agents and people. In a record they may hold headings, fences,
-tables, HTML and signs that turn the direction of writing; none of that may begin a line of the record.
+Agents and people write positions, titles and rulings. These may contain headings, fences, tables, HTML and
+characters that reverse the direction of writing; none of that may begin a line of a record.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from tasks.text.counting import counted
 from tasks.text.regex import regex
 
-# Control characters, lone surrogates, and what reorders or hides the letters around it.
+# Control characters, lone surrogates, and characters that reorder or hide the letters around them.
 _UNSEEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-# What a renderer may take for HTML: a tag, a comment, an end of our own quote.
+# What a renderer may take for HTML: a tag or a comment.
 _TAG = regex(r"<(?=[A-Za-z/!?])")
 _ESCAPED = regex(r"&(?=(?:amp;)*lt;)")
 _INERT = regex(r"&amp;(?=(?:amp;)*lt;)|&lt;")
@@ -21,44 +21,44 @@ _CLOSING = regex(r"(?<=[ \t])#(?=#*$)")
 
 
 def plain(text: str) -> str:
-    """The text with uniform line ends, without invisible characters."""
+    """Return the text with uniform line ends and without invisible characters."""
     return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def cut(text: str, limit: int) -> str:
-    """The text up to `limit` characters, and how many more there were."""
+    """Return at most `limit` characters of the text, followed by a note of how many were left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit].rstrip()} [… {counted(len(text) - limit, 'more character')}]"
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """The text on one line, so that nothing in it begins a line of ours."""
+    """Return the text on one line, so that no part of it can begin a line of ours."""
     return cut(" ".join(plain(text).split()), limit)
 
 
 def quoted(text: str, limit: int) -> list[str]:
-    """The text as lines of a Markdown quote, at most `limit` characters of it; no line where it is blank."""
+    """Return up to `limit` characters of the text as lines of a Markdown quote; empty if it is blank."""
     body = cut(plain(text).strip("\n"), limit)
     return [f"> {line}".rstrip() for line in body.split("\n")] if body.strip() else []
 
 
 def unquoted(lines: Iterable[str]) -> str:
-    """What `quoted` was given: the lines without their marks."""
+    """Return the text of quoted lines without their marks, undoing `quoted`."""
     stripped = (line.lstrip() for line in lines)
     return "\n".join(line.removeprefix(">").removeprefix(" ") for line in stripped)
 
 
 def inert(text: str) -> str:
-    """The text for a file that renders as HTML: no tag in it is one. `readable` gives it back."""
+    """Return the text with its tags escaped, for a file that is rendered as HTML; `readable` undoes it."""
     return _TAG.sub("&lt;", _ESCAPED.sub("&amp;", text))
 
 
 def readable(text: str) -> str:
-    """What `inert` was given."""
+    """Return the original text of what `inert` has escaped."""
     return _INERT.sub(lambda found: "<" if found[0] == "&lt;" else "&", text)
 
 
 def as_heading(text: str) -> str:
-    """One line whose final marks Markdown does not take for the end of a heading."""
+    """Escape the trailing # of a line, which Markdown would otherwise take for the end of a heading."""
     return _CLOSING.sub(r"\\#", text)

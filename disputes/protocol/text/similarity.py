@@ -1,4 +1,4 @@
-"""How alike texts are: by the words they share, where rare words weigh more."""
+"""Measuring how alike texts are by the words they share, with more weight on rare words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from math import fsum, log, sqrt
 
 
 class Collection:
-    """Texts as sets of words (`keywords`), for comparison with another one."""
+    """Texts as sets of words (from `keywords`), to be compared with another one."""
 
     def __init__(self, texts: Sequence[AbstractSet[str]]) -> None:
         self.texts = texts
@@ -18,7 +18,7 @@ class Collection:
         self._norms = [sqrt(self._square(words)) for words in texts]
 
     def scores(self, words: AbstractSet[str]) -> list[float]:
-        """How similar each text is to this one, 0 to 1: their cosine, weighted by inverse frequency."""
+        """Return how similar each text is to these words, 0 to 1: the cosine, weighted by rarity."""
         own = sqrt(fsum(self._squares.get(word, self._unseen) for word in words))
         return [
             self._square(words & text) / (own * norm) if own and norm else 0.0
@@ -26,7 +26,8 @@ class Collection:
         ]
 
     def _square(self, words: AbstractSet[str]) -> float:
-        """The squared weights of words of the texts, summed exactly: a set has no order, but a sum of floats
-        depends on it.
+        """Return the sum of the squared weights of these words, all of which occur in the texts.
+
+        It is summed exactly, because a sum of floats depends on their order and a set has none.
         """
         return fsum(map(self._squares.__getitem__, words))
