@@ -1,1 +1,1 @@
-"""Core: reading a review: its verdicts, its findings and their severities."""
+"""Core: reading a review, with its verdicts, its findings and their severities."""

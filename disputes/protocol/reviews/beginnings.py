@@ -1,6 +1,6 @@
-"""Which lines begin a finding: for each kind of line an ordered table of rules; the first to apply decides.
+"""The rules for which lines begin a finding: an ordered table per kind of line, whose first match decides.
 
-A rule is a reason in plain words, which `check_round --explain` prints, and a condition.
+A rule consists of a reason in plain words, which `check_round --explain` prints, and a condition.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ Applies = Callable[[Candidate], object]
 
 
 class LineRule(NamedTuple):
-    """Why a line begins a finding or not, and when that holds."""
+    """A reason why a line begins a finding or does not, and the condition under which it holds."""
 
     reason: str
     applies: Applies
     begins: bool = False
-    repeats: bool = False  # what is passed over would count if the review had no other findings
+    repeats: bool = False  # if the review has no other findings, such a line counts after all
 
 
 def finding(reason: str, applies: Applies = lambda c: True) -> LineRule:
@@ -207,7 +207,7 @@ ANONYMOUS_HEADING = (
 
 
 def rules_for(start: Start, *, is_heading: bool) -> tuple[LineRule, ...]:
-    """The rules that decide whether a line begins a finding."""
+    """Return the rules that decide whether a line begins a finding."""
     if is_heading:
         return CODED_HEADING if start.coded else ANONYMOUS_HEADING
     if start.tag:
@@ -216,7 +216,7 @@ def rules_for(start: Start, *, is_heading: bool) -> tuple[LineRule, ...]:
 
 
 def deciding_rule(candidate: Candidate, *, is_heading: bool) -> LineRule:
-    """The first rule that applies to a line."""
+    """Return the first rule that applies to a line."""
     for rule in rules_for(candidate.start, is_heading=is_heading):
         if rule.applies(candidate):
             return rule

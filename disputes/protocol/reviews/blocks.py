@@ -1,4 +1,4 @@
-"""Where the findings of a review begin and end (FND-1); `beginnings` holds the rules."""
+"""Finding where the findings of a review begin and end (FND-1), by the rules in `beginnings`."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ STRONG = (Shape.HEADING, Shape.BOLD)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A finding's lines, from `begin` to before `end`, and where it stands."""
+    """The lines of one finding, from `begin` to just before `end`, with its section and its group label."""
 
     start: Start
     begin: int
@@ -27,9 +27,9 @@ class Block:
 
 
 class Blocks(NamedTuple):
-    """The blocks of all findings, and why each candidate line begins one or not.
+    """The blocks of all findings, and the reason why each candidate line begins one or does not.
 
-    `passed_over`: some findings were, because their sections only repeat what is raised elsewhere.
+    If `passed_over`, some were left out because their sections only repeat what is raised elsewhere.
     """
 
     blocks: list[Block]
@@ -38,14 +38,14 @@ class Blocks(NamedTuple):
 
 
 def find_blocks(layout: Layout, *, lenient: bool = False) -> Blocks:
-    """The blocks of all findings; with `lenient` also those in sections that normally only repeat."""
+    """Return the blocks of all findings; if `lenient`, include sections that normally only repeat."""
     walk = _Walk(layout, lenient=lenient)
     blocks = _without_repeats(layout, walk.run(), walk.reasons)
     return Blocks(blocks, walk.reasons, walk.passed_over)
 
 
 class _Walk:
-    """One pass over a review that opens a block where a finding begins and closes it where it ends."""
+    """One pass over a review, which opens a block where a finding begins and closes it where it ends."""
 
     def __init__(self, layout: Layout, *, lenient: bool) -> None:
         self.layout, self.lenient = layout, lenient
@@ -53,7 +53,7 @@ class _Walk:
         self.open: Block | None = None
         self.section: Section = layout.where[0] if layout.where else TOP
         self.group: GroupLabel | None = None
-        self.after_prose = False  # whether the section holds text before its list
+        self.after_prose = False  # whether the section has text before its list
         self.reasons: dict[int, str] = {}
         self.passed_over = False
         self.named = Counter(
@@ -110,7 +110,7 @@ class _Walk:
 
     @staticmethod
     def _is_part(first: Start, section: Section, start: Start | None) -> bool:
-        """Whether a heading only divides the finding above it."""
+        """Whether a heading only divides the finding above it into parts."""
         return (
             first.shape is Shape.HEADING
             and section.level > first.level
@@ -146,7 +146,7 @@ class _Walk:
     # --- What begins a finding ---
 
     def _purpose(self) -> Purpose:
-        """The purpose of the lines here, by their section or the label above them."""
+        """Return the purpose of the lines here, given by their section or by the label above them."""
         purpose = self.section.purpose
         if purpose in SILENT or self.group is None:
             return purpose
@@ -178,7 +178,7 @@ class _Walk:
 
 
 def _without_repeats(layout: Layout, blocks: list[Block], reasons: dict[int, str]) -> list[Block]:
-    """The blocks without those that only mention a finding which has a fuller block elsewhere."""
+    """Return the blocks without those that only mention a finding which has a fuller block elsewhere."""
     full: dict[str, Block] = {}
     for block in blocks:
         if _is_full(layout, block):
@@ -194,7 +194,7 @@ def _without_repeats(layout: Layout, blocks: list[Block], reasons: dict[int, str
 
 
 def _is_repeat(layout: Layout, block: Block, full: dict[str, Block]) -> bool:
-    """Whether all that a block names has a fuller block in another section or group."""
+    """Whether every code that a block names has a fuller block in another section or group."""
     codes = block.start.all_codes
     if not codes or _is_full(layout, block):
         return False
@@ -205,7 +205,7 @@ def _is_repeat(layout: Layout, block: Block, full: dict[str, Block]) -> bool:
 
 
 def _is_full(layout: Layout, block: Block) -> bool:
-    """Whether a block says more than its first line: it is a heading, or words are indented below it."""
+    """Whether a block says more than its first line: it is a heading or bold, or has indented text below."""
     if block.start.shape in STRONG:
         return True
     below = block.begin + 1

@@ -17,7 +17,7 @@ from disputes.protocol.text.documents import STATED
 MAX_AHEAD = 14
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
 LISTING = frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS])
-# Sections that only repeat findings; they count if a review has no others.
+# Sections that only repeat findings; theirs count if a review has no others.
 REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
 SILENT = frozenset([Purpose.PRIOR, Purpose.HISTORY])
 WITHOUT_FINDINGS = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS])  # except those with an id
@@ -27,10 +27,10 @@ STRUCTURAL = frozenset([*SILENT, *REPEATING, Purpose.PRAISE])
 
 @dataclass
 class Candidate:
-    """A line that may begin a finding, and what surrounds it.
+    """A line that may begin a finding, together with what surrounds it.
 
-    `purpose` is that of the section or list the line is in; for a heading, that of the section above it.
-    `open` is the first line of the finding above it that has not ended yet.
+    `purpose` is that of the section or list that the line is in; for a heading, that of the section above it.
+    `open` is the first line of a finding above it that has not ended yet.
     """
 
     layout: Layout
@@ -40,20 +40,20 @@ class Candidate:
     purpose: Purpose
     group: GroupLabel | None
     open: Start | None
-    is_after_prose: bool  # the section holds text before its list
-    is_lenient: bool  # sections that only repeat count as well
-    named: Counter[str]  # how often the review begins a line with each code
+    is_after_prose: bool  # the section has text before its list
+    is_lenient: bool  # findings also count in sections that only repeat
+    named: Counter[str]  # how many lines of the review begin with each code
 
-    # --- Where it stands ---
+    # --- Where the line is ---
 
     @property
     def is_repeating(self) -> bool:
-        """Whether it is passed over because its section only names findings again."""
+        """Whether the line is passed over because its section only names findings again."""
         return self.purpose in REPEATING and not self.is_lenient
 
     @property
     def is_among_issues(self) -> bool:
-        """Whether issues are listed here, or what must change."""
+        """Whether the line is in a list of issues, or of what must change."""
         return self.purpose in (Purpose.ISSUES, Purpose.REQUIRED)
 
     @property
@@ -81,7 +81,7 @@ class Candidate:
 
     @property
     def _is_beside_item(self) -> bool:
-        """Whether it is an item with a severity of its own, in the same list as the one above it."""
+        """Whether it is an item with a severity of its own, indented as the item that began the finding."""
         start, first = self.start, self.open
         return bool(first and first.shape is Shape.ITEM and start.leading and start.indent == first.indent)
 
@@ -99,13 +99,13 @@ class Candidate:
 
     @property
     def is_alike(self) -> bool:
-        """Whether it is written as the finding with an id above it."""
+        """Whether it is written in the same way as the finding with an id above it."""
         first = self.open or self.start
         return first.coded and first.shape is self.start.shape and self.start.indent <= first.indent
 
     @property
     def is_strong(self) -> bool:
-        """Whether a line without an id is strong enough to end the finding above it."""
+        """Whether a line without an id is prominent enough to end the finding above it."""
         start, first = self.start, self.open
         if first is None:
             return True
@@ -120,16 +120,16 @@ class Candidate:
             and (not first.coded or bool(start.words))
         )
 
-    # --- What it says ---
+    # --- What the line says ---
 
     @property
     def is_status(self) -> bool:
-        """Whether it says what became of an earlier finding."""
+        """Whether the line says what became of an earlier finding."""
         return status_in(self.start) is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether it says that an earlier finding is no longer open."""
+        """Whether the line says that an earlier finding is no longer open."""
         return status_in(self.start) not in (None, Status.UNRESOLVED)
 
     @property
@@ -143,7 +143,7 @@ class Candidate:
 
     @property
     def is_new(self) -> bool:
-        """Whether a line with an id of its own and a severity cannot repeat what stands elsewhere."""
+        """Whether a line with a severity cannot be a repetition, as no other line begins with its codes."""
         return (
             bool(self.start.words)
             and self.start.shape is not Shape.ITEM
@@ -152,12 +152,12 @@ class Candidate:
 
     @property
     def has_words(self) -> bool:
-        """Whether its title is more than one word."""
+        """Whether the title has more than one word."""
         return len(self.start.title.split()) > 1
 
     @property
     def is_bare_native(self) -> bool:
-        """Whether its id is a native one (H1, CRIT-001) with nothing around it that marks it as an id."""
+        """Whether the id is a native one (H1, CRIT-001) that nothing around it marks as an id."""
         start = self.start
         plain = start.shape is Shape.PLAIN or (
             start.shape is Shape.ITEM and not start.bold and not start.bracket
@@ -166,7 +166,7 @@ class Candidate:
 
     @property
     def is_sure_native(self) -> bool:
-        """Whether a native id without marks is meant as one all the same."""
+        """Whether a native id without marks is meant as an id all the same."""
         start = self.start
         if self.purpose in LISTING:
             return True
@@ -177,7 +177,7 @@ class Candidate:
 
     @cached_property
     def has_severity(self) -> bool:
-        """Whether a line without an id is given a severity of its own, beside it or below it."""
+        """Whether a line without an id has a severity of its own, beside it or below it."""
         start = self.start
         # **Quality:** good
         label = start.shape is Shape.BOLD and start.closed and bool(start.rest) and not start.numbering
@@ -186,7 +186,7 @@ class Candidate:
 
     @cached_property
     def has_severity_below(self) -> bool:
-        """Whether the next lines, up to the next finding, state a severity."""
+        """Whether one of the next lines states a severity before another finding begins."""
         lines, starts = self.layout.lines, self.layout.starts
         for below in range(self.index + 1, min(self.index + 1 + MAX_AHEAD, len(lines))):
             line, other = lines[below], starts[below]
@@ -200,7 +200,7 @@ class Candidate:
 
     @property
     def is_name_of_list(self) -> bool:
-        """Whether a list item is only the name of what is listed below it, by ids: 1. Storage"""
+        """Whether a list item only names the items with ids that are listed below it, as in `1. Storage`."""
         lines, starts = self.layout.lines, self.layout.starts
         below = self.index + 1
         while below < len(lines) and not lines[below].text.strip():
@@ -210,14 +210,14 @@ class Candidate:
 
     @property
     def is_over_table(self) -> bool:
-        """Whether a heading without a number stands right above a table."""
+        """Whether a heading without a number comes right before a table."""
         below = (line.text.strip() for line in self.layout.lines[self.index + 1 :][:MAX_AHEAD])
         first = next((text for text in below if text), "")
         return first.startswith("|") and not self.start.numbering
 
     @property
     def is_category(self) -> bool:
-        """Whether a heading below an issues heading only groups findings: a list of them follows at once."""
+        """Whether a heading below an issues heading only groups findings that are listed right below it."""
         lines, starts = self.layout.lines, self.layout.starts
         for below in range(self.index + 1, min(self.index + 1 + MAX_AHEAD, len(lines))):
             if not lines[below].text.strip():

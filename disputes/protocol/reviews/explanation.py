@@ -1,4 +1,4 @@
-"""Why each line of a review begins a finding, or belongs to one, or counts for nothing."""
+"""Explaining for each line of a review whether it begins a finding, belongs to one, or counts for nothing."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,7 +25,7 @@ SECTIONS = {
 
 
 class ExplainedLine(NamedTuple):
-    """One line of a review and what it was taken for, in words."""
+    """One line of a review, and in words what it was taken for."""
 
     number: int
     text: str
@@ -33,7 +33,7 @@ class ExplainedLine(NamedTuple):
 
 
 def explain_lines(text: str) -> Iterator[ExplainedLine]:
-    """Each line of a review in Markdown that is not blank. Raises DocumentError for one that is too large."""
+    """Explain each line of a Markdown review that is not blank. Raises DocumentError if it is too large."""
     layout = lay_out(scan(text))
     blocks, findings = find_findings(layout)
     review = read_review(text)

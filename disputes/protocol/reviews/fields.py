@@ -1,4 +1,4 @@
-"""The labelled parts of a finding: its place, what it does, what to do about it, how severe it is (FND-2)."""
+"""Reading the labelled parts of a finding, such as its place, problem, impact and suggestion (FND-2)."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -26,29 +26,29 @@ FIELDS: dict[str, str] = {
     "assessment": "assessment",
     **dict.fromkeys(["status", "verdict"], "status"),
 }  # fmt: skip
-# A label of its own making that ends so says how severe it is: Implementability Risk: MEDIUM.
+# An unknown label with one of these endings states a severity: Implementability Risk: MEDIUM.
 SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk level")
 # Only the first words are the severity: HIGH (blocks the release).
 AFTER_SEVERITY = regex(r"[(:;,–—]|\.(?:\s|$)| - ")
 MAX_LABEL = 48
-# Each way to write a place begins where a word does, so that no letter is read again and again.
+# Each alternative begins at the start of a word, so that no letter is read again and again.
 PLACE = regex(
     r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
     r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
 LINE_OF_FILE = regex(r"\.\w{1,8}:[0-9]")
-LINE_NUMBER = regex(r":[0-9]")  # in every place that names a line
+LINE_NUMBER = regex(r":[0-9]")  # contained in every place that names a line
 
 
 class Field(NamedTuple):
-    """One labelled line: the part of a finding that it begins, and the text after the label."""
+    """A labelled line: the part of a finding that it begins, and the text after the label."""
 
     name: str
     text: str
 
 
 def field_of(text: str) -> Field | None:
-    """The part of a finding that this line begins, or None."""
+    """Return the part of a finding that this line begins, or None."""
     if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
         return None
     label, words = match.groups()
@@ -57,20 +57,20 @@ def field_of(text: str) -> Field | None:
 
 
 def field_label(text: str) -> str:
-    """The part that this line's label stands for, as `field_of` reads it; empty if it has none."""
+    """Return only the name of the part that `field_of` would return; empty if there is none."""
     if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
         return ""
     return field_name(match["label"])
 
 
 def field_name(label: str) -> str:
-    """The part that a label stands for; empty for an unknown label."""
+    """Return the part that a label stands for; empty if the label is unknown."""
     words = label.strip(" *_:`").lower()
     return FIELDS.get(words) or ("severity" if words.endswith(SEVERITY_ENDS) else "")
 
 
 def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
-    """The parts of a finding, as lists of lines. What follows a label belongs to it, up to the next label."""
+    """Return the parts of a finding as lists of lines. Each part goes on up to the next label."""
     fields: dict[str, list[str]] = {}
     current = ""
     header: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
             if ":" in text and (field := field_of(text)):
                 current = field.name
                 fields.setdefault(current, []).append(field.text)
-                # A severity, an assessment and a status are one line.
+                # A severity, an assessment and a status have only one line.
                 if field.text and current in {"severity", "status", "assessment"}:
                     current = ""
                 continue
@@ -101,13 +101,13 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def _heading_field(line: Line) -> str:
-    """The part of a finding that a heading opens; empty for every other line."""
+    """Return the part of a finding that a heading opens; empty if the line is not such a heading."""
     heading = line.heading if "#" in line.text[:4] else None
     return field_name(heading[1]) if heading else ""
 
 
 def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[str, ...]) -> tuple[str, ...]:
-    """Read one row of a table whose columns or first cells are fields. Returns the table's header."""
+    """Read one row of a table whose columns or first cells are labels; return the header of the table."""
     if not header:
         return tuple(field_name(cell) for cell in row)
     if all(not cell.strip(":- ") for cell in row):
@@ -122,23 +122,23 @@ def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[
 
 
 def text_of(fields: dict[str, list[str]], name: str) -> str:
-    """What a finding says in one of its parts."""
+    """Return what a finding says in one of its parts."""
     return "\n".join(fields.get(name, ())).strip()
 
 
 def before_comment(words: str) -> str:
-    """A severity without the comment after it: HIGH (blocks the release)."""
+    """Return a severity without the comment after it, as in `HIGH (blocks the release)`."""
     return AFTER_SEVERITY.split(words, maxsplit=1)[0]
 
 
 def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
-    """The fields that state a finding's severity; an assessment counts only if there is no other."""
+    """Return the fields that state a finding's severity; an assessment counts only if there is no other."""
     stated = [Field("severity", text) for text in fields.get("severity", ()) if text]
     return stated or [Field("assessment", text) for text in fields.get("assessment", ()) if text]
 
 
 def place(location: str) -> tuple[str, int | None]:
-    """Path and line out of a location; empty and None where it names no file."""
+    """Return the path and the line that a location names; empty and None if it names no file."""
     match = PLACE.search(location)
     if not match:
         return "", None
@@ -146,5 +146,5 @@ def place(location: str) -> tuple[str, int | None]:
 
 
 def is_place(words: str) -> bool:
-    """Whether words are a place and nothing else."""
+    """Whether the words are a place and nothing else."""
     return PLACE.fullmatch(words.replace("`", "").strip()) is not None

@@ -1,4 +1,4 @@
-"""The findings of a review: what each one says (FND-1, FND-2)."""
+"""Reading what each finding of a review says (FND-1, FND-2)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ WITHDRAWN = regex(
     r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
     re.MULTILINE,
 )
-# Every finding that withdraws itself contains one of these.
+# Every text that withdraws its finding contains one of these.
 WITHDRAWN_HAS = (
     "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
     "no action",
@@ -48,8 +48,9 @@ class Found:
     """One finding as the reviewer wrote it.
 
     Without a severity (None) it counts as medium and blocks nothing (SEV-9); without an id its code is empty.
-    `ordinal` counts from 1 in the order of the review. `severity_conflict`: its places disagree (SEV-10).
-    `withdrawn`: its own text takes it back. `gap` is the gap that it is about, empty where none is named.
+    `ordinal` counts from 1 in the order of the review. `severity_conflict` says that its severities disagree
+    (SEV-10), `withdrawn` that its own text takes it back. `gap` is the gap that it is about; empty if none is
+    named.
     """
 
     title: str
@@ -69,7 +70,7 @@ class Found:
 
 
 def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before: int) -> Iterator[Found]:
-    """The finding of a block, or one for each code if its line names several (ID-4).
+    """Yield the finding of a block, or one for each code if its first line names several (ID-4).
 
     `before` is the number of findings above it in the review.
     """
@@ -95,7 +96,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         title=(title or codes[0] or "Finding")[:MAX_TITLE],
         code=codes[0].upper(),
         ordinal=before + 1,
-        # SEV-10: where severities disagree, the higher one counts.
+        # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
         location=location,
@@ -119,7 +120,7 @@ def _is_withdrawn(text: str) -> bool:
 
 
 def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:
-    """Every severity that a finding states, and the words of the first."""
+    """Return every severity that a finding states, and the words of the first."""
     start = block.start
     told = list(severity_fields(fields))
     words = [*start.words, *(field.text for field in told)]
@@ -137,13 +138,13 @@ def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severi
 
 
 def is_minor(code: str) -> bool:
-    """Whether an id itself says that its finding is low: L1, NIT-002."""
+    """Whether an id itself says that its finding is low, such as L1 or NIT-002."""
     match = ID_PREFIX.match(code.upper())
     return match is not None and ID_PREFIXES.get(match[0]) is Severity.LOW
 
 
 def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:
-    """The notation of a finding, in short words: heading-id+severity-field, bullet-bold-id."""
+    """Return the notation of a finding in short words: heading-id+severity-field, bullet-bold-id."""
     if start.tag:
         return "tag"
     carrier = start.shape.value
@@ -167,6 +168,6 @@ def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) 
 
 
 def without_detail(title: str) -> str:
-    """A title without the detail after ` - `, unless only a place comes before it (ARB-1)."""
+    """Return a title without the detail after ` - `, unless only a place comes before it (ARB-1)."""
     before = title.partition(" - ")[0].strip()
     return title if is_place(before) else before

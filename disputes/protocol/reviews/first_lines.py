@@ -1,4 +1,4 @@
-"""The first line of a finding in every notation (FND-1): what carries it, and what it says."""
+"""Reading the first line of a finding in every notation: its kind of line, and what it says (FND-1)."""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from tasks.text.regex import regex
 
 
 class Shape(StrEnum):
-    """What carries a finding."""
+    """The kind of line that a finding begins with."""
 
     HEADING = "heading"
     BOLD = "bold-para"
@@ -41,48 +41,48 @@ class Shape(StrEnum):
 
 CODES = regex(rf"(?P<codes>{CODE}{MORE_CODES})")
 ONE_CODE = regex(CODE)
-# ARB-1: tags in capitals. Title-case ones count where a list or a heading carries them.
+# ARB-1: tags in capitals. Those in title case count only in a list or a heading.
 TAG = regex(
     r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
     r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
-# "issue (blocking): …", "nitpick: …": comments on code that begin with a word for their kind.
+# Comments on code that begin with a word for their kind: "issue (blocking): …", "nitpick: …".
 COMMENT = regex(
     r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)(?P<more>[^()]{0,40})\)|(?P<nit>nit(?:pick)?)"
     r"(?:\s?\([^()]{0,40}\))?):\s+"
 )
-# "HIGH (security): text", "MINOR: text": a paragraph that begins with its severity, in capitals.
+# A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
 LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
-# "Finding F-01" alone on its line: a record whose fields stand below it.
+# A record whose fields are below it: "Finding F-01" alone on its line.
 RECORD = regex(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*:?[ \t]*"
 )
-# "[minor] text", in any language and in small letters: only where a list carries it.
+# A tag in small letters, in any language, which counts only in a list: "[minor] text".
 BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
-# "l. 15: (HIGH) text": the place comes first.
+# A finding that begins with its place: "l. 15: (HIGH) text".
 PLACED = regex(
     r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
 )
-# "Second (also high in my book): text": the severity stands in the words before the colon.
+# A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
-# a) text
+# A lettered item: a) text
 LETTERED = regex(r"[a-h]\)\s+(?=\S)")
-# Coloured signs before a title; green may be praise.
+# Coloured signs before a title; a green one may be praise and does not count.
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
-# What a linter calls its results, when a place follows.
+# A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 LETTERED_FIRST = frozenset("abcdefgh")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
-# The signs of a reviewer; a tick is praise.
+# The signs that reviewers use; a tick is praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
-FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
+FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = (
     frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
@@ -114,58 +114,58 @@ BOLD_FIELDS = {
 
 @dataclass(slots=True)
 class Start:
-    """A line that may begin a finding; whether it does depends on where it stands.
+    """A line that may begin a finding; whether it does depends on what surrounds it.
 
-    The readers below fill it in step by step; nothing changes it afterwards.
+    The readers below fill it in step by step; nothing changes it after that.
     """
 
-    # What carries its words
+    # The kind of line
     shape: Shape
     indent: int = 0
-    level: int = 0  # of a heading
-    numbered: bool = False  # its list marker is a number
+    level: int = 0  # the level of a heading
+    numbered: bool = False  # whether its list marker is a number
     numbering: str = ""  # the number inside its heading or bold words
     bold: bool = False
     tick: str = ""  # "x" or " "
     struck: bool = False
-    # What it says
+    # What the line says
     title: str = ""
-    words: tuple[str, ...] = ()  # its severities, as written
-    trailing: bool = False  # one of them is at the end of the line
-    leading: bool = False  # one of them, or a sign for one, is at its beginning
+    words: tuple[str, ...] = ()  # the severities, as written
+    trailing: bool = False  # whether one of them is at the end of the line
+    leading: bool = False  # whether one of them, or a sign for one, is at the beginning
     rest: str = ""  # the text after the bold words
-    closed: bool = False  # a colon or the like follows the bold words or the id
-    field: str = ""  # the part of a finding that the line begins instead
+    closed: bool = False  # whether a colon or a similar mark follows the bold words or the id
+    field: str = ""  # the part of a finding that the line begins instead of a finding
     labelled: bool = False  # **Issue:** text
     tag: str = ""
-    # How it names the finding
-    coded: bool = False  # by an id: by codes or a native one
+    # How the line names the finding
+    coded: bool = False  # whether it has an id: codes or a native one
     codes: tuple[str, ...] = ()
     native: str = ""
-    own: bool = False  # the native id is of the reviewer's making, and may be none: SEC-01, F1
-    note: str = ""  # the parentheses after the id: NEW
+    own: bool = False  # whether the native id is the reviewer's own and may be no id at all: SEC-01, F1
+    note: str = ""  # what is in parentheses after the id: NEW
     bracket: bool = False
 
     @property
     def all_codes(self) -> tuple[str, ...]:
-        """The codes that it names, or the id of the reviewer's making."""
+        """The codes that the line names, or else its native id."""
         return self.codes or ((self.native.upper(),) if self.native else ())
 
     @property
     def whole(self) -> bool:
-        """Whether the bold words are all of the line."""
+        """Whether the bold words are the whole line."""
         return self.bold and not self.rest
 
     @property
     def empty(self) -> bool:
-        """Whether it says that there is none (FND-3), or only counts."""
+        """Whether the line says that there is nothing to raise (FND-3), or has no letters in its title."""
         if not self.title[:1].isalpha() and not LETTERS.search(self.title):
             return True
         return EMPTY.match(f"{self.title[:80]} {self.rest[:80]}") is not None
 
 
 def read_start(line: Line) -> Start | None:
-    """The line as the first line of a finding (FND-1, ARB-1); None if it cannot be one."""
+    """Read the line as the first line of a finding (FND-1, ARB-1); None if it cannot be one."""
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]
@@ -182,7 +182,7 @@ def read_start(line: Line) -> Start | None:
     return _paragraph(stripped, indent, is_bold=is_bold)
 
 
-# --- What carries the words -------------------------------------------------------------------------------
+# --- Kinds of lines ---------------------------------------------------------------------------------------
 
 
 def _heading(text: str) -> Start | None:
@@ -228,7 +228,7 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
 
 
 def _leads_with_id(text: str) -> bool:
-    """Whether a text begins with an id; one of the reviewer's own making must be followed by a mark."""
+    """Whether a text begins with an id; a reviewer's own id must be followed by a mark."""
     if not LIKE_AN_ID.match(text):
         return False
     if text.startswith("ISSUE-") or native_code(text):
@@ -238,7 +238,7 @@ def _leads_with_id(text: str) -> bool:
 
 
 def _plain_item(text: str, start: Start) -> Start:
-    """A list item without an id, a tag or anything in bold: most of them."""
+    """Read a list item without an id, a tag or anything in bold, which most items are."""
     start.closed = text.endswith(":")
     if not start.numbered and (field := field_label(text)):
         start.title, start.field = text[:MAX_READ], field
@@ -249,7 +249,7 @@ def _plain_item(text: str, start: Start) -> Start:
         return start
     title, start.trailing = take_end(text[:MAX_READ], words)
     plain = take_prefix(title, words)
-    start.leading = plain != title and start.indent > 0  # at the margin it may define the word
+    start.leading = plain != title and start.indent > 0  # at the margin it may be a definition of the word
     if not (words or start.numbered) and (spoken := _spoken(text)):
         words.append(spoken)
     start.title = plain.strip(" *")
@@ -258,7 +258,7 @@ def _plain_item(text: str, start: Start) -> Start:
 
 
 def _spoken(text: str) -> str:
-    """The one severity that somebody names in passing before a colon; empty where there is none, or two."""
+    """Return the one severity named in passing before a colon; empty if there is none or more than one."""
     if "):" not in text[:MAX_READ] or not (match := SPOKEN.match(text)):
         return ""
     said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
@@ -266,7 +266,7 @@ def _spoken(text: str) -> str:
 
 
 def _bold_field(text: str, start: Start) -> Start | None:
-    """A line that only begins a part of a finding, with its label in bold; None for all others."""
+    """Read a line that begins a part of a finding with a label in bold; return None for any other line."""
     if not (match := BOLD_FIELD.match(text)):
         return None
     label = match["label"]
@@ -279,7 +279,7 @@ def _bold_field(text: str, start: Start) -> Start | None:
 
 
 def _content(text: str, start: Start) -> Start | None:
-    """What a line says after its list marker or heading marks."""
+    """Read what a line says after its list marker or heading marks."""
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
     circle = CIRCLES.get(text[:1], "")
@@ -299,7 +299,7 @@ def _content(text: str, start: Start) -> Start | None:
 
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:
-    """What a line says that begins with these bold words."""
+    """Read what a line says that begins with these bold words."""
     if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
         return _comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
     start.bold = True
@@ -313,18 +313,18 @@ def _bold(text: str, rest: str, start: Start) -> Start | None:
 
 
 def _without_numbering(text: str) -> tuple[str, str]:
-    """The number before a title, and the text without it."""
+    """Return the number before a title, and the text without it."""
     match = NUMBERING.match(text)
     return (match[0].strip(), text[match.end() :]) if match else ("", text)
 
 
-# --- How the words name the finding: a new notation belongs here ------------------------------------------
+# --- How the words name the finding: new notations belong here --------------------------------------------
 
 
 def _notation(start: Start, text: str, rest: str) -> Start | None:
-    """What the words say, by the first notation that fits; `rest` is the text after bold words."""
+    """Read the words by the first notation that fits; `rest` is the text after the bold words."""
     bracket = text[:1] in ("[", "`")
-    # In italics, too: *N-1*
+    # The id may be in italics: *N-1*
     inner = text.lstrip("[`") if bracket else text.lstrip("*_")
     if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
         start.bracket = bracket
@@ -338,7 +338,7 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
 
 
 def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
-    """What follows the id at the beginning of the words; None if there is no id after all."""
+    """Take the id that begins the words and return what follows it; None if there is no id after all."""
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
         start.codes = _codes(match["codes"])
         return text[match.end() :]
@@ -359,14 +359,14 @@ def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    """The codes at the beginning of a line; nobody writes a list of more than a hundred."""
+    """Return the codes at the beginning of a line, at most a hundred, which no real list exceeds."""
     if ONE_CODE.fullmatch(text):
         return (text,)
     return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
 
 
 def _without_signs(text: str) -> tuple[str, str]:
-    """A text without the signs before it (🔴, ⚠️, ✅), and the tick or cross among them."""
+    """Return a text without the signs before it (🔴, ⚠️, ✅), and "x" or " " for a tick or cross in them."""
     if text[:1] < FIRST_SIGN:
         return text, ""
     found = ""
@@ -381,7 +381,7 @@ def _without_signs(text: str) -> tuple[str, str]:
 
 
 def _coded(start: Start, after: str, rest: str) -> Start:
-    """A line that begins with an id; `after` follows it, inside the bold words if there are any."""
+    """Read a line that begins with an id; `after` is what follows the id, within the bold words if any."""
     words: list[str] = []
     notes: list[str] = []
     after = take_groups(after.lstrip("]`*"), words, notes)
@@ -400,7 +400,7 @@ def _coded(start: Start, after: str, rest: str) -> Start:
 
 
 def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
-    """A line that begins with a tag (ARB-1)."""
+    """Read a line that begins with a tag (ARB-1)."""
     word = tag["word"]
     if not word.isupper() and start.shape in (Shape.PLAIN, Shape.BOLD):
         return None
@@ -416,7 +416,7 @@ def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | N
 
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
-    """A comment on code that begins with a word for what it is."""
+    """Read a comment on code that begins with a word for its kind."""
     word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
     said = (match["more"] or "").strip(" ,;:")
     word = said if severity_in(said) else word
@@ -424,7 +424,7 @@ def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
 
 
 def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:
-    """A paragraph that begins with its severity; what stands in parentheses says it better, if it does."""
+    """Read a paragraph that begins with its severity; one in the parentheses after it takes precedence."""
     title = text[match.end() :][:MAX_READ]
     if COUNT.fullmatch(title.strip(" .*")):
         return None
@@ -434,7 +434,7 @@ def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:
 
 
 def _anonymous(start: Start, head: str, rest: str) -> Start:
-    """A line without an id, in bold or a heading."""
+    """Read a line without an id that is a list item, bold or a heading."""
     start.closed = head.endswith(":") or rest.startswith(":")
     if start.bold:
         head = head.rstrip(": *")
@@ -453,7 +453,7 @@ def _anonymous(start: Start, head: str, rest: str) -> Start:
 
 
 def _labelled(start: Start, rest: str) -> Start:
-    """A line with its title after a label: **Issue:** text"""
+    """Read a line whose title follows a label, as in **Issue:** text"""
     words: list[str] = []
     title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
     start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
@@ -461,7 +461,7 @@ def _labelled(start: Start, rest: str) -> Start:
 
 
 def _titled(start: Start, head: str, rest: str) -> Start:
-    """A line that begins with its title, in bold or a heading, or with a severity: **Minor:** text"""
+    """Read a line that begins with its title, or with a severity as in **Minor:** text"""
     words: list[str] = []
     before, start.trailing = take_end(head[:MAX_READ], words)
     title = take_prefix(before, words)

@@ -1,4 +1,4 @@
-"""Labels above a list that give it a severity or a purpose without being a heading (FND-7)."""
+"""Reading labels above a list that give it a severity or a purpose without being a heading (FND-7)."""
 
 import re
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from tasks.text.regex import regex
 
 MAX_LABEL = 60
 MAX_INDENT = 3
-MAX_WORDS = 3  # of a bold line that stands for a heading
-# In a note without headings: the list below the sentence says what it asks for.
+MAX_WORDS = 3  # the most words of a bold line that serves as a heading
+# In a note without headings, the list below such a sentence says what it asks for.
 ASKING = regex(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct)"
     r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless))\b",
     re.IGNORECASE,
 )
-MAX_OPENING = 160  # letters of a sentence that a list follows
+MAX_OPENING = 160  # the most characters of a sentence before a list
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLabel:
-    """A label that gives the list below it a severity or a purpose: **MAJOR (must fix):**"""
+    """A label that gives the list below it a severity or a purpose, such as **MAJOR (must fix):**"""
 
     index: int
     purpose: Purpose | None
@@ -38,7 +38,7 @@ class GroupLabel:
 
 
 def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
-    """What a plain line that ends with a colon says about the list below it."""
+    """Return what a plain line that ends with a colon says about the list below it, or None."""
     if len(text) > MAX_OPENING:
         return None
     if len(text) <= MAX_LABEL:
@@ -57,7 +57,7 @@ def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
 def bold_label(
     layout: Layout, index: int, first: Start | None, above: GroupLabel | None
 ) -> GroupLabel | None:
-    """What a bold line says about the list below it; None if it is a finding or a part of one.
+    """Return what a bold line says about the list below it; None if it is a finding or part of one.
 
     `first` is the first line of the open finding, `above` the label whose list the line is in.
     """
@@ -82,9 +82,9 @@ def bold_label(
 
 
 def _purpose_of_label(label: str, start: Start, above: GroupLabel | None) -> Purpose:
-    """What is listed below a label that ends with a colon or takes the place of a heading.
+    """Return the purpose of the list below a label that ends with a colon or serves as a heading.
 
-    For example **Praise** between **Blocking** and **Minor**, and the labels after it.
+    An example of the latter is **Praise** between **Blocking** and **Minor**, and so are the labels after it.
     """
     purpose = purpose_of(label)
     if label.endswith(":"):
@@ -96,7 +96,7 @@ def _purpose_of_label(label: str, start: Start, above: GroupLabel | None) -> Pur
 
 
 def _names_section(label: str, start: Start, purpose: Purpose, first: Start | None) -> bool:
-    """Whether a bold label without a severity is a heading, and not a title or the label of a part."""
+    """Whether a bold label without a severity is a heading rather than a title or the label of a part."""
     if not start.bold or start.numbering or start.numbered or purpose is Purpose.OTHER:
         return False
     is_part = label.endswith(":") and bool(field_name(label))

@@ -1,4 +1,4 @@
-"""What the sections of a review are for, as their headings say, and the severity that they give (FND-3)."""
+"""Reading from headings what the sections of a review are for, and the severity that they give (FND-3)."""
 
 import re
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ class Purpose(StrEnum):
 
     OTHER = "other"
     ISSUES = "issues"  # it lists them
-    OBSERVATIONS = "observations"  # it lists what blocks nothing
+    OBSERVATIONS = "observations"  # it lists remarks that block nothing
     REQUIRED = "required"  # it repeats what must change, or is the only list of it
-    PRIOR = "prior"  # it says what became of earlier ones (FND-4)
+    PRIOR = "prior"  # it says what became of earlier findings (FND-4)
     CLOSING = "closing"  # it sums up
     CHECKS = "checks"  # it goes through criteria
     GAPS = "gaps"  # it looks at gaps that the coder opened
@@ -28,7 +28,7 @@ class Purpose(StrEnum):
     HISTORY = "history"  # it tells of earlier versions
 
 
-# Words beside a severity that do not change it: HIGH Priority, Minor Issues Found, Must Fix.
+# Words beside a severity that do not change its meaning: HIGH Priority, Minor Issues Found, Must Fix.
 _GLUE = """
 issue issues priority priorities severity level concern concerns problem problems finding findings item items
 gap gaps point points comment comments defect defects error errors fix fixes address addressed change changes
@@ -55,7 +55,7 @@ _EARLIER = r"(?:previous(?:ly)?|prior|earlier|past|last round|round \d+|r\d+|v\d
 _DONE = r"(?:resolved|addressed|fixed|closed|completed)"
 _STATUS = rf"(?:status|resolutions?|verification|assessment|follow|disposition|check|update|{_DONE})"
 _CHANGES = r"(?:changes?|revisions?|fixes|actions?|modifications?|updates?)"
-# The first that fits. A severity in the heading outranks all of them except the status of earlier findings.
+# The first purpose that fits counts. A severity in a heading outranks all but the status of earlier findings.
 PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
     (purpose, regex("|".join(patterns)))
     for purpose, patterns in [
@@ -167,16 +167,16 @@ class Section(NamedTuple):
 
     @property
     def states_verdict(self) -> bool:
-        """Whether its heading gives a verdict, below which a reviewer may well list what is wrong."""
+        """Whether the heading gives a verdict, below which a reviewer may well list what is wrong."""
         return self.own is Purpose.CLOSING and VERDICT_FIRST.search(self.title.lower()) is not None
 
     def overrules(self, purpose: Purpose) -> bool:
-        """Whether a heading of that purpose, below this one, does not change the purpose."""
+        """Whether a heading of that purpose below this one does not change the purpose."""
         return purpose in OVERRULES.get(self.purpose, ()) and not self.states_verdict
 
 
 TOP = Section(-1, 0, "", Purpose.OTHER, Purpose.OTHER)
-# Below these, a heading of one of those kinds does not change the purpose.
+# Below a section of the first purpose, a heading of one of the others does not change the purpose.
 OVERRULES = {
     Purpose.PRIOR: frozenset(Purpose) - {Purpose.PRAISE, Purpose.CLOSING, Purpose.HISTORY, Purpose.REQUIRED},
     Purpose.HISTORY: frozenset(Purpose),
@@ -189,15 +189,15 @@ VERDICT_FIRST = regex(r"\b(?:verdict|assessment|review|decision)\b")
 
 @lru_cache(maxsize=1024)
 def bare(title: str) -> str:
-    """A heading's words in lower case, without marks, numbering, gap ids and parentheses."""
+    """Return a heading's words in lower case, without marks, numbering, gap ids and parentheses."""
     plain = NUMBERING.sub("", title.replace("*", "").replace("`", "").strip(), count=1)
     return GAP.sub("", plain).partition("(")[0].lower().strip(" :-–—")
 
 
 def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
-    """The severities in words that say nothing else; empty if they do (FND-3).
+    """Return the severities in words that say nothing else; empty if they do (FND-3).
 
-    With `blocking`, words that only say whether it blocks count too: as high, or as low if it does not.
+    If `blocking`, words that only say whether something blocks count too: as high, or as low if it does not.
     """
     plain = words.lower()
     if "nice" in plain or "not " in plain:
@@ -220,7 +220,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
 @lru_cache(maxsize=1024)
 def section_severity(title: str) -> tuple[Severity | None, bool]:
-    """The severity a heading gives to what is below it, the lower of two; and whether it names two."""
+    """Return the severity that a heading gives to its section, the lower of two, and whether it names two."""
     words = bare(title)
     named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
     if not named:
@@ -230,7 +230,7 @@ def section_severity(title: str) -> tuple[Severity | None, bool]:
 
 @lru_cache(maxsize=1024)
 def purpose_of(title: str) -> Purpose:
-    """What a heading says that its section is for."""
+    """Return what a heading says its section is for."""
     words = bare(title)
     if not words:
         return Purpose.OTHER
@@ -238,7 +238,7 @@ def purpose_of(title: str) -> Purpose:
 
 
 def names_finding(title: str) -> bool:
-    """Whether a heading begins with the id of a finding, so that its words are that finding's."""
+    """Whether a heading begins with the id of a finding, so that its words are about that finding."""
     if not NUMBERED.search(title):
         return False
     plain = NUMBERING.sub("", title.lstrip("*`[ "), count=1).lstrip("*`[ ")
@@ -246,7 +246,7 @@ def names_finding(title: str) -> bool:
 
 
 def sections(lines: Sequence[Line]) -> dict[int, Section]:
-    """The section that each heading opens, by the index of its line."""
+    """Return the section that each heading opens, by the index of its line."""
     found: dict[int, Section] = {}
     current = TOP
     for index, line in enumerate(lines):

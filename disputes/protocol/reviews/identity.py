@@ -1,4 +1,4 @@
-"""Is this finding an earlier one, raised again (ID-6, ID-2)?"""
+"""Deciding whether a finding is an earlier one that is raised again (ID-6, ID-2)."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,17 +8,17 @@ from disputes.protocol.text.identifiers import is_canonical
 from disputes.protocol.text.keywords import keywords, likeness
 from disputes.protocol.text.locations import read_place, same_place
 
-MINIMUM = 0.3  # same_finding_minimum
+MINIMUM = 0.3  # the default of the setting same_finding_minimum
 SURE = 0.5
-TEXT_MAX = 4_000  # characters of a finding that are compared
+TEXT_MAX = 4_000  # how many characters of a finding are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One finding, with what decides whether it is the same as another.
+    """One finding, with everything that decides whether it is the same as another.
 
-    `code` is what the review prints, or for an earlier finding the one this program allotted; `raw_code` what
-    the earlier review printed. `text` is what the finding says besides its title.
+    `code` is what the review prints or, for an earlier finding, the code that this program allotted;
+    `raw_code` is what the earlier review printed. `text` is what the finding says besides its title.
     """
 
     title: str
@@ -30,9 +30,10 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which of the earlier findings it is. If it is not `sure`, a human must confirm: "possibly the same".
+    """The earlier finding that a finding repeats, by its index.
 
-    `score` is how alike the words are, 0 to 1; where the code decides it may be low.
+    If it is not `sure`, it is shown as "possibly the same" and a person must confirm it. `score` is how alike
+    the words are, 0 to 1; it may be low if the code decides.
     """
 
     index: int
@@ -42,15 +43,17 @@ class Match:
 
 
 def same_finding(new: Raised, earlier: Iterable[Raised], *, minimum: float = MINIMUM) -> Match | None:
-    """The earlier finding that this one repeats, or None (ID-6)."""
+    """Return the earlier finding that this one repeats, or None (ID-6).
+
+    An id of the reviewer's own making is never enough by itself (ID-2).
+    """
     return EarlierFindings(earlier, minimum=minimum).same_as(new)
 
 
 class EarlierFindings:
-    """Earlier findings, each read once, however many new ones are compared with them.
+    """Earlier findings, each read only once however many new ones are compared with them.
 
-    They are of earlier reviews, or of the same reviewer: two reviewers of one round both begin to count at
-    001.
+    They come from earlier reviews or from the same reviewer: two reviewers of one round both count from 001.
     """
 
     def __init__(self, findings: Iterable[Raised], *, minimum: float = MINIMUM) -> None:
@@ -64,11 +67,11 @@ class EarlierFindings:
                 self._of_code[code].add(index)
 
     def same_as(self, new: Raised) -> Match | None:
-        """The one that this finding repeats, or None (ID-6).
+        """Return the earlier finding that this one repeats, or None (ID-6).
 
-        By its code where the reviewer repeats one, unless that is a code of the reviewer's own and everything
-        else is different: such codes are used again with a new meaning (ID-2). Else by the same place and
-        words at least `minimum` alike. Only a sure match may make rulings on the earlier finding hold for
+        A repeated code decides, unless it is one of the reviewer's own and everything else is different,
+        because such codes are used again with a new meaning (ID-2). Otherwise the place must be the same and
+        the words at least `minimum` alike. Only a sure match may make rulings on the earlier finding hold for
         this one.
         """
         subject = _Subject(new)
@@ -83,7 +86,7 @@ class EarlierFindings:
         return best[2] if best else None
 
     def _comparable(self, new: "_Subject") -> Iterable[int]:
-        """All but those that are about another file and have another code: they cannot match."""
+        """Return the indexes of the findings that can match: not of another file, or with the same code."""
         if not new.file:
             return range(len(self._subjects))
         same_code = self._of_code.get(new.code, set()) if new.code else set()
@@ -97,7 +100,7 @@ class _Subject:
         self.code = finding.code.upper()
         self.codes = {self.code, finding.raw_code.upper()}
         self.place = read_place(finding.location)
-        self.file = self.place.path.rpartition("/")[2]  # paths of one file end alike
+        self.file = self.place.path.rpartition("/")[2]  # different paths of one file end alike
         self.title = keywords(finding.title[:TEXT_MAX])
         self.words = self.title | keywords(finding.text[:TEXT_MAX])
 
@@ -118,9 +121,9 @@ class _Subject:
         return Match(index, score, sure=score >= SURE and (bool(same) or self._same_file(other)))
 
     def _score(self, other: "_Subject") -> float:
-        """How alike the titles are, or all the words, whichever is more."""
+        """Return how alike the titles or all the words are, whichever is more."""
         return max(likeness(self.title, other.title), likeness(self.words, other.words))
 
     def _same_file(self, other: "_Subject") -> bool:
-        """Whether both name a file; `same_place` has found it to be the same."""
+        """Whether both name a file, which `same_place` has then found to be the same."""
         return bool(self.place.path and other.place.path)

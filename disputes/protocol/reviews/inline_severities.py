@@ -1,4 +1,4 @@
-"""The severities beside a finding's title: before or after it, in parentheses, between bars (FND-1)."""
+"""Reading the severity beside a finding's title: before or after it, in parentheses, between bars (FND-1)."""
 
 import re
 
@@ -8,7 +8,7 @@ from disputes.protocol.reviews.severity import read_severity
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
-# "Minor: the name differs", "HIGH - no retry".
+# A severity before a title: "Minor: the name differs", "HIGH - no retry".
 PREFIX = regex(
     r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?)"
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
@@ -23,7 +23,7 @@ PRIORITIES = {
     "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM,
     "P3": Severity.LOW, "P4": Severity.LOW,
 }  # fmt: skip
-# Right after an id: ISSUE-R1-001 [H]
+# What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 PREFIX_FIRST = frozenset("cChHmMlLnN")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
@@ -31,12 +31,12 @@ DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
 BAR = regex(r"[|·]")
 MAX_TITLE = 500
-MAX_READ = 4 * MAX_TITLE  # letters of a line that are read as its title
-MAX_END = 60  # letters of a title's end in which its severity may stand
+MAX_READ = 4 * MAX_TITLE  # how many characters of a line are read as its title
+MAX_END = 60  # the last characters of a title, in which its severity may be
 
 
 def severity_in(words: str) -> Severity | None:
-    """The severity of words beside a title: Medium, High Risk, Implementability Risk: MEDIUM."""
+    """Return the severity in words beside a title, such as `High Risk` or `Implementability Risk: MEDIUM`."""
     if not SEVERE.search(words):
         return None
     plain = before_comment(words.strip(" *_`."))
@@ -49,7 +49,7 @@ def severity_in(words: str) -> Severity | None:
 
 
 def field_severity(field: Field) -> Severity | None:
-    """The severity that a labelled line of a finding states: MEDIUM, or MUST be settled first."""
+    """Return the severity that a labelled line of a finding states: `MEDIUM`, `MUST be settled first`."""
     if field.name not in ("severity", "assessment"):
         return None
     if severity := severity_in(field.text):
@@ -59,7 +59,7 @@ def field_severity(field: Field) -> Severity | None:
 
 
 def take_prefix(title: str, words: list[str]) -> str:
-    """A title without the severity before it: "Minor: the name differs"."""
+    """Return a title without the severity before it, as in "Minor: the name differs"; add that to `words`."""
     if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
         words.append(match["word"])
         return title[match.end() :]
@@ -67,7 +67,10 @@ def take_prefix(title: str, words: list[str]) -> str:
 
 
 def take_groups(text: str, words: list[str], notes: list[str]) -> str:
-    """A text without the parentheses and brackets at its beginning; those with a severity go to `words`."""
+    """Return a text without the parentheses and brackets at its beginning.
+
+    Those with a severity are added to `words`, other short ones to `notes`.
+    """
     for _ in range(3):
         plain = text.lstrip(" *:")
         close = GROUPS.get(plain[:1])
@@ -87,7 +90,7 @@ def take_groups(text: str, words: list[str], notes: list[str]) -> str:
 
 
 def take_bars(text: str, words: list[str]) -> str:
-    """A text without the severities among its parts, divided by bars or dots: | High | text."""
+    """Return a text without the severities among its parts between bars or dots; add them to `words`."""
     if "|" not in text and "·" not in text:
         return text
     first = BAR.split(text[:MAX_READ], maxsplit=1)[0].strip(" *")
@@ -100,7 +103,7 @@ def take_bars(text: str, words: list[str]) -> str:
 
 
 def take_end(title: str, words: list[str]) -> tuple[str, bool]:
-    """A title without the severity at its end, and whether there was one."""
+    """Return a title without the severity at its end, and whether there was one; add that to `words`."""
     end = _labelled_end(title) or _bracketed_end(title) or _dashed_end(title)
     if end is None:
         return title, False
@@ -110,7 +113,7 @@ def take_end(title: str, words: list[str]) -> tuple[str, bool]:
 
 
 def _labelled_end(title: str) -> tuple[str, str] | None:
-    """A title and the severity with a label at its end: Retry never stops, severity: high"""
+    """Return a title and the labelled severity at its end, as in `Retry never stops, severity: high`."""
     if "everity" not in title and "riority" not in title:
         return None
     parts = INLINE.split(title, maxsplit=1)
@@ -120,7 +123,7 @@ def _labelled_end(title: str) -> tuple[str, str] | None:
 
 
 def _bracketed_end(title: str) -> tuple[str, str] | None:
-    """The same for one in parentheses or brackets: Retry never stops (high)"""
+    """Return a title and the severity in brackets at its end, as in `Retry never stops (high)`."""
     if title[-1:] not in (")", "]", "*", "`", "."):
         return None
     plain = title.rstrip(" *`.")
@@ -132,13 +135,13 @@ def _bracketed_end(title: str) -> tuple[str, str] | None:
 
 
 def _dashed_end(title: str) -> tuple[str, str] | None:
-    """The same for one after a dash: Retry never stops - HIGH"""
+    """Return a title and the severity after a dash at its end, as in `Retry never stops - HIGH`."""
     end = title[-MAX_END:]
     if not any(dash in end for dash in (" - ", " -- ", "–", "—")):
         return None
     for dash in DASHES:
         before, found, after = title.rpartition(dash)
-        stressed = after[:1] in "*_`"  # a word in small letters needs it: - **critical**
+        stressed = after[:1] in "*_`"  # lower-case words must be stressed: - **critical**
         after = after.strip(" *_`.")
         if found and (stressed or after[:1].isupper()) and len(after) <= 24 and severity_in(after):
             return before.rstrip(" *"), after

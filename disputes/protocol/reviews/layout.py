@@ -1,4 +1,4 @@
-"""The lines of a review, the section each is in, whether each may begin a finding, and the tables."""
+"""The layout of a review: its lines, the section each is in, its first lines of findings, and its tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from disputes.protocol.text.documents import STATED, Line, Table, tables
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All lists are indexed by line, from 0; `sections` has the headings only.
+    """A review, arranged by lines; all lists are indexed by line from 0, `sections` contains only headings.
 
-    `named` has the lines with an id or a tick, which may report on an earlier finding.
+    `named` are the lines with an id or a tick, which may report on an earlier finding.
     """
 
     lines: Sequence[Line]

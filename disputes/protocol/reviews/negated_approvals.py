@@ -1,11 +1,11 @@
-"""What undoes an approval: words that deny, await, strike out or limit it (VER-3, ARB-2)."""
+"""Recognising words that undo an approval: they deny, await, strike out or limit it (VER-3, ARB-2)."""
 
 import re
 from collections.abc import Sequence
 
 from tasks.text.regex import regex
 
-# Not to be seen, or seen to be taken back.
+# What nobody sees, or sees to be struck out.
 STRUCK = regex(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
 FOREIGN = regex(r"[^\x00-\x7f\W_]")
 UNTICKED = regex(r"\[ ?\][^\[]*")
@@ -15,10 +15,10 @@ DENYING = frozenset([
     "fails", "failing", "far", "nowhere", "hardly", "un", "non", "dis", "false", "withhold", "withheld",
     "nicht", "nie", "niemals", "kein", "keine", "keinesfalls",
 ])  # fmt: skip
-NEAR = 3  # words before an approval among which one that denies counts
+NEAR = 3  # how many words before an approval may deny it
 # "cannot, after all that was said, approve": the verb may come long after the word that denies it.
 VERBS = frozenset(["approve", "accept"])
-# Right after an approval, one word or two.
+# One or two words right after an approval that deny it.
 TAKING_BACK = frozenset(
     ["denied", "withheld", "refused", "rejected", "declined", "false", "impossible", "cannot", "not yet"]
     + ["not really", "not given", "not possible", "not granted", "is not", "is denied", "is withheld"]
@@ -37,9 +37,10 @@ BINDING = frozenset([
 
 
 def shown(words: str) -> str:
-    """The words without what is struck out, in a comment or left unticked: `~~APPROVED~~`, `[ ] APPROVED`.
+    """Return the words without what is struck out, commented out or left unticked, such as `~~APPROVED~~`.
 
-    Letters of other alphabets stand as z, which is in no verdict, so that nothing is read past them.
+    Letters of other alphabets are replaced by z, which occurs in no verdict, so that nothing is read across
+    them.
     """
     if not words.isascii():
         words = FOREIGN.sub("z", words)
@@ -49,14 +50,14 @@ def shown(words: str) -> str:
 
 
 def is_denied(phrase: str, before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the words around an approval deny it: "cannot approve", "approval withheld", "approved: no"."""
+    """Whether words around an approval deny it: "cannot approve", "approval withheld" (VER-3)."""
     near = before if phrase in VERBS else before[-NEAR:]
     behind = {*after[:1], " ".join(after[:2])}
     return bool(DENYING & set(near) or TAKING_BACK & behind) or list(after) in (["no"], ["not"])
 
 
 def is_put_off(before: Sequence[str]) -> bool:
-    """Whether the words before an approval only wait for it: "until approved", "will be approved"."""
+    """Whether the words before an approval only await it: "until approved", "will be approved"."""
     last = before[-1] if before else ""
     return last in AWAITING or (last == "be" and bool({*WISHES, "to"} & set(before[-2:-1])))
 

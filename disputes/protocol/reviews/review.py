@@ -1,7 +1,7 @@
-"""Reading a review: its verdicts, its findings, and what it says of earlier ones.
+"""Reading a review: its verdicts, its findings, and what it says about earlier ones.
 
-Understood are the structured form (JSON, or YAML front matter above Markdown) and Markdown in many notations
-(FND-1 to FND-7, VER-1). Nothing that cannot be read ever becomes an approval.
+It understands the structured form (JSON, or YAML front matter above Markdown) and Markdown in many
+notations (FND-1 to FND-7, VER-1). Nothing unreadable ever becomes an approval.
 """
 
 from bisect import bisect_right
@@ -29,10 +29,10 @@ __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",
     "doubts_about_rejection", "read_review", "read_verdict",
 ]  # fmt: skip
-WORDS_OF_A_REMARK = 40  # a rejection that is longer has a point that can be named
+WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
 REVIEW_KEYS = ("verdict", "findings", "text")
 FINDING_KEYS = ("title", "severity", "code", "location", "impact", "suggestion", "text")
-ALIKE = 0.5  # a title of the prose that is that of a finding
+ALIKE = 0.5  # how alike a title in the prose must be to that of a finding to mean the same
 PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
 
 
@@ -40,8 +40,8 @@ PLAIN_APPROVALS = (Verdict.APPROVED, Verdict.NO_ISSUES_FOUND)
 class ReadReview:
     """A review as read, with its text.
 
-    `verdict` is the worst of `verdicts`, None where none can be read, which is never an approval. `prior` is
-    what the reviewer says about earlier findings, `warnings` what a person should look at.
+    `verdict` is the worst of `verdicts`, or None if none can be read, which is never an approval. `prior` is
+    what the reviewer says about earlier findings, `warnings` are what a person should look at.
     """
 
     verdict: Verdict | None
@@ -54,9 +54,9 @@ class ReadReview:
 
 
 def read_review(document: str | Mapping[str, Any]) -> ReadReview:
-    """Read a review, from Markdown or from its structured form (VER-5).
+    """Read a review from Markdown or from its structured form (VER-5).
 
-    Raises DocumentError for a document that is too large, and for a malformed structure.
+    Raises DocumentError if the document is too large or its structure is malformed.
     """
     if not isinstance(document, str):
         return _from_structure(document)
@@ -66,17 +66,17 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
-    """What its author is asked back about: the warnings, and a text in which no point can be read."""
+    """Return what a rejection is asked back about: its warnings, and a long text without a readable point."""
     if read.findings or len(read.text.split()) <= WORDS_OF_A_REMARK:
         return read.warnings
     return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
 
 
 def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
-    """The findings of the front matter; the Markdown below it is prose.
+    """Return the findings of the front matter; the Markdown below it is only prose.
 
-    What that says all the same is not lost: of two verdicts the worse one counts, and findings that only the
-    prose raises are asked about.
+    What the prose states is not lost: of two verdicts the worse one counts, and findings that only the prose
+    raises become warnings.
     """
     check_keys(data, REVIEW_KEYS, "the front matter")
     entries = data.get("findings") or []
@@ -107,7 +107,7 @@ def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
 
 
 def _holds(findings: tuple[Found, ...], said: Found) -> bool:
-    """Whether the prose speaks of one of the findings: it names its code, or uses its title's words."""
+    """Whether the prose speaks of one of the findings, by naming its code or by the words of its title."""
     words = keywords(said.title)
     return any(
         (found.code and found.code == said.code) or likeness(keywords(found.title), words) >= ALIKE
@@ -135,7 +135,7 @@ def _from_markdown(text: str) -> ReadReview:
 
 
 def find_findings(layout: Layout) -> tuple[Blocks, list[Found]]:
-    """The blocks and findings of a review; sections that only repeat count if there are no others."""
+    """Return the blocks and findings of a review; sections that only repeat count if there are no others."""
     blocks, findings = _found(layout, lenient=False)
     if findings or not (blocks.passed_over or layout.tables):
         return blocks, findings
@@ -161,7 +161,7 @@ def _line(found: Found) -> int:
 
 
 def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
-    """For each line, whether it belongs to a finding."""
+    """Return for each line whether it belongs to a finding."""
     inside = [False] * len(layout.lines)
     for block in blocks:
         inside[block.begin : block.end] = [True] * (block.end - block.begin)
@@ -174,12 +174,15 @@ def _inside(layout: Layout, blocks: list[Block]) -> list[bool]:
 def _derived(
     layout: Layout, stated: list[StatedVerdict], findings: list[Found], prior: tuple[PriorStatus, ...]
 ) -> list[StatedVerdict]:
-    """The verdicts; a plain approval becomes conditional if a grave finding or a demand contradicts it."""
+    """Return the verdicts, with plain approvals made conditional if the text contradicts them.
+
+    It does if it raises a grave finding, leaves an earlier one open, or demands changes.
+    """
     open_still = any(status.status is Status.UNRESOLVED and not is_minor(status.code) for status in prior)
     approves = any(each.verdict in PLAIN_APPROVALS for each in stated)
     demands = _demands(layout) if approves else []
     scopes = {each.scope for each in stated}
-    # Of each grave finding the gap that it is about, where a verdict covers that one.
+    # The gap of each grave finding, or "" if no verdict covers that gap.
     grave = {
         found.gap if found.gap in scopes else ""
         for found in findings
@@ -201,13 +204,13 @@ def _derived(
 
 
 def _demanded(layout: Layout, stated: StatedVerdict, demands: list[int]) -> bool:
-    """Whether the section of a verdict demands something below it."""
+    """Whether the next demand below a verdict is in the same section."""
     place = bisect_right(demands, stated.index)
     return place < len(demands) and layout.where[demands[place]] is layout.where[stated.index]
 
 
 def _demands(layout: Layout) -> list[int]:
-    """The lines that open a non-empty list of what must change."""
+    """Return the indexes of the lines that open a non-empty list of required changes."""
     found = []
     for index, line in enumerate(layout.lines):
         text = line.text.strip()
@@ -232,7 +235,7 @@ def _lists_below(layout: Layout, index: int) -> bool:
 
 
 def _warnings(layout: Layout, blocks: list[Block], findings: list[Found]) -> list[Problem]:
-    """What a person should look at: severities that disagree, headings that name two (SEV-10, SEV-12)."""
+    """Return what a person should look at: contradictory severities, ambiguous headings (SEV-10, SEV-12)."""
     warnings = [
         Problem(
             found.line,
@@ -269,7 +272,7 @@ def _from_structure(data: Mapping[str, Any]) -> ReadReview:
 
 
 def _from_entry(number: int, entry: Any) -> Found | Problem:
-    """One finding of the structured form, or what is wrong with it."""
+    """Return one finding of the structured form, or what is wrong with it."""
     if not isinstance(entry, dict) or not str(entry.get("title") or "").strip():
         return Problem(number, f"finding {number} needs a title")
     severity = read_severity(str(entry.get("severity", "")))

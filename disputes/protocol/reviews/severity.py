@@ -1,4 +1,4 @@
-"""How severe a finding is: the words for it and what it weighs."""
+"""How severe a finding is: the words for it, and its weight."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity, severity_rank, worst
 from tasks.text.regex import regex
 
-# SEV-9: foreign words for severities.
+# SEV-9: other words for severities.
 SEVERITY_WORDS: dict[str, Severity] = {
     **{severity.value: severity for severity in Severity},
     "major": Severity.HIGH,
@@ -35,14 +35,14 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "mineur": Severity.LOW,
     "mineure": Severity.LOW,
 }
-WEIGHTS = ProjectSettings().severity_weights  # SEV-11; a project may set others
+WEIGHTS = ProjectSettings().severity_weights  # the default (SEV-11), which a project may change
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
-# Words around a severity in the heading of a section: High Priority Issues.
+# Words around a severity in a heading that do not count: High Priority Issues.
 SECTION_WORDS = regex(r"\b(?:issues?|priority|severity|findings?)\b")
 
 
 def read_severity(words: str) -> Severity | None:
-    """The severity that these words state, or None (SEV-9). Of a range such as LOW-MEDIUM the higher one."""
+    """Return the severity that these words state, or None (SEV-9). Of a range the higher one counts."""
     plain = re.sub(r"[^a-z-]+", " ", words.lower()).strip(" -").removesuffix(" risk")
     parts = [" ".join(part.split()) for part in plain.split("-")]
     named = [SEVERITY_WORDS[part] for part in parts if part in SEVERITY_WORDS]
@@ -53,22 +53,22 @@ def read_severity(words: str) -> Severity | None:
 
 
 def counts_as(severity: str | None) -> Severity:
-    """The severity that counts; an unstated one counts as medium (SEV-9)."""
+    """Return the severity that counts; an unstated one counts as medium (SEV-9)."""
     return worst([severity] if severity else [])
 
 
 def weight(severity: str | None, weights: Mapping[str, int] = WEIGHTS) -> int:
-    """What one gap or finding of this severity weighs (SEV-11)."""
+    """Return the weight of one gap or finding of this severity (SEV-11)."""
     return weights[counts_as(severity)]
 
 
 def total_weight(severities: Iterable[str | None], weights: Mapping[str, int] = WEIGHTS) -> int:
-    """The sum of the weights."""
+    """Return the sum of the weights of all these severities."""
     return sum(weight(severity, weights) for severity in severities)
 
 
 def is_grave(severity: str | None) -> bool:
-    """Whether it is critical or high. An unstated severity never blocks (SEV-9)."""
+    """Whether the severity is critical or high. An unstated severity never blocks (SEV-9)."""
     return severity in GRAVE
 
 
@@ -77,16 +77,16 @@ def is_grave(severity: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What one finding or heading says about severity; None where it says nothing."""
+    """The severity that a finding or a heading states, or None if it states none."""
 
     severity: Severity | None
-    conflict: bool = False  # its places disagree (SEV-10), or its heading names several
+    conflict: bool = False  # parts of the finding disagree (SEV-10), or the heading names several
 
 
 def section_severity(heading: str) -> Stated:
-    """The severity that a heading gives to what stands below it.
+    """Return the severity that a heading gives to what is below it.
 
-    Of a merged heading such as `Medium/Low Priority` the lower one, marked as ambiguous (SEV-12).
+    Of a merged heading such as `Medium/Low Priority` the lower one counts, marked as a conflict (SEV-12).
     """
     words = SECTION_WORDS.sub(" ", heading.partition("(")[0].lower())
     named = [read_severity(part) for part in words.split("/")]

@@ -1,4 +1,4 @@
-"""What a reviewer says about findings of earlier rounds (FND-4). Such a line raises no new finding."""
+"""Reading what a reviewer says about findings of earlier rounds (FND-4), which raises no new findings."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tasks.text.regex import regex
 
 
 class Status(StrEnum):
-    """What became of an earlier finding, in the reviewer's eyes."""
+    """What became of an earlier finding, according to the reviewer."""
 
     RESOLVED = "RESOLVED"
     PARTIAL = "PARTIAL"
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PriorStatus:
-    """One earlier finding and what the reviewer says became of it."""
+    """One earlier finding, and what the reviewer says became of it."""
 
     code: str
     status: Status
@@ -35,7 +35,7 @@ class PriorStatus:
 
 _VERBS = r"resolved|fixed|addressed|closed|implemented|incorporated|corrected|completed?"
 _ADVERBS = r"(?:fully|completely|now|all|properly|adequately|satisfactorily|well|already)[ _]"
-# The first pattern that fits the beginning of a status.
+# The first pattern that fits the beginning of the words decides.
 _STATUSES = {
     Status.PARTIAL: (
         rf"(?:partial(?:ly)?|partly|mostly)(?:[ _](?:{_VERBS}|done|met))?"
@@ -54,14 +54,14 @@ _STATUSES = {
 STATUS = regex(
     "|".join(rf"(?P<{status}>(?:{pattern})\b)" for status, pattern in _STATUSES.items()), re.IGNORECASE
 )
-# The first two letters of each.
+# The first two letters of every status.
 STATUS_STARTS = frozenset(
     ["pa", "mo", "no", "in", "un", "ou", "op", "re", "st", "fa", "ig", "de", "po", "wi", "dr", "fu", "co",
      "al", "pr", "ad", "sa", "we", "fi", "cl", "im", "ve", "do", "ac"]
 )  # fmt: skip
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
-# What may follow a status. "Fixed timeout is too short" is a title and states none.
+# What may follow a status. "Fixed timeout is too short" is a title and not a status.
 AFTER_STATUS = regex(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
     r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
@@ -70,13 +70,13 @@ AT_END = regex(
     rf"(?:{_VERBS.upper()}|UNRESOLVED|PARTIAL|OPEN|UNADDRESSED|DEFERRED|WITHDRAWN|MOOT)"
     r"(?: (?:in|as of) (?:this round|round \d{1,3}|v\d))?)[\s*.)\]]*$"
 )
-# A status in small letters, at which a clause ends: "verified, all of them".
+# A status in lower case that ends a clause: "verified, all of them".
 ENDED = regex(
     rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$"
     r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b))",
     re.IGNORECASE,
 )
-CAPITALS = regex("[A-Z]{4}")  # in every status at an end
+CAPITALS = regex("[A-Z]{4}")  # contained in every status at the end of a line
 _COLUMNS = """
 status resolved resolved? addressed addressed? fixed fixed? resolution assessment verdict result state
 verification outcome disposition closed? reviewer
@@ -92,7 +92,7 @@ SIGNS = {"✅": Status.RESOLVED, "✓": Status.RESOLVED, "✔": Status.RESOLVED,
 
 
 def status_of(words: str) -> Status | None:
-    """The status at the beginning of these words, or None."""
+    """Return the status at the beginning of these words, or None."""
     plain = words.lstrip(" \t*_`:-–—([\"'")
     if plain[:1] in SIGNS:
         return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
@@ -106,7 +106,7 @@ def status_of(words: str) -> Status | None:
 
 
 def status_in(start: Start) -> Status | None:
-    """The status that the first line of a finding gives to an earlier one, or None where it raises one."""
+    """Return the status that a line gives to an earlier finding, or None if it raises a finding."""
     for words in (start.title, start.rest, start.note):
         if not words:
             continue
@@ -122,7 +122,7 @@ def status_in(start: Start) -> Status | None:
 
 
 def status_below(layout: Layout, index: int) -> Status | None:
-    """What a **Status:** or **Verdict:** between this heading or bold line and the next one says."""
+    """Return the status in a **Status:** or **Verdict:** between this heading or bold line and the next."""
     own = layout.starts[index]
     level = own.level if own and own.level else 6
     below = slice(index + 1, index + 1 + MAX_AHEAD)
@@ -141,7 +141,10 @@ def status_below(layout: Layout, index: int) -> Status | None:
 
 
 def prior_statuses(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
-    """What the review says about earlier findings, each code once. `raised` are its own codes."""
+    """Yield what the review says about earlier findings, each code once. `raised` are its own codes.
+
+    The codes that it raises itself are not reported as unresolved by its tables (FND-4).
+    """
     seen: set[str] = set()
     for status in sorted([*_in_tables(layout, raised), *_in_lines(layout)], key=lambda s: s.line):
         if status.code not in seen:
@@ -150,7 +153,7 @@ def prior_statuses(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStat
 
 
 def codes_of(cell: str) -> list[str]:
-    """The findings named at the beginning of a cell or a line, by canonical or native ids."""
+    """Return the canonical or native ids of findings at the beginning of a cell or a line."""
     plain = cell.lstrip(" *`[_~")
     if plain[:6].upper() == "ISSUE-" or plain[:1] == "R":
         return codes_in(plain.partition("(")[0])
@@ -185,7 +188,7 @@ def _row_status(table: Table, row: tuple[str, ...], column: int | None, section:
         found = YES_NO.get(cell.split(" ")[0].strip(".,:;-–—*").lower()) or status_of(cell)
         if found:
             return found
-        # The column tells how; the heading says that it is done: "Additional Issues Addressed".
+        # The column says how, and the heading that it was done: "Additional Issues Addressed".
         if prior and re.search(r"\b(?:addressed|resolved|fixed|closed)\b", section.title.lower()):
             return Status.RESOLVED
     elif prior:
@@ -212,7 +215,10 @@ def _in_lines(layout: Layout) -> Iterator[PriorStatus]:
 
 
 def _status_of_coded(layout: Layout, index: int, start: Start) -> Status | None:
-    """What a line with an id says became of it; among earlier findings what stands below it, or its tick."""
+    """Return the status that a line with an id states, or None.
+
+    For a heading or a line among earlier findings, a status below it counts too, and then its tick.
+    """
     status = status_in(start)
     is_prior = layout.where[index].purpose is Purpose.PRIOR
     if status is not None or not (is_prior or start.shape is Shape.HEADING):

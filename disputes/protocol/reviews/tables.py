@@ -1,4 +1,4 @@
-"""Findings that a review lists in a table, and what such tables say about others (FND-6)."""
+"""Reading findings that a review lists in a table, and what tables say about other findings (FND-6)."""
 
 from collections.abc import Collection, Iterator
 
@@ -23,7 +23,7 @@ ID_COLUMNS = frozenset(["id", "#", "no", "no.", "nr", "issue id", "finding id", 
 SEVERITY_COLUMNS = frozenset(
     ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
 )
-# Other heads of a column for it; they count where every cell below is a severity.
+# Other headings of a severity column, which count if every cell below states a severity.
 SEVERE_HEAD = regex(
     r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"
 )
@@ -47,12 +47,12 @@ OTHER_COLUMNS = frozenset(
     ]
 )
 ALIKE = 0.5
-MAX_COMPARED = 60  # findings with which each row is compared
+MAX_COMPARED = 60  # how many findings each row is compared with
 NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED])
 
 
 def listed_severities(layout: Layout) -> dict[str, Severity]:
-    """The severity of each code in tables that have a column for it; the first one counts."""
+    """Return the severity of each code in the tables that state one; the first one counts."""
     found: dict[str, Severity] = {}
     for table in layout.tables:
         if layout.where[table.start].purpose in SILENT:
@@ -77,7 +77,7 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
 def find_rows(
     layout: Layout, blocks: list[Block], raised: Collection[str], *, lenient: bool
 ) -> Iterator[Found]:
-    """The rows that are findings, of tables of issues."""
+    """Yield the findings in the rows of tables that list issues, unless they are raised elsewhere (FND-6)."""
     told: list[frozenset[str]] | None = None
     for table, section in _tables_of_issues(layout, blocks, lenient=lenient):
         if told is None:
@@ -91,7 +91,7 @@ def find_rows(
 def _tables_of_issues(
     layout: Layout, blocks: list[Block], *, lenient: bool
 ) -> Iterator[tuple[Table, Section]]:
-    """The tables that list issues, in no block, whose section has no other findings."""
+    """Yield the tables that list issues, are in no block, and whose section has no other findings."""
     busy = {id(section) for block in blocks for section in _line_of(block.section)}
     inside = [range(block.begin, block.end) for block in blocks]
     position = 0
@@ -133,7 +133,7 @@ def _column(table: Table, names: Collection[str]) -> int | None:
 
 
 def _severity_column(table: Table) -> int | None:
-    """The column that says how severe each row is."""
+    """Return the index of the column that says how severe each row is, or None."""
     if (column := _column(table, SEVERITY_COLUMNS)) is not None:
         return column
     for index, name in enumerate(_names(table)):
@@ -145,7 +145,7 @@ def _severity_column(table: Table) -> int | None:
 
 
 def _widest_column(table: Table) -> int | None:
-    """The column with the most text among those the header does not explain."""
+    """Return the index of the column with the most text among those with an unknown heading, or None."""
     told = SEVERITY_COLUMNS | ID_COLUMNS | LOCATION_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [
@@ -169,7 +169,7 @@ def _title_column(table: Table) -> int | None:
 
 
 def _lists(table: Table, section: Section, *, alone: bool) -> bool:
-    """Whether a table lists issues: one column names them, another one (or the section) says how severe."""
+    """Whether a table lists issues: one column names them, and another one or the section says how severe."""
     names = _names(table)
     if not names or OTHER_COLUMNS & set(names) or _title_column(table) is None:
         return False

@@ -8,7 +8,7 @@ from tasks.text.regex import regex
 
 
 class Verdict(StrEnum):
-    """From the best to the worst. None stands for a verdict that cannot be read, and is never an approval."""
+    """The verdicts from best to worst; one that cannot be read is None, and never an approval."""
 
     APPROVED = "APPROVED"
     NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
@@ -46,29 +46,29 @@ VERDICT_WORDS: dict[str, Verdict] = {
     **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
     **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
 }
-# Words that state a verdict only where they stand at its place and alone; in prose they may mean anything.
+# Words that state a verdict only alone and in the place of one; in prose they may mean anything.
 ONLY_ALONE = frozenset(
     ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
 )
 NO_ISSUES = "no issues found"
-COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" says nothing that anybody means
+COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean anything
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
-# The longest phrase first, for the first one that fits is taken.
+# The longest phrase comes first, because the first one that fits is taken.
 PHRASE = regex(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
-# A part of each of these phrases. Few sentences hold one, and no other can state a verdict.
+# Each phrase contains one of these. Few sentences do, and no others can state a verdict.
 STEMS = (
     "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
     "abgelehnt",
 )  # fmt: skip
-STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # where ONLY_ALONE counts, too
-# At the beginning of a statement, so that nothing but a mark or a comment follows.
+STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # for places in which ONLY_ALONE counts too
+# For the beginning of a statement, with nothing but a mark or a comment after it.
 ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = regex(r"[^a-z]+")
 NO_OFFER = regex(r"[^a-z|/,]+")
 SHORT_NOT = regex(r"n['’]t\b")
 _WITH = r"\b(?:approved?|accept(?:ed)?)(?: ?\(with\b(?! minor observation)"
 WITH, WITH_OR_FOOTNOTE = regex(rf"{_WITH})"), regex(rf"{_WITH}|\*+)")
-BEFORE, AFTER = 160, 60  # letters around an approval that may take it back
+BEFORE, AFTER = 160, 60  # how many characters before and after an approval may take it back
 SENTENCE_END = regex(r"([.!?])[*_`)]*(?:\s|$)")
 DENIALS = {"no", "not", "never", "cannot"}
 _EITHER, _OR = (
@@ -76,16 +76,16 @@ _EITHER, _OR = (
     for refusing in (False, True)
 )
 _AND_OR = r"\b ?(?:[|/,]|\bor\b) ?\b"
-# An approval and a refusal to choose from: a form that nobody filled in.
+# A choice between an approval and a refusal: a form that nobody filled in.
 OFFER = regex(rf"\b(?:(?:{_EITHER}){_AND_OR}(?:{_OR})|(?:{_OR}){_AND_OR}(?:{_EITHER}))\b")
 
 
 def read_verdict(words: str) -> Verdict | None:
-    """The verdict that these words state, or None. The last verdict word counts (ARB-2).
+    """Return the verdict that these words state, or None. The last verdict word counts (VER-2, ARB-2).
 
-    A denied approval is none and takes back the approval before it; one that is only awaited, and a denied
-    rejection, are passed over. A question states nothing, nor does a choice between an approval and its
-    contrary.
+    A denied approval is none and takes back the approval before it. An approval that is only awaited and a
+    denied rejection are passed over. A question states nothing, nor does a choice between approval and
+    refusal.
     """
     if not _holds(words, STEMS):
         return None
@@ -104,16 +104,16 @@ def _holds(words: str, stems: tuple[str, ...]) -> bool:
 
 
 def sentences(words: str) -> list[str]:
-    """The sentences except questions."""
+    """Return the sentences that are not questions."""
     parts = [*SENTENCE_END.split(words), ""]
     return [sentence for sentence, end in zip(parts[::2], parts[1::2], strict=True) if end != "?"]
 
 
 def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
-    """The last verdict of a sentence; the one found before it where it states none."""
+    """Return the last verdict of a sentence, or `found`, the one before it, if it states none."""
     counted = COUNTED.sub("z", _with_conditions(sentence.lower()))
     plain = NO_LETTERS.sub(" ", SHORT_NOT.sub(" not", counted))
-    # "no issues found" denies nothing that follows it.
+    # The "no" of "no issues found" does not deny what follows it.
     denying = plain.replace(NO_ISSUES, "ok issues found")
     for match in PHRASE.finditer(plain):
         verdict, end = VERDICT_WORDS[match[0]], match.end()
@@ -133,13 +133,13 @@ def _in_sentence(sentence: str, found: Verdict | None) -> Verdict | None:
 
 
 def _with_conditions(words: str) -> str:
-    """`APPROVED (with …)` and, with a footnote mark that belongs to no emphasis, `APPROVED*` (VER-2)."""
+    """Spell out the conditions of `APPROVED (with …)`, and of `APPROVED*` with a footnote mark (VER-2)."""
     pattern = WITH_OR_FOOTNOTE if words.count("*") % 2 else WITH
     return pattern.sub("approved with conditions ", words)
 
 
 def verdict_alone(words: str) -> Verdict | None:
-    """The verdict of words that begin with one and are no sentence: ACCEPT, but not "Accept the flag"."""
+    """Return the verdict that begins words which are no sentence: ACCEPT, but not "Accept the flag"."""
     if not _holds(words, STEMS_ALONE):
         return None
     head = shown(words).strip()[:120]

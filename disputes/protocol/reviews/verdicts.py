@@ -1,4 +1,4 @@
-"""The verdicts of a review: where they stand and what they cover (VER-1, ARB-2)."""
+"""Finding the verdicts of a review: where they are, and what they cover (VER-1, ARB-2)."""
 
 import re
 from collections.abc import Iterator
@@ -23,22 +23,22 @@ LABEL = regex(
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
-FIRST_SIGN = "\u2190"  # from here on: arrows, ticks, pictures
+FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
-# A verdict in code that words follow is an example.
+# A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
 GERMAN = frozenset(["fazit", "urteil"])
 LABEL_STARTS = frozenset(
     ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur"]
 )
-# What may begin with a label, marks, signs and numbers before it; few lines do.
+# Lines that may begin with a label, after marks, signs and numbers; few do.
 LIKE_A_LABEL = regex(
     rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
     + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
     + ")"
 )
 BARE_NUMBER = regex(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
-# The word alone opens a verdict even without a colon; the other labels need one.
+# "Verdict" opens a verdict even without a colon; the other labels need one.
 VERDICT = regex(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes after **Verdict:** about an earlier finding (FND-4).
 ABOUT_FINDING = regex(
@@ -60,13 +60,13 @@ VERDICT_COLUMNS = frozenset(
 )
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
 NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
-# Words that refuse in a sentence, too. "Rejected" is what happens to a request, unless it is in capitals.
+# Words that refuse even in a sentence. "Rejected" may be about a request, unless it is in capitals.
 REFUSED = regex(
     r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
     r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
     r"|REJECT(?:ED)?)\b"
 )
-# A line of these holds no sentence: words, marks, and signs such as ticks.
+# A line of nothing else is no sentence: words, marks, and signs such as ticks.
 ONLY_WORDS = regex(r"[\w \t*`\u2190-\U0010ffff.!-]+")
 MAX_PARAGRAPH = 12  # lines
 MAX_RAW = 80
@@ -75,7 +75,7 @@ MAX_STATEMENT = 400
 
 @dataclass(frozen=True, slots=True)
 class StatedVerdict:
-    """One verdict: what it covers (a gap's id, or ROUND), its words, what they mean, where it stands."""
+    """One verdict: what it covers (the id of a gap, or ROUND), its words, their meaning, and its line."""
 
     scope: str
     raw: str
@@ -85,13 +85,13 @@ class StatedVerdict:
 
 
 def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
-    """The worst of several verdicts; the first of equal ones (VER-4)."""
+    """Return the worst of several verdicts, the first of equal ones, or None if there are none (VER-4)."""
     order = list(Verdict)
     return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
 
 
 def _stated(words: str) -> Verdict | None:
-    """The verdict of a statement: its first sentence with one, unless a later one says worse in capitals."""
+    """Return the verdict of the first sentence with one, unless a later one says worse in capitals."""
     words = words[:MAX_STATEMENT]
     if ABOUT_FINDING.match(words.lstrip("* _`✓✔✅")):
         return None
@@ -107,15 +107,14 @@ def _stated(words: str) -> Verdict | None:
     return found or verdict_alone(words)
 
 
-# --- Places -----------------------------------------------------------------------------------------------
+# --- Where verdicts are -----------------------------------------------------------------------------------
 
 
 def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
-    """Every verdict of a review in its order; one for each scope and meaning.
+    """Return every verdict of a review in order, one for each scope and meaning (VER-1).
 
-    `inside` says of each line whether it belongs to a finding, where a recommendation is a suggestion.
-    Where a fence is never closed nobody knows what it hides, or what stands outside by mistake: nothing is
-    approved.
+    `inside` says for each line whether it belongs to a finding, where a recommendation is only a suggestion.
+    If a fence is never closed, nobody knows what it hides or leaves out by mistake, so nothing is approved.
     """
     is_cut = unclosed_fence(layout.lines) > 0
     subject = _subject(layout)
@@ -136,7 +135,7 @@ def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
 
 
 def _raw(words: str) -> str:
-    """The words of a verdict without marks and without the gap before them."""
+    """Return the words of a verdict without marks and without the gap before them."""
     plain = words.strip().lstrip(" \t:*_`").rstrip(" \t_`#")
     if match := GAP.match(plain):
         plain = plain[match.end() :].lstrip(" :-–—*")
@@ -146,7 +145,7 @@ def _raw(words: str) -> str:
 
 
 def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Verdict]]:
-    awaited = ""  # the label of a heading or a line whose verdict stands below it
+    awaited = ""  # the label of a heading or a line whose verdict is expected below it
     ends = _ends(layout)
     for index, line in enumerate(layout.lines):
         text = line.text
@@ -165,7 +164,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
             words = text.lstrip("# \t") if line.heading else text
             verdict = _awaited(awaited, words, layout, index)
             item = list_item(text)
-            # Below a heading each gap may have a line of its own.
+            # Below a heading, each gap may have a line of its own.
             awaited = awaited if item and verdict is not None and gaps_in(text) else ""
         else:
             continue
@@ -174,7 +173,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
 
 
 def _awaited(label: str, words: str, layout: Layout, index: int) -> Verdict | None:
-    """The verdict of the first line below its label. A heading there is another part, or the word alone."""
+    """Return the verdict of the first line below its label; a heading counts only if it is just a verdict."""
     if layout.lines[index].heading is not None and not _is_word_alone(words):
         return None
     return _read(label, words, layout, index, inside=False)
@@ -183,7 +182,7 @@ def _awaited(label: str, words: str, layout: Layout, index: int) -> Verdict | No
 def _unlabelled(
     layout: Layout, index: int, ends: tuple[int, int], *, is_awaited: bool
 ) -> tuple[str, Verdict] | None:
-    """The words and the verdict of a line in capitals, or of one about a gap, which need no label."""
+    """Return the words and the verdict of a line that needs no label: in capitals, or about a gap."""
     text = layout.lines[index].text
     if text.isupper() and _no_issues_alone(text):
         return text, Verdict.NO_ISSUES_FOUND
@@ -207,7 +206,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
-    if label in GERMAN and _stated(words) is Verdict.NEEDS_REVISION:  # what may deny an approval is not known
+    if label in GERMAN and _stated(words) is Verdict.NEEDS_REVISION:  # not all German denials are known
         return Verdict.NEEDS_REVISION
     if inside:
         text = layout.lines[index].text
@@ -222,14 +221,14 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
 
 
 def _refused_at_end(words: str) -> Verdict | None:
-    """The refusal in capitals after the parts of a result: 3 findings (1 error) - NEEDS WORK."""
+    """Return the refusal in capitals at the end of a result: 3 findings (1 error) - NEEDS WORK."""
     last = re.split(r" [-–—] ", words[:MAX_STATEMENT])[-1].strip(" *_`.")
     refused = last.isupper() and last != words and verdict_alone(last) is Verdict.NEEDS_REVISION
     return Verdict.NEEDS_REVISION if refused and read_verdict(words) is Verdict.NEEDS_REVISION else None
 
 
 def verdict_label(text: str) -> tuple[str, str] | None:
-    """The label of a verdict at the beginning of a line, and the words after it."""
+    """Return the label of a verdict at the beginning of a line and the words after it, or None."""
     if "`" in text[:10] and CODE_SPAN.match(text):
         return None
     plain = text.lstrip(" \t#*_-+`>")[:MAX_STATEMENT]
@@ -248,7 +247,7 @@ def verdict_label(text: str) -> tuple[str, str] | None:
 
 
 def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
-    """The verdict in capitals on the gap that a list item begins with: - **GAP-AB-001** (title): APPROVED."""
+    """Return the verdict in capitals in a list item about a gap: - **GAP-AB-001** (title): APPROVED."""
     if not (item := list_item(layout.lines[index].text)):
         return None
     plain = item.text.lstrip("*`[ ")[:MAX_STATEMENT]
@@ -262,9 +261,9 @@ def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
 
 
 def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict | None:
-    """A refusal in capitals that fills the first or last line of a review (ARB-2).
+    """Return a refusal in capitals that fills the first, the last or a summing-up line of a review (ARB-2).
 
-    An approval must stand at a place of its own.
+    Only refusals are read here: an approval must be in a place of its own.
     """
     text = layout.lines[index].text
     if len(text) > 2 * MAX_RAW:
@@ -279,7 +278,7 @@ def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict |
 
 
 def _ends(layout: Layout) -> tuple[int, int]:
-    """The first and the last line of a review that states something."""
+    """Return the indexes of the first and the last line of a review that state something, or -1."""
     lines = layout.lines
     first = next((index for index, line in enumerate(lines) if _says(line)), -1)
     return first, next((index for index in range(len(lines) - 1, -1, -1) if _says(lines[index])), -1)
@@ -290,11 +289,11 @@ def _says(line: Line) -> bool:
 
 
 def _refusal(layout: Layout) -> tuple[int, str] | None:
-    """Where a review without any other verdict asks for changes in a sentence at its beginning or its end.
+    """Return where a review without other verdicts asks for changes in a sentence near its beginning or end.
 
-    Only a refusal is read so: an approval must stand at a place of its own.
+    Only refusals are read here: an approval must be in a place of its own.
     """
-    prose: list[int] = []  # where its paragraphs begin
+    prose: list[int] = []  # the indexes of the lines that begin a paragraph
     blank = True
     for index, line in enumerate(layout.lines):
         text = line.text.strip()
@@ -360,7 +359,7 @@ def _scope(words: str, section: Section) -> str:
 
 
 def _subject(layout: Layout) -> str:
-    """The one gap that a review is about, as its title, its headings or its first lines say; else ROUND."""
+    """Return the one gap that the title, the headings or the first lines say a review is about, or ROUND."""
     for candidates in (_title_gaps(layout), _heading_gaps(layout), _front_gaps(layout)):
         if len(candidates) == 1:
             return candidates.pop()

@@ -24,5 +24,5 @@ class Score:
 
 
 def heuristic_weight(refused: int, penalty: float = PENALTY) -> float:
-    """Return the weight of a heuristic after so many false alarms, 0 to 1, which is only for show."""
+    """Return the weight of a heuristic after so many false alarms, 0 to 1. It is shown but has no effect."""
     return max(0.0, round(1.0 - refused * penalty, 6))
