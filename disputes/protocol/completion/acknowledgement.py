@@ -1,4 +1,4 @@
-"""What a person must type before work ends with something left over (END-8)."""
+"""What a person must type before work may end with something left over (END-8)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one gate asks for: an exact phrase and a rationale for each, or one confirmation of the list."""
+    """What one gate asks for: an exact phrase and a rationale for each item, or the list to be confirmed."""
 
     severities: frozenset[Severity]
     phrase: str = ""
@@ -45,7 +45,7 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What a person typed: the phrase for each gate, a rationale by code, the codes that were confirmed."""
+    """What a person typed: the phrase for each gate, a rationale by code, and the confirmed codes."""
 
     phrases: Mapping[Gate, str] = field(default_factory=dict)
     rationales: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a gate does not open, and which codes it is about."""
+    """The reason why a gate does not open, and the codes that it is about."""
 
     gate: Gate
     why: str
@@ -65,21 +65,21 @@ class Obstacle:
 
 
 def gate_of(severity: str | None) -> Gate:
-    """The gate that something of this severity must pass."""
+    """Return the gate that something of this severity must pass."""
     counted = counts_as(severity)
     return next(gate for gate, demand in DEMANDS.items() if counted in demand.severities)
 
 
 def gates_for(left: Iterable[Leftover]) -> tuple[Gate, ...]:
-    """The gates to pass before ending with these things left over, the gravest first."""
+    """Return the gates to pass before work ends with these things left over, the gravest first."""
     needed = {gate_of(each.severity) for each in left}
     return tuple(gate for gate in Gate if gate in needed)
 
 
 def refusals(left: Sequence[Leftover], typed: Acknowledgement) -> tuple[Obstacle, ...]:
-    """What is still missing from an acknowledgement; empty where every gate is passed.
+    """Return what is still missing from an acknowledgement; empty if every gate is passed (END-8).
 
-    A phrase is compared letter by letter, blanks around it set aside.
+    A phrase is compared letter by letter, without the blanks around it.
     """
     found: list[Obstacle] = []
     for gate in gates_for(left):

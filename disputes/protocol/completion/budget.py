@@ -1,4 +1,4 @@
-"""Caps on money and tokens: their names, how amounts are written, and what a human's answer adds."""
+"""Caps on money and tokens: their names, how amounts are written, and what a person's answer adds to them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ CENT = Decimal("0.01")
 
 
 class Cap(StrEnum):
-    """The keys of the settings that cap something."""
+    """The keys of the settings that are caps."""
 
     RUN_COST = "run_cost_max"
     TASK_COST = "task_cost_max"
@@ -31,29 +31,32 @@ class Cap(StrEnum):
 
     @property
     def is_of_project(self) -> bool:
-        """Whether it closes the whole project, and no task is to blame."""
+        """Whether the cap stops the whole project, so that no single task is to blame."""
         return self in {Cap.DAY_COST, Cap.PROJECT_COST, Cap.DAY_TOKENS}
 
     @property
     def whose(self) -> str:
-        """run, task, day or project."""
+        """What the cap is for: run, task, day or project."""
         return self.partition("_")[0]
 
 
 def money(amount: Decimal) -> str:
-    """Dollars for people: two places, and more where the amount is smaller than a cent."""
+    """Return dollars as people read them: with two places, or more for amounts below a cent."""
     if amount and abs(amount) < CENT:
         return f"${amount:.6f}".rstrip("0")
     return f"${amount:,.2f}"
 
 
 def amount(cap: Cap, value: Decimal) -> str:
-    """What is spent or allowed, in the unit of the cap."""
+    """Return what is spent or allowed, in the unit of the cap."""
     return money(value) if cap.is_money else f"{value:,.0f} tokens"
 
 
 def amount_of(text: str, cap: Cap) -> Decimal | None:
-    """The amount at the beginning of a text: 5, $5.50, 200,000, 200k; None if there is none."""
+    """Return the amount at the beginning of a text: 5, $5.50, 200,000, 200k.
+
+    None if there is no amount, or if it is zero or beyond what a cap may be.
+    """
     found = AMOUNT.match(text.strip())
     if not found:
         return None
@@ -62,19 +65,19 @@ def amount_of(text: str, cap: Cap) -> Decimal | None:
 
 
 def evidence_line(cap: Cap, spent: Decimal, limit: Decimal) -> str:
-    """The first fact of a card about a cap; `cap_of` reads it back."""
+    """Return the first fact of a card about a cap, which `cap_of` reads back."""
     return f"{cap.value}: {amount(cap, spent)} of {amount(cap, limit)}"
 
 
 def cap_of(evidence: Sequence[object]) -> Cap | None:
-    """The cap that a card is about."""
+    """Return the cap that a card is about, judging by its evidence; None if it is about none."""
     key = str(evidence[0]).partition(":")[0] if evidence else ""
     return Cap(key) if key in set(Cap) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a human chose on a card about a cap."""
+    """What a person chose on a card about a cap."""
 
     cap: Cap
     option: str
@@ -82,10 +85,10 @@ class Answer:
 
 
 def allowed(cap: Cap, base: Decimal, answers: Iterable[Answer]) -> Decimal:
-    """The cap with what humans added to it on the task's cards.
+    """Return the cap together with what people added to it on the task's cards.
 
-    Raised, it grows by the amount; going on once, that of a task grows by the whole cap. Each run begins
-    with its own cap, so going on once adds nothing to that.
+    Raising it adds the amount. Going on once adds the whole cap again if it is a task's; to the cap of a run
+    it adds nothing, because each run begins with its own.
     """
     limit = base
     for answer in answers:

@@ -27,16 +27,16 @@ class Check(StrEnum):
     LIMITATIONS_LISTED = "the known limitations are listed"
 
 
-# Only a reviewer can tell these; the program looks at the others itself.
+# Only a reviewer can judge these; the program checks the others itself.
 JUDGED = (Check.NO_CONFLICTING_DEFINITIONS, Check.EXAMPLES_VALID, Check.CORE_UNAMBIGUOUS)
 
 
 class Treated(StrEnum):
-    """What became of a finding. Addressed are the first three (END-9)."""
+    """What became of a finding; the first three count as addressed (END-9)."""
 
     RESOLVED = "resolved"
     DECIDED = "decided"  # rejected with a rationale, by a ruling
-    DEFERRED = "deferred"  # by a user
+    DEFERRED = "deferred"  # deferred by a person
     OPEN = "open"
 
 
@@ -47,19 +47,22 @@ class Readiness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the final review is based on. `judged` are the reviewer's own answers; a missing one means no."""
+    """What the final review is based on.
+
+    `judged` are the reviewer's own answers; a missing one means no.
+    """
 
     gaps: Sequence[Gap]
     findings: Mapping[str, Treated]
     blocked_by: Mapping[str, Collection[str]]
     judged: Mapping[Check, bool]
-    new: Sequence[tuple[str, Severity | None]] = ()  # findings of this review: code or title, severity
-    limitations: frozenset[str] = frozenset()  # codes in the list of known limitations
+    new: Sequence[tuple[str, Severity | None]] = ()  # this review's findings: code or title, and severity
+    limitations: frozenset[str] = frozenset()  # the codes in the list of known limitations
 
 
 @dataclass(frozen=True, slots=True)
 class FinalReview:
-    """The result, and what stands in the way."""
+    """The result of the final review, and what stands in the way of the end."""
 
     readiness: Readiness
     blockers: tuple[str, ...]
@@ -70,7 +73,10 @@ class FinalReview:
 
 
 def hold_final_review(held: Held) -> FinalReview:
-    """Whether work is ready to end. It approves no proposal, and raises nothing new that does not block."""
+    """Return whether work is ready to end, and if not, why (END-9).
+
+    The review approves no proposal, and raises nothing new that does not block.
+    """
     blockers = [f"{check}: {detail}" for check, detail in _failures(held)]
     return FinalReview(Readiness.NOT_READY if blockers else Readiness.READY, tuple(blockers))
 
@@ -98,7 +104,7 @@ def _failures(held: Held) -> Iterable[tuple[Check, str]]:
 
 
 def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """A cycle of gaps, each waiting for the next; empty if there is none."""
+    """Return a cycle of gaps, each waiting for the next; empty if there is none."""
     try:
         TopologicalSorter(blocked_by).prepare()
     except CycleError as error:
@@ -111,7 +117,7 @@ def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Seconds: from the start to the end, at work in rounds, and the rest (TIME-2)."""
+    """The time from start to end and the time of work in rounds, in seconds; the rest is waiting (TIME-2)."""
 
     session: float
     active: float
@@ -122,7 +128,7 @@ class Durations:
 
 
 def durations(started: float, completed: float, rounds: Iterable[tuple[float, float]]) -> Durations:
-    """Durations (TIME-2) from times in seconds; a round is its start and its end."""
+    """Return the durations in seconds (TIME-2); each round is given by its start and its end."""
     return Durations(completed - started, sum(end - begin for begin, end in rounds))
 
 
@@ -136,7 +142,7 @@ TRIGGERS: dict[Ask, str] = {
 
 
 class LimitationKind(StrEnum):
-    """Why something is a known limitation."""
+    """The reason why something is a known limitation."""
 
     DEFERRED = "deferred"
     ACKNOWLEDGED = "acknowledged"
@@ -145,7 +151,7 @@ class LimitationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limitation:
-    """One entry of Known Limitations. Who and when are empty for what was parked before."""
+    """One entry of Known Limitations. `by` and `at` are empty if nobody acknowledged it at the end."""
 
     code: str
     severity: Severity
@@ -171,7 +177,7 @@ class Summary:
     history: tuple[RoundResult, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as plain JSON values."""
+        """Return the summary as plain JSON values."""
         told = asdict(self)
         told["durations"]["waiting"] = self.durations.waiting
         return told
@@ -180,7 +186,7 @@ class Summary:
 def summarise(
     result: Result, standing: Standing, spent: Durations, history: Sequence[RoundResult]
 ) -> Summary:
-    """The summary of an end. Raises ValueError where the result is none."""
+    """Return the summary of an end (END-11). Raises ValueError if the result is not an end."""
     if result.next is not Next.END or result.exit is None:
         raise ValueError(f"{result.step} is no end: {result.next}.")
     return Summary(
@@ -197,7 +203,7 @@ def summarise(
 
 
 def matrix(gaps: Iterable[Gap]) -> dict[GapState, dict[Severity, int]]:
-    """The number of gaps of each severity in each state; an unstated severity counts as medium (SEV-9)."""
+    """Return the number of gaps by state and severity; an unstated severity counts as medium (SEV-9)."""
     counts = {state: dict.fromkeys(Severity, 0) for state in GapState}
     for gap in gaps:
         counts[gap.state][counts_as(gap.severity)] += 1
@@ -205,7 +211,7 @@ def matrix(gaps: Iterable[Gap]) -> dict[GapState, dict[Severity, int]]:
 
 
 def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
-    """What is deferred, what was acknowledged, and the conflicts that nobody ruled on."""
+    """Yield what was deferred, what was acknowledged, and the conflicts that nobody ruled on."""
     typed = standing.acknowledgement
     acknowledged = {each.code for each in result.left}
     for gap in standing.gaps:

@@ -11,7 +11,7 @@ from tasks.states import Severity
 class State(StrEnum):
     CONVERGING = "CONVERGING"
     FLAT = "FLAT"
-    STALLED = "STALLED"  # becomes a warning in the same round; never where a project rests
+    STALLED = "STALLED"  # turns into a warning in the same round, so no project stays in it
     DIVERGENCE_WARNING = "DIVERGENCE_WARNING"
     PAUSED = "PAUSED"
     COMPLETE = "COMPLETE"
@@ -31,7 +31,7 @@ PRESETS: tuple[Preset, ...] = (Preset(9, 2, 8), Preset(30, 3, 12), Preset(None, 
 
 @dataclass(frozen=True, slots=True)
 class ConvergenceSettings:
-    """The thresholds of a project, and what a severity weighs."""
+    """The thresholds of a project, and the weight of each severity."""
 
     stall_threshold: int = 2
     divergence_threshold: int = 8
@@ -40,13 +40,13 @@ class ConvergenceSettings:
 
 
 def preset(initial_gaps: int) -> Preset:
-    """The thresholds for a project that begins with this number of gaps (CONV-5)."""
+    """Return the thresholds for a project that begins with this number of gaps (CONV-5)."""
     return next(each for each in PRESETS if each.up_to is None or initial_gaps <= each.up_to)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """Where a project stands after a round. `weighted_net` decides; `net` is for people."""
+    """The state of a project after a round. `weighted_net` decides; `net` is shown to people."""
 
     state: State
     rule: str  # CONV-1 to CONV-4
@@ -54,11 +54,11 @@ class RoundResult:
     net: int
     flat: int
     stalled: bool = False
-    is_counted: bool = True  # False: it says nothing of the project's course
+    is_counted: bool = True  # False if the round says nothing about the project's course
 
     @property
     def disagree(self) -> bool:
-        """Whether the two figures point different ways, so that both are shown."""
+        """Whether the two figures point in different directions, so that both are shown."""
         return (self.net > 0) != (self.weighted_net > 0)
 
 
@@ -70,10 +70,11 @@ def after_round(
     *,
     is_counted: bool = True,
 ) -> RoundResult:
-    """The state after a round that settled and brought up gaps of these severities (CONV-1 to CONV-4).
+    """Return the state after a round that settled and brought up gaps of these severities (CONV-1 to CONV-4).
 
-    `flat` is the number of rounds without progress before it. The comparison with the threshold is strict.
-    One that is not `is_counted` adds nothing to that number: nothing could have been settled in it.
+    `flat` is the number of rounds without progress before it. A divergence must exceed its threshold, while a
+    stall begins at its own. A round that is not `is_counted` adds nothing to that number, because nothing
+    could have been settled in it.
     """
     chosen = settings or ConvergenceSettings()
     weights = chosen.severity_weights
@@ -93,7 +94,7 @@ def after_round(
 
 
 def said(result: RoundResult, settings: ConvergenceSettings | None = None) -> str:
-    """One line for people; both figures where they point different ways."""
+    """Return the result in one line for people, with both figures if they point in different directions."""
     limits = settings or ConvergenceSettings()
     figures = f"weighted net {result.weighted_net:+d}"
     if result.disagree:

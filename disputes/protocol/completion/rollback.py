@@ -1,6 +1,7 @@
-"""Whether a round may be rolled back, whether somebody is asked first, and what it takes back (RB-1 to RB-7).
+"""Whether a round may be rolled back, whether somebody is asked first, and which rounds are offered.
 
-Nothing is deleted: documents, states and rulings of the rounds are archived, and rulings can be made again.
+Nothing is deleted: documents, states and rulings of the rounds are archived, and rulings can be made
+again (RB-1 to RB-7).
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ class Trigger(StrEnum):
 
 
 class RollbackOption(StrEnum):
-    """What a person may choose."""
+    """What a person may choose when asked about a rollback."""
 
     ROLL_BACK = "roll_back"
     KEEP = "keep"
@@ -77,7 +78,7 @@ LANDED = (RollbackOption.REVERT_TASK,)
 
 @dataclass(frozen=True, slots=True)
 class RollbackSettings:
-    """How often, and who is asked."""
+    """The project settings that limit rollbacks and say who is asked."""
 
     rollback_mode: str
     max_rollbacks_session: int
@@ -90,10 +91,10 @@ DEFAULTS = part_of(ProjectSettings(), RollbackSettings)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A rollback that somebody or something wants.
+    """A rollback that a person or a rule asks for.
 
-    `of_round` and `of_session` are the rollbacks made so far, automatic ones too; `landed`: whether anything
-    of the rounds has reached the target branch.
+    `of_round` and `of_session` count the rollbacks made so far, including automatic ones; `landed` says
+    whether anything of the rounds has reached the target branch.
     """
 
     round: int
@@ -106,7 +107,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class RollbackAnswer:
-    """Whether it may happen, and whether a person is asked first and what."""
+    """Whether a rollback may happen, whether a person is asked first, and the options they have."""
 
     allowed: bool
     ask: bool
@@ -116,9 +117,9 @@ class RollbackAnswer:
 
 
 def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> RollbackAnswer:
-    """Whether a round may be rolled back, and who is asked (RB-4, RB-5, RB-7).
+    """Return whether a round may be rolled back, and who is asked (RB-4, RB-5, RB-7).
 
-    A person's own wish is not asked about again. Raises ValueError for a round that does not exist.
+    A person's own wish is not asked about again. Raises ValueError if the round does not exist.
     """
     if not 1 <= wanted.round <= wanted.current:
         raise ValueError(f"There is no round {wanted.round}; the last one is {wanted.current}.")
@@ -142,15 +143,15 @@ def may_roll_back(wanted: Wanted, settings: RollbackSettings = DEFAULTS) -> Roll
 
 
 def offered(current: int, settings: RollbackSettings = DEFAULTS) -> tuple[int, ...]:
-    """The rounds that a page offers to roll back, the last one first; any other can be named (RB-4)."""
+    """Return the rounds that a page offers to roll back, latest first; others can still be named (RB-4)."""
     return tuple(range(current, max(current - settings.backup_rounds, 0), -1))
 
 
 def adjustments(seen: Sequence[DetectedPattern]) -> list[str]:
-    """What the next prompt says about the patterns of the failed round, each once."""
+    """Return what the next prompt says about the patterns of the failed round, each sentence once."""
     return list(dict.fromkeys(each.adjustment for each in seen))
 
 
 def reapplied(text: str, round_: int) -> str:
-    """A ruling's text with the note that it comes from a round that was rolled back (RB-3)."""
+    """Return a ruling's text with a note that it comes from a round that was rolled back (RB-3)."""
     return f"{text.rstrip()}\n\n(re-applied from rolled-back round {round_})"

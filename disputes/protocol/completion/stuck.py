@@ -1,4 +1,4 @@
-"""Why does a task not finish? The classes, and when a human must look (STK-1 to STK-7)."""
+"""Why a task does not finish: the classes of reasons, and when a person must look (STK-1 to STK-7)."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -12,13 +12,13 @@ from disputes.protocol.text.locations import read_place
 from tasks.states import Severity
 from tasks.text.regex import regex
 
-SILENT = "silent"  # in place of an answer where the coder gave none
+SILENT = "silent"  # stands in for an answer if the coder gave none
 TEXT_MAX = 4_000
-BESIDE = 3  # context lines that still belong to a change, as in a diff
+BESIDE = 3  # how many context lines belong to a change, as in a diff
 
 
 class Stuck(StrEnum):
-    """Why one finding keeps a task going (STK-1 to STK-5)."""
+    """The reason why one finding keeps a task going (STK-1 to STK-5)."""
 
     TRUE_DISPUTE = "true_dispute"
     SILENCE = "silent_non_compliance"
@@ -27,10 +27,10 @@ class Stuck(StrEnum):
 
 
 class Step(StrEnum):
-    """What happens about it."""
+    """What is done about it."""
 
     CONFLICT = "conflict"  # options A to D
-    ASK = "ask"  # one re-prompt that demands an answer per finding
+    ASK = "ask"  # one more prompt, which demands an answer for each finding
     FOLLOW_UP = "follow_up"
     HELP = "help"  # no options A to D
 
@@ -46,9 +46,9 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One class found: what to do, since which round, and why in a sentence without its end.
+    """The class that was found: what to do, since which round, and why, as a clause without a full stop.
 
-    `rounds` are those to show, for an oscillation the A, B and A.
+    `rounds` are the rounds to show; for an oscillation, the rounds A, B and A.
     """
 
     kind: Stuck
@@ -67,17 +67,17 @@ class Diagnosis:
         }[self.step]
 
     def line(self, name: str) -> str:
-        """The one line that people see: why, since when, whose turn (STK-7)."""
+        """Return the one line that people see: why, since when, and whose turn it is (STK-7)."""
         return f"{name}: {self.why}, since round {self.since}. {self.whose}"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One round of a finding: as the reviewer raised it, and what the coder answered.
+    """One round of a finding: how the reviewer raised it, and what the coder answered.
 
     `answer` is a kind of answer, "silent", or empty while none is due. `content` is any hash of the place in
-    the reviewed commit, empty where it is not known; `touched` says whether the answer's commit changed the
-    place, None where that cannot be told. `request` is what the reviewer asks for.
+    the reviewed commit, empty if it is not known. `touched` says whether the commit of the answer changed the
+    place, None if that is unknown. `request` is what the reviewer asks for.
     """
 
     round: int
@@ -90,10 +90,10 @@ class Turn:
 
 
 def diagnose(turns: Sequence[Turn], *, asked: bool = False) -> Diagnosis | None:
-    """The class of one finding, whose turns are given oldest first, or None (STK-1 to STK-3, STK-5).
+    """Return the class of one finding, or None; its turns are given oldest first (STK-1 to STK-3, STK-5).
 
-    `asked`: the coder was re-prompted for an answer already. The first class of the table that fits, but what
-    the coder cannot do is no dispute.
+    `asked` says that the coder has already been prompted again for an answer. The first class that fits
+    counts, beginning with what the coder cannot do, since that is no dispute.
     """
     if not turns:
         return None
@@ -148,9 +148,9 @@ def _silence(turns: Sequence[Turn], asked: bool) -> Diagnosis | None:
 
 
 def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | None:
-    """The rounds A, B, A: the last content was there before, with another one in between (STK-3).
+    """Return the rounds A, B and A if the last content was there before another one (STK-3), or None.
 
-    `contents` are rounds with a hash of the place, oldest first. None where it did not come back.
+    `contents` are rounds with a hash of the place, oldest first.
     """
     if not contents:
         return None
@@ -162,7 +162,7 @@ def returns_to(contents: Sequence[tuple[int, str]]) -> tuple[int, int, int] | No
         elif between is not None:
             return number, between, last_round
         else:
-            return None  # unchanged since then
+            return None  # it has not changed since then
     return None
 
 
@@ -172,7 +172,7 @@ _UNDO = regex(
     r"|back to (?:the |its )?(?:original|previous|old|earlier|former)|as it was)\b",
     re.IGNORECASE,
 )
-# A request with one of these, after one with another of the same row and the other side, takes it back.
+# A request with a verb of one side takes back an earlier one with a verb of the other side of the same row.
 _OPPOSITES = (
     ("add introduce insert create use keep", "remove drop delete avoid omit"),
     ("enable allow permit", "disable forbid reject refuse"),
@@ -193,8 +193,8 @@ OPPOSITE_LIKENESS = 0.5
 def undoes(request: str, earlier: str) -> bool:
     """Whether a request takes back an earlier one on the same subject.
 
-    By a word such as "revert", or by the opposite verb: add and remove. The subjects must be alike, so that
-    "roll back the transaction" undoes nothing by itself.
+    It does so with a word such as "revert", or with the opposite verb: add and remove. The subjects must be
+    alike, so that "roll back the transaction" undoes nothing by itself.
     """
     new, old = keywords(request[:TEXT_MAX]), keywords(earlier[:TEXT_MAX])
     alike = likeness(new - _SIDES.keys(), old - _SIDES.keys())
@@ -220,17 +220,18 @@ _SECURITY = regex(
 
 
 def is_security(text: str) -> bool:
-    """Whether a finding speaks of security; if in doubt it does."""
+    """Whether a finding is about security; in doubt, it is."""
     return _SECURITY.search(text) is not None
 
 
 def is_follow_up(
     *, is_new: bool, severity: str | None, text: str, location: str, since_last_review: Changes | None
 ) -> bool:
-    """Whether a finding is new on lines that the last review had before it unchanged (STK-4).
+    """Whether a finding is new on lines that the last review saw in the same form (STK-4).
 
-    It becomes a follow-up and does not block; never if it is critical or about security, raised before, or
-    if its place or the changes are not known. None as changes: this is the first review.
+    It then becomes a follow-up and does not block. It never is one if it is critical or about security, was
+    raised before, or if its place or the changes are unknown. `since_last_review` is None in the first
+    review.
     """
     place = read_place(location)
     if not is_new or since_last_review is None or severity == Severity.CRITICAL or is_security(text):
@@ -263,7 +264,7 @@ _CANNOT = regex(
 
 
 def cannot_do(text: str) -> bool:
-    """Whether a coder says that it lacks access, a tool or information."""
+    """Whether a coder says that it lacks access, a tool or information (STK-5)."""
     plain = " ".join(text[:TEXT_MAX].replace("’", "'").split())
     return _CANNOT.search(plain) is not None
 
@@ -272,9 +273,10 @@ def cannot_do(text: str) -> bool:
 
 
 def repeating_rounds(rounds: Sequence[Collection[int]]) -> int:
-    """How many rejections in a row repeat findings: 1 for the last alone, 2 if it repeats an earlier one, …
+    """Return how many rejections in a row repeat findings: 1 for the last alone, 2 if that repeats one, …
 
-    `rounds` holds, for each rejection, oldest first, the findings by their first number.
+    `rounds` has the findings of each rejection, oldest first, as the numbers under which they were first
+    raised.
     """
     seen: set[int] = set()
     repeats = []
@@ -290,5 +292,5 @@ def repeating_rounds(rounds: Sequence[Collection[int]]) -> int:
 
 
 def needs_human(rounds: Sequence[Collection[int]], rounds_to_human: int) -> bool:
-    """Whether a rejected task goes to a human because its findings repeat (STK-6; rounds_to_human)."""
+    """Whether a rejected task goes to a person because its findings repeat (STK-6)."""
     return repeating_rounds(rounds) >= max(rounds_to_human, 2)

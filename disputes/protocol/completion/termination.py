@@ -1,6 +1,6 @@
-"""When work may end and how: the types, the limits, and the one procedure that decides (END-1 to END-7).
+"""When and how work may end: the types, the limits, and the one procedure that decides (END-1 to END-7).
 
-The program only offers an end. Nothing but `decide` says which one is open, and each of its answers is one
+The program only offers an end. `decide` alone says which one is open, and each of its answers is one
 step: go on, ask a person something, or end.
 """
 
@@ -26,7 +26,7 @@ from tasks.text.counting import counted
 
 
 class Exit(StrEnum):
-    """How work ended. MAX_ROUNDS is a choice on the way and never the recorded type."""
+    """How work ended. MAX_ROUNDS is a choice on the way and is never recorded as the end."""
 
     COMPLETE = "complete"
     GOOD_ENOUGH = "good_enough"
@@ -41,26 +41,26 @@ class Ask(StrEnum):
 
     NOTHING = "nothing"
     STOP = "stop"
-    ACCEPT = "accept"  # what there is, at the limit of rounds
-    FORCE_COMPLETE = "force_complete"  # in a divergence warning
+    ACCEPT = "accept"  # accept what there is, at the limit of rounds
+    FORCE_COMPLETE = "force_complete"  # force the end in a divergence warning
     ABANDON = "abandon"
 
 
 class Next(StrEnum):
-    """What happens now."""
+    """What happens next."""
 
     END = "end"
     CONTINUE = "continue"
-    CONFLICTS = "conflicts"  # a person rules on them first
+    CONFLICTS = "conflicts"  # a person rules on the open conflicts first
     FINAL_REVIEW = "final_review"
-    MAX_ROUNDS = "max_rounds"  # extend, accept or abandon
-    DIVERGENCE = "divergence"  # the options of CONV-7
+    MAX_ROUNDS = "max_rounds"  # a person extends, accepts or abandons
+    DIVERGENCE = "divergence"  # a person chooses among the options of CONV-7
     GATES = "gates"  # acknowledgements are missing
 
 
 @dataclass(frozen=True, slots=True)
 class TerminationSettings:
-    """The limits of a project (END-4). `max_rounds` None: by the number of gaps it began with."""
+    """The limits of a project; without `max_rounds`, the number of gaps at the start decides (END-4)."""
 
     max_rounds: int | None
     extend_by: int
@@ -74,7 +74,7 @@ DEFAULTS = part_of(ProjectSettings(), TerminationSettings)
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One gap as it stands; `reason` is why it was parked."""
+    """One gap in its current state; `reason` says why it was parked."""
 
     code: str
     severity: Severity | None
@@ -94,7 +94,10 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All that decides whether work may end. `ready` is the final review's result; None if not held."""
+    """Everything that decides whether work may end.
+
+    `ready` is the result of the final review, None if it has not been held.
+    """
 
     gaps: Sequence[Gap]
     conflicts: Sequence[Unresolved] = ()
@@ -108,7 +111,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The one answer. `exit` is set exactly where `next` is END; `step` is END-1 to END-7."""
+    """The one answer of the procedure. `exit` is set exactly if `next` is END; `step` is END-1 to END-7."""
 
     next: Next
     step: str
@@ -124,20 +127,23 @@ class Result:
 
 
 def max_rounds(initial_gaps: int, settings: TerminationSettings = DEFAULTS) -> int:
-    """The limit of rounds for a project that began with so many gaps: six for ten, at least 10."""
+    """Return the limit of rounds for a project that began with so many gaps: six for ten, at least 10.
+
+    It never exceeds the hard limit (END-4).
+    """
     limit = settings.max_rounds or max(10, (3 * initial_gaps + 4) // 5)
     return min(limit, settings.hard_limit)
 
 
 def extended(limit: int, settings: TerminationSettings = DEFAULTS) -> int:
-    """The limit after a person extends it. Raises ValueError where the hard limit is reached."""
+    """Return the limit after a person extends it. Raises ValueError if the hard limit is reached."""
     if limit >= settings.hard_limit:
         raise ValueError(f"There are {limit} rounds; {settings.hard_limit} are the most.")
     return min(limit + settings.extend_by, settings.hard_limit)
 
 
 def is_complete(gaps: Iterable[Gap], settings: TerminationSettings = DEFAULTS) -> bool:
-    """Whether every gap is closed or terminal, or deferred within limits: none critical or high, Σ ≤ 4."""
+    """Whether every gap is settled, or deferred within the limits for severity and total weight (END-3)."""
     rest = [gap for gap in gaps if gap.state not in SETTLED]
     return (
         all(gap.state is GapState.USER_DEFERRED and not is_grave(gap.severity) for gap in rest)
@@ -147,9 +153,9 @@ def is_complete(gaps: Iterable[Gap], settings: TerminationSettings = DEFAULTS) -
 
 
 def left_over(standing: Standing) -> tuple[Leftover, ...]:
-    """What an early end leaves behind: gaps outside closed and terminal states, and high conflicts.
+    """Return what an early end leaves behind: gaps that are not settled, and critical or high conflicts.
 
-    A deferred gap counts as left. Conflicts below high block nothing; they become known limitations.
+    A deferred gap counts as left over. Conflicts below high block nothing and become known limitations.
     """
     gaps = [Leftover(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
     grave = [each for each in standing.conflicts if is_grave(each.severity)]
@@ -160,7 +166,7 @@ def left_over(standing: Standing) -> tuple[Leftover, ...]:
 
 
 def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Result:
-    """What happens now, END-1 to END-7 in order. Completeness is tested before the limit of rounds."""
+    """Return what happens next, by END-1 to END-7 in order; completeness comes before the limit of rounds."""
     asked = standing.asked
     if asked is Ask.ABANDON:
         return Result(Next.END, "END-1", Exit.ABANDONED, "a person abandoned it")
@@ -168,7 +174,7 @@ def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Resu
         return Result(Next.CONFLICTS, "END-2", why="a critical conflict is undecided", conflicts=critical)
     high = _of(standing.conflicts, Severity.HIGH)
     ends = asked is _way_out(standing)
-    # With a high conflict a person may still end it, but only through the gates of END-7.
+    # With a high conflict open, a person may still end the work, but only through the gates of END-7.
     if is_complete(standing.gaps, settings) and not (high and ends):
         return _finished(standing, high)
     if ends:
@@ -182,7 +188,7 @@ def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Resu
 
 
 def _way_out(standing: Standing) -> Ask:
-    """The request that leads to the gates in the current situation (END-7)."""
+    """Return the request that leads to the gates in the current situation (END-7)."""
     if standing.rounds >= standing.max_rounds:
         return Ask.ACCEPT
     return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP
@@ -193,7 +199,7 @@ def _of(conflicts: Iterable[Unresolved], severity: Severity) -> tuple[Unresolved
 
 
 def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
-    """Nothing is left to work on (END-3)."""
+    """Return what happens next when nothing is left to work on (END-3)."""
     if high:
         return Result(Next.CONFLICTS, "END-3", why="a high conflict is undecided", conflicts=high)
     if standing.ready is None:
@@ -204,7 +210,7 @@ def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
 
 
 def _gated(standing: Standing, kind: Exit) -> Result:
-    """What is left must be acknowledged; then the type follows from what it is (END-7)."""
+    """Require that what is left over is acknowledged; the kind of end follows from what that is (END-7)."""
     left = left_over(standing)
     typed = standing.acknowledgement
     if typed.declined:

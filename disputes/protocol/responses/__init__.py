@@ -1,1 +1,1 @@
-"""Core: reading a coder's response: its answers and its disagreements."""
+"""Core: reading a coder's response, with its answers and its disagreements."""

@@ -1,4 +1,4 @@
-"""The words and phrases by which a coder says what became of a finding (ANS-4)."""
+"""The words and phrases with which a coder says what became of a finding (ANS-4)."""
 
 import re
 from enum import StrEnum
@@ -39,7 +39,7 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     **dict.fromkeys(["mooted", "moot", "obsolete", "superseded"], AnswerKind.MOOTED),
     "accepted_as_is": AnswerKind.ACCEPTED_AS_IS,
 }
-# What a hand-in in JSON is told to choose from; the other kinds are understood as well.
+# The kinds that the refusal of a JSON hand-in lists; the others are understood too.
 HAND_IN_KINDS = (
     AnswerKind.ADDRESSED, AnswerKind.DECLINED, AnswerKind.DISCARDED, AnswerKind.DEFERRED, AnswerKind.PARTLY,
 )  # fmt: skip
@@ -70,7 +70,7 @@ SYMBOLS = {
     **dict.fromkeys("❌✗✘☒", AnswerKind.DISCARDED),
     **dict.fromkeys("⏳⏸", AnswerKind.DEFERRED),
 }
-# Words that may stand before the answer: "I disagree", "was fixed".
+# Words that may come before the answer: "I disagree", "was fixed".
 FILLERS = frozenset(
     ["i", "we", "is", "was", "are", "were", "has", "have", "had", "been", "be", "did", "do", "will",
      "now", "yet", "this", "it", "that", "fully", "all", "already", "also", "the", "issue", "finding",
@@ -83,14 +83,14 @@ AFTER = regex(
     r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
     r"|but|on|at|from|after|before|here|now|already|today|again|this|that|so|we)\b)"
 )
-# These take an object: "Deferred the migration", "Rejected the proposal".
+# Answers that may have an object: "Deferred the migration", "Rejected the proposal".
 WITH_OBJECT = regex(r"\s+(?:the|this|that|your|reviewer|it|these|those|a|an|any)\b")
 TAKING_OBJECTS = frozenset({"declined", "decline", "disagree", "disagreed", "rejected", "deferred", "defer",
                             "postponed", "ignored"})  # fmt: skip
 # "Added" alone is an answer; "Added a table" is what was done.
 DEEDS = frozenset({"added", "changed", "updated", "clarified", "corrected", "applied", "complete", "closed"})
 MAX_ANSWER = 80
-# Underscores around words; the one in user_decision is a letter.
+# Underscores around words are marks; the one in user_decision is part of the word.
 MARKUP = regex(r"(?<![a-z0-9])_+|_+(?![a-z0-9])")
 MARKS = str.maketrans("*`~-", "    ")
 NOT = regex(r"\b[a-z]*n['’]t\b")
@@ -103,7 +103,7 @@ OPEN = regex(
 
 
 def _plain(text: str) -> str:
-    """The beginning of a text in lower case, without marks, "won't" and "didn't" as "not"."""
+    """Return the beginning of a text in lower case, without marks, and with "won't" and "didn't" as "not"."""
     plain = text[:160].lower()
     if "'" in plain or "’" in plain:
         plain = NOT.sub("not", plain)
@@ -113,12 +113,12 @@ def _plain(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words at the beginning of a text, without fillers."""
+    """Return the words at the beginning of a text, without fillers."""
     return [word for word in WORD.findall(_plain(text)[:MAX_ANSWER]) if word not in FILLERS]
 
 
 def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
-    """The kind of the phrase that begins at this word, and whether nothing follows it."""
+    """Return the kind of the phrase that begins at this word, and whether it ends the text; or None."""
     start = re.search(rf"\b{re.escape(word)}\b", plain)
     text = " ".join(plain[start.start() :].translate(MARKS).split()) if start else ""
     for pattern, kind in PHRASES:
@@ -128,7 +128,7 @@ def _phrase(plain: str, word: str) -> tuple[AnswerKind, bool] | None:
 
 
 def is_answer(cell: str) -> bool:
-    """Whether a cell holds only an answer."""
+    """Whether a cell contains an answer and nothing else."""
     if len(cell) > MAX_ANSWER:
         return False
     stripped = cell.strip(" *`_")
@@ -144,12 +144,12 @@ def is_answer(cell: str) -> bool:
 
 
 def is_open(text: str) -> bool:
-    """Whether a text says only that nothing has been done yet."""
+    """Whether a text only says that nothing has been done yet."""
     return len(text) <= MAX_ANSWER and OPEN.fullmatch(text) is not None
 
 
 def stated_kind(text: str) -> AnswerKind | None:
-    """What became of the finding, by the beginning of a text; None if it does not begin with that."""
+    """Return what became of the finding, if the text begins by saying so, or None (ANS-4)."""
     plain = _plain(text)
     if not plain:
         return None
@@ -164,7 +164,7 @@ def stated_kind(text: str) -> AnswerKind | None:
 
 
 def _denied(words: list[str]) -> AnswerKind | None:
-    """What a denial says: "Not fixed", "Not yet", "No"."""
+    """Return what a denial says, such as "Not fixed", "Not yet" or "No"; None if it is no answer."""
     second = words[1] if len(words) > 1 else ""
     if second in AGREEING:
         return AnswerKind.DECLINED  # "Not accepted", "We do not agree"
@@ -173,7 +173,7 @@ def _denied(words: list[str]) -> AnswerKind | None:
 
 
 def _kind_of_word(plain: str, words: list[str]) -> AnswerKind | None:
-    """What the first word of a text says, if what follows it leaves it that meaning."""
+    """Return what the first word of a text says, unless the words after it give it another meaning."""
     first = words[0]
     found = ANSWER_WORDS.get(first)
     if found is None:

@@ -1,4 +1,4 @@
-"""Which findings a response answers, where, and in which words (ANS-1, ANS-4)."""
+"""Reading which findings a response answers, where, and in which words (ANS-1, ANS-4)."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tasks.text.regex import regex
 MAX_TEXT = 4000
 IN_SENTENCES = frozenset({"claim", "list"})
 MARKER = regex(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
-# A first cell that is only a version or date of a history, or a number or severity of a list.
+# First cells that hold only the version or date of a history, or the number or severity of a list.
 REVISION = regex(
     r"[*_`]{0,3}(?:(?:v|ver|version|rev|round|r|draft)\.?\s?\d[\d.]*|\d{4}-\d\d-\d\d.*|\d+\.\d[\d.]*)"
     r"[*_`]{0,3}(?:\s*\([^()]*\))?",
@@ -27,7 +27,7 @@ NAMING_COLUMN = regex(r"\b(?:issues?|findings?|concerns?|ids?|comments?|addresse
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What the coder says it did about one finding; `place` is where it says so (ANS-1)."""
+    """What the coder says it did about one finding; `place` is the kind of place where it says so (ANS-1)."""
 
     code: str
     kind: AnswerKind
@@ -50,7 +50,7 @@ _Worth = tuple[bool, bool, bool]
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What one line answers; the kind is None if the line does not say it."""
+    """What one line answers; `kind` is None if the line does not say what became of the finding."""
 
     span: Span
     place: str
@@ -59,18 +59,18 @@ class _Read:
 
     @property
     def worth(self) -> _Worth:
-        """How much it says: its kind, in a place of its own, about this finding alone."""
+        """How much the line says: a kind, in a place of its own, about this finding alone."""
         own = self.place not in IN_SENTENCES
         says = self.kind is not None and (own or self.kind is not AnswerKind.ADDRESSED)
         return (says, own, len(self.span.codes) == 1)
 
 
 def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], list[Mention]]:
-    """The answer to each finding, and all mentions of findings.
+    """Return the answer to each finding by its code, and all mentions of findings (ANS-1).
 
-    The first answer counts. Only one that says more goes before an earlier one: what became of the finding,
-    then a place of its own before a sentence, then this finding alone before a list of them. Headings of
-    DISAGREE blocks are left to `read_blocks`.
+    The first answer counts, unless a later one says more: it states what became of the finding, has a place
+    of its own instead of a sentence, or is about this finding alone instead of several. Headings of DISAGREE
+    blocks are left to `read_blocks`.
     """
     found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
@@ -99,7 +99,10 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
 def _answers_of(
     lines: list[Line], index: int, spans: list[Span], place: LineContext, names: Names
 ) -> Iterator[_Read]:
-    """What this line answers; a section that repeats or lists what is open answers only where it says so."""
+    """Yield what this line answers.
+
+    In a section that repeats findings or lists open ones, a line is an answer only if it says what was done.
+    """
     line = lines[index]
     if (heading := line.heading) is not None:
         reads = _in_heading(lines, index, heading[1], names)
@@ -114,7 +117,7 @@ def _answers_of(
 
 
 def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> Iterator[_Read]:
-    """A heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
+    """Read a heading that names a finding: `### Response to <id>`, `#### Limits (Addressing <id>)`."""
     for span in names.spans(heading):
         led = leading_ids.after_leading_id(heading, 0, span)
         numbers = not heading[: span.start].strip(leading_ids.MARKS) and heading.startswith(". ", span.end)
@@ -123,13 +126,13 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
         rest = heading[led:].strip(leading_ids.MARKS) if led else ""
         kind = stated_kind(rest) if rest else None
         below = section_kind(lines, index)
-        if kind is None and below is None:  # "Won't fix: ...", in the words below the heading
+        if kind is None and below is None:  # the words below the heading may say it: "Won't fix: ..."
             kind = stated_kind(_paragraph(lines, index))
         yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
 
 
 def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
-    """A row of a table: in its first cell, or in another one where the table tells what was done."""
+    """Read a table row with the finding in its first cell, or in another if the table says what was done."""
     cells = row_cells(text)
     column, spans = next(
         ((at, spans) for at, cell in enumerate(cells) if (spans := names.spans(cell))), (0, [])
@@ -143,7 +146,7 @@ def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     alone = next(filter(is_answer, [*others, rest]), "")
     if not alone and (place.describes or any(map(is_open, others))):
         return
-    # A cell that holds only an answer, wherever it is, or else the beginning of the second cell.
+    # A cell with nothing but an answer counts wherever it is, otherwise the beginning of the next cell.
     kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
     words = " ".join(filter(None, [_told(other) if other == alone else other for other in told]))
     for each in spans:
@@ -153,7 +156,7 @@ def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
 def _tells(cells: tuple[str, ...], column: int, place: LineContext, span: Span) -> bool:
     """Whether the cell that names a finding answers it.
 
-    One that is not the first does so in a history of revisions, or in a table of what was done.
+    A cell other than the first does so only in a history of revisions or in a table of what was done.
     """
     before = cells[column][: span.start]
     is_first = not before.strip(leading_ids.MARKS)
@@ -172,7 +175,7 @@ def _tells(cells: tuple[str, ...], column: int, place: LineContext, span: Span) 
 
 
 def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContext) -> Iterator[_Read]:
-    """A list item or line of text that begins with the finding, ticks it off, or claims that it is done."""
+    """Read a list item or line that begins with the finding, ticks it off, or claims that it is done."""
     text = lines[index].text
     marker = MARKER.match(text)
     start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
@@ -211,7 +214,7 @@ class _Entry:
         return self.lines[self.index].text
 
     def end_if_alone(self, span: Span) -> int:
-        """The end of an id that is the whole line, if a tick or the lines below answer it; else 0."""
+        """Return the end of an id that is the whole line, if a tick or the lines below answer it; else 0."""
         if self.text[self.start : span.start].strip(leading_ids.MARKS) or self.text[span.end :].strip(
             leading_ids.MARKS
         ):
@@ -219,7 +222,7 @@ class _Entry:
         return span.end if self.ticked or _kind_below(self.lines, self.index) else 0
 
     def read_leading(self, span: Span, end: int) -> Iterator[_Read]:
-        """The line begins with the finding; after `end` it says what became of it."""
+        """Read a line that begins with the finding and, after `end`, says what became of it."""
         rest = self.text[end:].strip(" *_`")
         kind = stated_kind(rest) or _kind_below(self.lines, self.index)
         if kind or not (self.waiting or is_open(rest)):
@@ -227,14 +230,14 @@ class _Entry:
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
 
     def read_labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
-        """The line begins with a label that the findings follow."""
+        """Read a line that begins with a label before the findings."""
         for span in spans:
             behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
             said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
     def read_inside(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:
-        """The finding is named inside the line; the claim about the one before may be `carried` over."""
+        """Read a line with the finding inside it; `carried` is the claim about the one before it, if any."""
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
@@ -245,7 +248,7 @@ class _Entry:
 
 
 def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
-    """What the details below a list item or a lead-in say became of the finding."""
+    """Return what the details below a list item or a lead-in say became of the finding, or None."""
     for line in lines[index + 1 : index + 9]:
         if line.mode is not STATED:
             continue
@@ -260,12 +263,12 @@ def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _told(rest: str) -> str:
-    """The words of an answer; empty if they only name its kind."""
+    """Return the words of an answer; empty if they only name its kind."""
     return "" if rest.lower() in ANSWER_WORDS else rest
 
 
 def _paragraph(lines: list[Line], index: int) -> str:
-    """The first paragraph below a line, at most twelve lines of it."""
+    """Return the first paragraph among the twelve lines below a line."""
     taken: list[str] = []
     for line in lines[index + 1 : index + 13]:
         if line.heading or FULL.search(line.text):

@@ -1,4 +1,4 @@
-"""DISAGREE blocks: every shape of them, their parts, and what is wrong with one (DIS-2)."""
+"""Reading DISAGREE blocks: all their shapes, their parts, and what is wrong with them (DIS-2)."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -19,9 +19,9 @@ HEADING = regex(
     r"(?P<colon>[*_\]]{0,3}\s{0,3}[:\-–—])?(?P<rest>.*)$",
     re.IGNORECASE,
 )
-# `DISAGREE: <id>` in a line; in backticks it is only named.
+# `DISAGREE: <id>` in a line; in backticks it is only mentioned.
 INLINE = regex(r"(?<![\w`*#\"“'])[*_]{0,3}DISAGREE[*_]{0,3}\s?:[*_]{0,3}\s{0,3}[*_`\[(]{0,4}")
-# Right before an id in a heading: "I disagree with <id>", "Disagreement on <id>".
+# What may come right before an id in a heading: "I disagree with <id>", "Disagreement on <id>".
 DECLINING = regex(
     r"\bdisagree(?:ments?|s|d|ing)?[*_]{0,3}\s{0,3}(?:with|on|about|[:–—-])?\s{0,3}(?:the\s)?(?:issue\s|finding\s)?"
     r"[*_`\[(]{0,4}$",
@@ -52,11 +52,11 @@ RULE = regex(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One finding that the coder declines, in its own words.
+    """One finding that the coder declines, in the coder's own words (DIS-2).
 
-    `problems` holds what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
-    as a warning MISSING_POSITION. A malformed one is a draft that a human sees all the same, with its text as
-    its position.
+    `problems` says what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
+    as a mere warning MISSING_POSITION. A malformed one is a draft: people see it all the same, with its whole
+    text as the position.
     """
 
     code: str
@@ -70,13 +70,13 @@ class Disagreement:
 
     @property
     def is_draft(self) -> bool:
-        """Whether something is wrong with it that a retry must mend."""
+        """Whether something is wrong with it that the coder must correct."""
         return any(problem != MISSING_POSITION for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a block begins: its line, what it names, and the level of its heading (0: none)."""
+    """The beginning of a block: its line, the codes it names, and the level of its heading (0: none)."""
 
     index: int
     codes: tuple[str, ...]
@@ -95,7 +95,7 @@ def _heading(line: Line, names: Names) -> re.Match[str] | None:
     match = HEADING.match(line.text)
     if match is None or match["colon"] or not match["rest"].strip(" *_]"):
         return match
-    # "Disagree with the schema" is the title of a section like any other; "Disagree <id>" is none.
+    # "Disagree with the schema" is an ordinary title of a section, while "Disagree <id>" opens a block.
     spans = names.spans(match["rest"])
     return match if spans and not match["rest"][: spans[0].start].strip(" \t*_`[(") else None
 
@@ -103,10 +103,10 @@ def _heading(line: Line, names: Names) -> re.Match[str] | None:
 def read_blocks(
     lines: list[Line], names: Names, decided: Collection[str] = ()
 ) -> tuple[list[Disagreement], list[Problem]]:
-    """The blocks of a document, one for each finding, and every fault with its line and reason.
+    """Return the blocks of a document, one for each finding, and every fault with its line and reason.
 
-    Of two blocks on one finding the first well-formed one counts. A block about an unknown finding, or on one
-    of the `decided` findings, is kept with its problem, and so are all that follow it (VAL-2).
+    Of two blocks on one finding, the first well-formed one counts. A block on an unknown finding or on one of
+    the `decided` findings is kept with its problem, and the blocks after it are read all the same (VAL-2).
     """
     faults: list[Problem] = []
     found: dict[str, Disagreement] = {}
@@ -152,7 +152,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
 
 
 def _foreign(text: str, names: Names) -> tuple[str, ...]:
-    """An id that is not among the known findings; empty if those are not known."""
+    """Return an id that is not among the known findings; empty if there is none or no findings are known."""
     match = FOREIGN.match(text) if names.known is not None else None
     return (match["code"],) if match else ()
 
@@ -162,7 +162,7 @@ def _behind(text: str, spans: list[Span]) -> str:
 
 
 def _declines(lines: list[Line], index: int, heading: str, span: Span) -> bool:
-    """Whether a section on a finding declines it: by its heading, or by its position (round 1's form)."""
+    """Whether a section on a finding declines it, by its heading or by a position below it."""
     if DECLINING.search(heading[: span.start]):
         return True
     if stated_kind(heading[span.end :]) is AnswerKind.DECLINED:
@@ -183,7 +183,7 @@ LOOK_AHEAD = 40
 
 
 def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
-    """What the lines below a heading say became of the finding: `**Status:** Deferred`."""
+    """Return what the lines below a heading say became of the finding (`**Status:** Deferred`), or None."""
     for line in lines[index + 1 : index + 1 + LOOK_AHEAD]:
         if line.mode is not STATED:
             continue
@@ -200,7 +200,7 @@ def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
 
 
 def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
-    """The block without its code."""
+    """Return the block without its code."""
     body = _body(lines, start, starts)
     parts = _parts(body)
     texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
@@ -223,7 +223,7 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
 
 
 def _body(lines: list[Line], start: _Start, starts: set[int]) -> list[Line]:
-    """The lines of a block, up to the next heading of its level or the next block."""
+    """Return the lines of a block, up to the next block or the next heading of the same or a higher level."""
     end = start.index + 1
     while end < len(lines) and end not in starts:
         below = lines[end].heading if "#" in lines[end].text[:4] else None
@@ -234,7 +234,7 @@ def _body(lines: list[Line], start: _Start, starts: set[int]) -> list[Line]:
 
 
 def _parts(body: list[Line]) -> dict[str, list[Line]]:
-    """The labelled parts of a block, each with the lines that follow its label."""
+    """Return the labelled parts of a block, each with the lines that follow its label."""
     parts: dict[str, list[Line]] = {}
     current = ""
     for line in body:
@@ -249,13 +249,13 @@ def _parts(body: list[Line]) -> dict[str, list[Line]]:
 
 
 def _without_word(position: str) -> str:
-    """A position without the bare word DISAGREE before it (round 1's form)."""
+    """Return a position without the mere word DISAGREE at its beginning."""
     match = re.match(r"[*_]{0,3}DISAGREE[DS]?\b[*_]{0,3}[\s.:,–—-]*", position, re.IGNORECASE)
     return position[match.end() :].strip() if match else position
 
 
 def _paragraph(body: list[Line]) -> str:
-    """The lines up to the first blank one."""
+    """Return the lines up to the first blank one."""
     taken: list[Line] = []
     for line in body:
         if not line.text.strip():
@@ -265,7 +265,7 @@ def _paragraph(body: list[Line]) -> str:
 
 
 def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disagreement:
-    """The block with the problems that come from its finding."""
+    """Return the block with the problems that its finding causes."""
     problems: list[str] = []
     if not block.code or not names.knows(block.code):
         problems.append(INVALID_REF)
@@ -275,7 +275,7 @@ def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disa
 
 
 def _faults(block: Disagreement) -> Iterator[Problem]:
-    """What is wrong with the block, in words for the agent that wrote it."""
+    """Yield what is wrong with the block, in words for the agent that wrote it."""
     if INVALID_REF in block.problems:
         yield Problem(block.line, f"{block.code} is not a finding of this review")
     if RE_ARGUED in block.problems:
@@ -287,7 +287,7 @@ def _faults(block: Disagreement) -> Iterator[Problem]:
 
 
 def _without_rule(block: list[Line]) -> list[Line]:
-    """The lines without the blank lines and horizontal rules at their end."""
+    """Return the lines without the blank lines and horizontal rules at their end."""
     end = len(block)
     while end and (
         not block[end - 1].text.strip()

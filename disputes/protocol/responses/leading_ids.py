@@ -1,4 +1,4 @@
-"""Where a line begins with a finding, or claims that something was done about it (ANS-1)."""
+"""Recognising lines that begin with a finding, or claim that something was done about it (ANS-1)."""
 
 import re
 
@@ -8,27 +8,27 @@ from disputes.protocol.text.mentions import Span
 from tasks.text.regex import regex
 
 MARKS = " \t*_`[(\"'“#~"
-# The same without a copy of the text, which a line may need for each of thousands of ids.
+# The same without copying the text, since a line may need it for each of thousands of ids.
 ONLY_MARKS = regex(rf"[{re.escape(MARKS)}]*")
-# After an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
+# What may follow an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
 AFTER_ID = regex(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
 )
 BOLD = regex(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
 LABEL = regex(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
-# Words before an id that make a sentence respond to it: Regarding ISSUE-R1-001: …
+# Words before an id that make a sentence an answer to it: Regarding ISSUE-R1-001: …
 RESPONDING = regex(
     r"\W*(?:(?P<sure>regarding|concerning|as\s+for|in\s+response\s+to|re)|from|for|on)\s*:?\s+"
     r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
     re.IGNORECASE,
 )
-# Labels that are followed by the findings that a passage answers.
+# Labels before the findings that a passage answers.
 NAMING_LABELS = regex(
     r"(?:reviewer )?(?:issues?|findings?|concerns?|comments?)(?: ids?)?"
     r"|(?:revisions?|changes?|fixes|fixed|resolves|resolved|address(?:es|ed|ing)|closes|responds to"
     r"|(?:in )?response to|re|regarding)(?: (?:the )?(?:issues?|findings?))?"
 )
-# Right before an id, or right after it: words that claim something was done about it.
+# Words right before or right after an id that claim something was done about it.
 CLAIM_BEFORE = regex(
     r"(?:\b(?:address(?:es|ed|ing)?|fix(?:es|ed|ing)?|resolv(?:es|ed|ing)|clos(?:es|ed|ing)|implements"
     r"|respon(?:se|ds|ding) to|repl(?:y|ies) to|answers|as (?:requested|suggested|proposed|asked)"
@@ -51,7 +51,7 @@ UNDONE = regex(
     re.IGNORECASE,
 )
 AFTER_TITLE = regex(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
-# What may stand between two findings of one claim: resolves <id> (limits) and <id>.
+# What may come between two findings of one claim: resolves <id> (limits) and <id>.
 JOINED = regex(
     r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
 )
@@ -63,7 +63,7 @@ UNRELATED = regex(
 
 
 def after_leading_id(text: str, start: int, span: Span) -> int:
-    """Where the words after the id begin, if the id leads the text from `start` on; 0 if it does not."""
+    """Return where the words after the id begin, if the id leads the text from `start` on; else 0."""
     if text[start : span.start].strip(MARKS):
         return 0
     match = AFTER_ID.match(text, span.end)
@@ -71,7 +71,7 @@ def after_leading_id(text: str, start: int, span: Span) -> int:
 
 
 def after_titled_id(text: str, start: int, span: Span, place: LineContext) -> int:
-    """The same for an id that a title follows: `- ISSUE-R1-001 retry prompt: fixed`."""
+    """Return the same for an id that is followed by a title: `- ISSUE-R1-001 retry prompt: fixed`."""
     if span.weak or text[start : span.start].strip(MARKS):
         return 0
     if text.startswith("**", span.end) or text.startswith("__", span.end):
@@ -85,7 +85,7 @@ def after_titled_id(text: str, start: int, span: Span, place: LineContext) -> in
 
 
 def after_bold_id(text: str, start: int, span: Span) -> int:
-    """Where the words begin after bold text that opens the line and names the finding."""
+    """Return where the words begin after bold text that opens the line and names the finding; else 0."""
     match = BOLD.match(text, start)
     if not match or not match.start("text") <= span.start < match.end("text"):
         return 0
@@ -96,7 +96,10 @@ def after_bold_id(text: str, start: int, span: Span) -> int:
 
 
 def label_before(text: str, start: int, span: Span) -> tuple[str, AnswerKind | None] | None:
-    """The label before the id and the answer it gives: `Issue: <id>`, `Deferred: <id>`."""
+    """Return the label before the id and the answer it gives: `Issue: <id>`, `Deferred: <id>`.
+
+    The answer is None if the label only names findings; the whole is None if no such label is there.
+    """
     match = LABEL.match(text, start)
     if not match or match.end() > span.start:
         return None
@@ -115,7 +118,7 @@ def label_before(text: str, start: int, span: Span) -> tuple[str, AnswerKind | N
 
 
 def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
-    """What a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
+    """Return what a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
     before = text[max(start, span.start - 80) : span.start]
     if match := CLAIM_BEFORE.search(before):
         undone = UNDONE.search(before[: match.start()])
@@ -136,7 +139,7 @@ def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
 def closes(text: str, start: int, span: Span) -> bool:
     """Whether an entry in a list of changes names the finding in parentheses: `- Added limits (<id>)`.
 
-    Where it only quotes something, it says nothing of its own.
+    An entry that is only a quotation does not count.
     """
     words = text[start : span.start].strip(" *_`([")
     quotes = words[:1] in QUOTES and words[-1:] in QUOTES

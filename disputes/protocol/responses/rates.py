@@ -12,7 +12,7 @@ TITLE_MAX = 200
 
 
 class Action(IntEnum):
-    """What a round's disagreements lead to; the worst comes last."""
+    """What the disagreements of a round lead to, from the mildest to the worst."""
 
     ALLOW = 0
     WARN_USER = 1
@@ -28,7 +28,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """The settings that these limits read; every comparison is a strict "more than"."""
+    """The project settings that these limits use; each limit is passed only by more than its value."""
 
     disagree_absolute: int
     disagree_round_share: float
@@ -39,10 +39,11 @@ class RateSettings:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One finding of the previous review, as the round under judgement answered it.
+    """One finding of the previous review, as it was answered in the round under judgement.
 
-    `disagreed`: declined in a DISAGREE block. `converted`: a silent one that a human made a conflict; it
-    counts from then on. `in_scope` is false where the finding's task was not assigned in this round.
+    `disagreed` says that a DISAGREE block declines it. `converted` says that a person made a conflict of a
+    flag on it, so that it counts from then on. `in_scope` is false if the finding's task was not assigned in
+    this round.
     """
 
     code: str
@@ -54,14 +55,17 @@ class Rated:
 
     @property
     def counts(self) -> bool:
-        """Whether it belongs to the shares: critical or high, and somebody was asked to answer it."""
+        """Whether the finding counts for the shares: critical or high, and somebody had to answer it."""
         return self.severity in GRAVE and self.in_scope
 
 
 @dataclass(frozen=True, slots=True)
 class RateTally:
-    """One round in numbers: `explicit` DISAGREEs of any severity; `disputed` of the `answered` critical and
-    high findings."""
+    """One round in numbers.
+
+    `explicit` counts DISAGREE blocks of any severity, `disputed` the disputed ones among the `answered`
+    critical and high findings.
+    """
 
     round: int
     explicit: int
@@ -71,9 +75,9 @@ class RateTally:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One limit that is exceeded: `disputed` of `answered`, in the design's words.
+    """One limit that is exceeded, with `disputed` of `answered` findings and its message.
 
-    RL-1 has no share: there `answered` is the limit.
+    RL-1 has no share: there, `answered` is the limit.
     """
 
     rule: Rule
@@ -86,14 +90,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What all limits together say: the worst action, and every limit that is exceeded."""
+    """The result of all limits together: the worst action, and every limit that is exceeded."""
 
     action: Action
     hits: tuple[Hit, ...]
 
 
 def tally(round_: int, findings: Iterable[Rated]) -> RateTally:
-    """The numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
+    """Return the numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
     listed = list(findings)
     counted = [finding for finding in listed if finding.counts]
     return RateTally(
@@ -105,7 +109,10 @@ def tally(round_: int, findings: Iterable[Rated]) -> RateTally:
 
 
 def check_rates(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Rates:
-    """All three limits on the current round; `earlier` are those before it, oldest first (RL-1 to RL-3)."""
+    """Check the current round against all three limits; `earlier` are the rounds before it, oldest first.
+
+    All of them are looked at, and the worst result counts (RL-1 to RL-3).
+    """
     found = (
         _absolute(current, settings),
         _round_share(current, settings),
@@ -141,7 +148,10 @@ def _round_share(current: RateTally, settings: RateSettings) -> Hit | None:
 
 
 def _session(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Hit | None:
-    """A round without such findings says nothing new, so it never repeats the alert of those before it."""
+    """Return the hit if too much was disputed over the last rounds that had such findings, or None.
+
+    A round without such findings says nothing new and never repeats an earlier alert.
+    """
     window = [each for each in (*earlier, current) if each.answered][-settings.session_window :]
     if not current.answered or len(window) < settings.session_window:
         return None
@@ -158,7 +168,7 @@ def _session(current: RateTally, earlier: Sequence[RateTally], settings: RateSet
 
 
 def percent(part: int, whole: int) -> str:
-    """A share for people: 80%, 46.7%."""
+    """Return a share as people read it: 80%, 46.7%."""
     return f"{100 * part / whole:.1f}".removesuffix(".0") + "%"
 
 
@@ -173,9 +183,9 @@ HYPOTHESES = (
 
 
 def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
-    """The text of the card: what was exceeded, which findings, three hypotheses (RL-5).
+    """Return the text of the card: what was exceeded, which findings, and three hypotheses (RL-5).
 
-    Its options follow it like those of every card. Empty where nothing was exceeded.
+    The options follow below it as on every card. Empty if nothing was exceeded.
     """
     if not rates.hits:
         return []
@@ -199,7 +209,7 @@ def _named(finding: Rated) -> str:
 
 
 def justify_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
-    """What the coder of a blocked round is told, once, before people are asked; else nothing (RL-1)."""
+    """Return what the coder of a blocked round is told before people are asked; else empty (RL-1)."""
     hit = next((hit for hit in rates.hits if hit.rule is Rule.ABSOLUTE), None)
     if hit is None:
         return []

@@ -23,8 +23,9 @@ ENTRY_KEYS = ("finding", "kind", "text", "position", "rationale", "concern", "al
 class ReadResponse:
     """A response as read, with its text.
 
-    `elsewhere` holds answers to findings that are none of the known ones: those of another review. `mentions`
-    holds the findings that it names without an answer, `warnings` what is wrong with it, line by line.
+    `elsewhere` has the answers to findings that are not among the known ones, such as those of another
+    review. `mentions` has the findings that are named without an answer, `warnings` what is wrong, line by
+    line.
     """
 
     answers: tuple[Answered, ...]
@@ -42,13 +43,14 @@ def read_response(
     decided: Collection[str] = (),
     strict: bool = False,
 ) -> ReadResponse:
-    """Read a response, from Markdown or from its structured form: JSON, or YAML front matter above Markdown.
+    """Read a response from Markdown, from JSON, or from YAML front matter above Markdown.
 
-    `known` are the codes of the findings it may answer, as their review prints them; without them every
-    canonical code counts. `decided` are those that a human has decided (RE_ARGUED_CONFLICT). A malformed
-    DISAGREE block is kept as a draft with its problems (DIS-2). Raises DocumentError with every problem where
-    `strict` is asked for and a block is malformed or a finding is declined without one; where the structured
-    form is malformed; and for a document that is too large.
+    `known` are the codes of the findings that it may answer, as their review prints them; if it is None,
+    every canonical code counts. `decided` are the codes that a person has ruled on (RE_ARGUED_CONFLICT). A
+    malformed DISAGREE block is kept as a draft with its problems (DIS-2).
+
+    Raises DocumentError if the document is too large or its structure is malformed. If `strict`, it is also
+    raised, with every problem, for a malformed block and for a finding that is declined without one.
     """
     if not isinstance(document, str):
         return _from_structure(document)
@@ -60,10 +62,10 @@ def read_response(
 def _from_front_matter(
     data: Lines, prose: str, text: str, names: Names, decided: Collection[str], strict: bool
 ) -> ReadResponse:
-    """The answers of the front matter, and those of the Markdown below it to other findings.
+    """Return the answers of the front matter, and those of the Markdown below it to other findings.
 
-    Where the prose declines what the front matter answers otherwise, it counts as declined; `strict` refuses
-    it.
+    A finding that the prose declines and the front matter answers otherwise counts as declined; if `strict`,
+    it raises DocumentError.
     """
     front = _answers_of(data)
     start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
@@ -80,7 +82,7 @@ def _from_front_matter(
 
 
 def _answers_of(data: Lines) -> ReadResponse:
-    """What the front matter itself says, with its lines."""
+    """Return what the front matter itself says, with its line numbers."""
     check_keys(data, RESPONSE_KEYS, "the front matter")
     entries = data.get("answers") or []
     for entry in entries if isinstance(entries, list) else ():
@@ -96,7 +98,7 @@ def _answers_of(data: Lines) -> ReadResponse:
 
 
 def _torn(front: ReadResponse, below: ReadResponse) -> Iterator[Problem]:
-    """Where the prose declines what the front matter answers otherwise."""
+    """Yield a problem for each finding that the prose declines and the front matter answers otherwise."""
     kinds = {answer.code: answer.kind for answer in front.answers}
     for block in below.disagreements:
         kind = kinds.get(block.code, AnswerKind.DECLINED)
@@ -106,7 +108,7 @@ def _torn(front: ReadResponse, below: ReadResponse) -> Iterator[Problem]:
 
 
 def _joined(read: ReadResponse, below: ReadResponse) -> ReadResponse:
-    """With what only the prose says."""
+    """Return the response together with what only the prose says."""
     answered = {each.code for each in read.answers}
     blocked = {each.code for each in read.disagreements}
     return replace(
@@ -122,7 +124,7 @@ def _joined(read: ReadResponse, below: ReadResponse) -> ReadResponse:
 
 
 def _moved(read: ReadResponse, lines: int) -> ReadResponse:
-    """With its lines counted from the beginning of the document that it stands in."""
+    """Return the response with its line numbers moved down by so many lines."""
     return replace(
         read,
         answers=tuple(replace(each, line=each.line + lines) for each in read.answers),
@@ -166,7 +168,7 @@ def _from_markdown(text: str, names: Names, decided: Collection[str], strict: bo
 
 
 def _draft(answer: Answered) -> Disagreement:
-    """The disagreement of an answer that declines in one line: a draft, for it quotes and reasons nothing."""
+    """Return the draft of a disagreement for an answer that declines without quoting or reasoning."""
     return Disagreement(
         answer.code, answer.text, "", "", "", answer.line, problems=(MALFORMED,)
         if answer.text else (MALFORMED, MISSING_POSITION),

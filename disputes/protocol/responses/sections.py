@@ -26,14 +26,14 @@ NOUN = (
 
 
 def _about(words: str) -> str:
-    """A pattern for these words where a heading says them about findings: "Deferred issues"."""
+    """Return a pattern for these words in a heading about findings: "Deferred issues"."""
     return (
         rf"^(?:{words})(?:$| (?:{NOUN}|to|until|till|for|from|in|this|since|made|after|based|history|log)\b)"
         rf"|\b{NOUN} (?:\w+ )?(?:{words})\b|\b(?:{words}) (?:\w+ ){{0,2}}{NOUN}\b"
     )
 
 
-# The first that fits. The kind holds for entries that do not say otherwise.
+# The first one that fits counts. The kind holds for entries that state none themselves.
 ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
     (regex(pattern), role, kind)
     for pattern, role, kind in [
@@ -58,7 +58,7 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
                 "|dependenc(?:y|ies)") + r"|\bproblem statement\b|\bwhat the reviewer\b", Role.RECAP, None),
     ]
 )  # fmt: skip
-# Columns that only describe a finding. A table with only such columns answers none.
+# Columns that only describe a finding. A table with no other columns answers none.
 DESCRIBING = frozenset(
     ["id", "ids", "#", "no", "nr", "issue", "issues", "finding", "findings", "concern", "concerns",
      "problem", "question", "title", "name", "summary", "description", "severity", "priority", "impact",
@@ -66,7 +66,7 @@ DESCRIBING = frozenset(
      "reviewer", "raised", "by", "date", "count", "quote", "suggestion", "recommendation", "depends",
      "on", "related", "to", "blocks", "blocked", "location", "file", "line", "lines"]
 )  # fmt: skip
-# A table with one of these says what was done; there an id need not be in the first cell.
+# A table with one of these columns says what was done; its ids may be in any cell.
 TELLING = regex(
     r"\b(?:version|rev|revision|revisions|chang\w+|resol\w+|respon\w+|repl(?:y|ies)|answers?|fix(?:es|ed)?|address\w*"
     r"|actions?|dispositions?|update[sd]?|how|outcome|status)\b"
@@ -75,7 +75,7 @@ TELLING = regex(
 
 @lru_cache(maxsize=256)
 def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
-    """What a section with this heading does, and the kind its entries have if they state none."""
+    """Return what a section with this heading does, and the kind of its entries that state none."""
     plain = " ".join(re.findall(r"[a-z]+", re.sub(r"\(?\bissue-\S*", " ", heading.lower())))
     for pattern, role, kind in ROLES:
         if pattern.search(plain):
@@ -84,7 +84,7 @@ def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
 
 
 def row_cells(row: str) -> tuple[str, ...]:
-    """The cells of a table row, with or without bars around it."""
+    """Return the cells of a table row, with or without bars around it."""
     return cells(row if is_row(row) else f"|{row.strip()}")
 
 
@@ -97,44 +97,44 @@ def is_separator(text: str) -> bool:
 
 
 def is_row(text: str) -> bool:
-    """Whether a line begins as a row of a table does."""
+    """Whether a line begins like the row of a table."""
     return text.lstrip(" \t")[:1] == "|"
 
 
 @dataclass(frozen=True, slots=True)
 class LineContext:
-    """Where a line stands: under which headings, and in which table."""
+    """The context of a line: the purpose of its section, and the header of its table."""
 
     role: Role = Role.PLAIN
     kind: AnswerKind | None = None
-    head: tuple[str, ...] = ()  # the header cells of the table; empty outside a table or without a header
+    head: tuple[str, ...] = ()  # the header cells of the table; empty outside a table or if it has no header
 
     @property
     def describes(self) -> bool:
-        """Whether the columns of the table only describe findings."""
+        """Whether all columns of the table after the first only describe findings."""
         return bool(self.head) and all(
             word in DESCRIBING for cell in self.head[1:] for word in re.findall(r"[a-z#]+", cell.lower())
         )
 
     def is_describing(self, column: int) -> bool:
-        """Whether one column only describes findings: their titles, severities, places."""
+        """Whether a column only describes findings, such as their titles, severities or places."""
         words = re.findall(r"[a-z#]+", self.head[column].lower()) if column < len(self.head) else []
         return bool(words) and all(word in DESCRIBING for word in words)
 
     @property
     def tells(self) -> bool:
-        """Whether the table tells what was done."""
+        """Whether the table says what was done."""
         return any(TELLING.search(cell.lower()) for cell in self.head)
 
 
-# A line that ends with a colon is the heading of the list below it: "Issues addressed:".
+# A line that ends with a colon serves as the heading of the list below it: "Issues addressed:".
 LABEL_LEVEL = 7
-OF_A_LIST = "-*+ \t|0123456789"  # how a line of a list or a table begins; a blank line ends neither
+OF_A_LIST = "-*+ \t|0123456789"  # first characters in a list or a table; a blank line ends neither
 BOLD = frozenset({"**", "__"})
 
 
 class SectionTracker:
-    """Follows a document line by line and knows where it stands."""
+    """A reader that follows a document line by line and knows the context of the current one."""
 
     def __init__(self) -> None:
         self._headings: list[tuple[int, str]] = []
@@ -142,7 +142,7 @@ class SectionTracker:
         self._before = ""
 
     def follow(self, line: Line) -> None:
-        """Move on to this line, the next one."""
+        """Move on to the next line of the document."""
         text = line.text
         if line.mode is not STATED or "|" not in text:
             self._before, self._head = "", ()
