@@ -1,7 +1,7 @@
-"""What a ruling adds to a specification: its words in a fixed form, and the section in which they stand.
+"""What a ruling adds to a specification: its words in a fixed form, and the section they are put into.
 
-Values in, Markdown out. All of the words stand in a quote, so that nothing in them becomes a heading of the
-specification or opens a fence in it.
+Values go in, Markdown comes out. All of the words are in a quote, so that they can neither become a
+heading of the specification nor open a fence in it.
 """
 
 import re
@@ -15,22 +15,22 @@ from disputes.protocol.text.locations import same_file
 from disputes.protocol.text.quotes import inert, one_line, plain, quoted
 from tasks.text.regex import regex
 
-HEADING = "Rulings"  # the section of what quotes no other one
+HEADING = "Rulings"  # the section for rulings that quote no other section
 WORDS_MAX = 20_000
 QUESTION_MAX = 300
-TEXTS_MAX = 8_000  # characters of each text that is searched for what it quotes
+TEXTS_MAX = 8_000  # how many characters of each text are searched for quotations
 QUOTES_MAX = 40
 _NUMBER = regex(r"(?:§\s{0,2}|\bsection\s{1,2})(\d{1,3}(?:\.\d{1,3}){0,5})", re.IGNORECASE)
 _QUOTE = regex(r"[\"“„«]([^\"“”„«»]{15,400})[\"”“»]")
 
 
 class NotAmended(Exception):
-    """The document cannot be amended; says why in a sentence."""
+    """The document cannot be amended; the message says why in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """A ruling, as its amendment words it. `on` is a day."""
+    """A ruling as its amendment words it; `on` is a day."""
 
     ref: str  # D-12, C-14
     question: str
@@ -43,16 +43,16 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is known of the part of the specification that was in dispute."""
+    """What is known about the part of the specification that was in dispute."""
 
     path: str = ""  # where the finding points
     line: int | None = None
-    texts: tuple[str, ...] = ()  # in which a section may be named, or words of it quoted
-    source: str = ""  # of the task: docs/SPEC.md#login
+    texts: tuple[str, ...] = ()  # texts that may name a section or quote words from it
+    source: str = ""  # the source of the task: docs/SPEC.md#login
 
 
 def words_of(ruled: Ruled) -> str:
-    """The ruling in its fixed form; a person may edit it before it is drafted."""
+    """Return the ruling in its fixed form, which a person may edit before it is drafted."""
     head = f"**Ruling {ruled.ref}** ({ruled.on}, {inert(one_line(ruled.by))}): "
     lines = [f"> {head}{inert(one_line(ruled.question, QUESTION_MAX))}"]
     for label, text in (("", ruled.text), ("Why: ", ruled.rationale), ("Constraints: ", ruled.constraints)):
@@ -62,10 +62,11 @@ def words_of(ruled: Ruled) -> str:
 
 
 def amended(document: str, specification: str, words: str, about: About) -> tuple[str, str]:
-    """The document with these words, and the title of the section in which they stand.
+    """Return the document with these words added, and the title of the section that they were put into.
 
-    That is the section which the dispute names, quotes or points to, else one of its own at the end.
-    Line ends stay as they are. Raises NotAmended.
+    That is the section which the dispute names, quotes or points to, or otherwise one of its own at the end.
+    Line ends stay as they are. Raises NotAmended if the document is too large or has a fence that is never
+    closed.
     """
     try:
         lines = scan(document)
@@ -90,7 +91,7 @@ def amended(document: str, specification: str, words: str, about: About) -> tupl
 def section_in_dispute(
     lines: Sequence[Line], every: Sequence[Chapter], specification: str, about: About
 ) -> Chapter | None:
-    """The section that the dispute is about: by number, by words quoted from it, by line, by the task."""
+    """Return the section that the dispute is about, by number, quoted words, line or task source, or None."""
     texts = [text[:TEXTS_MAX] for text in about.texts]
     is_there = same_file(about.path, specification)
     path, _, anchor = about.source.partition("#")

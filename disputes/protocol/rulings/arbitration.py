@@ -1,7 +1,7 @@
 """Reading a judge's answer, and what a project's policy may do with a dispute (ARB-5 to ARB-7).
 
-The answer of record is the structured hand-in. Where none came, the judge's final text is read, and strictly:
-it names a verdict only where its first line is one. Whatever would need interpreting is ESCALATE, so that no
+The structured hand-in is the answer of record. Without one, the judge's final text is read strictly: it
+states a verdict only if its first line is one. Whatever would need interpreting is ESCALATE, so that no
 wording settles a conflict by accident.
 """
 
@@ -15,28 +15,29 @@ from disputes.protocol.text.documents import Mode, scan
 from tasks.states import Severity
 from tasks.text.regex import regex
 
-READ_MAX = 64 * 1024  # characters of a final text that are looked at
+READ_MAX = 64 * 1024  # how many characters of a final text are read
 
 _WORD = regex(r"\b(?:enforce|dismiss|escalate)\b", re.IGNORECASE)
-# What may stand before the word, where an answer is labelled.
+# What may come before the word in an answer with a label.
 _LABEL = regex(
     r"(?:(?:my|the|final)\s+){0,2}(?:verdict|decision|ruling|answer)[\s*_`]*(?::|=|\bis\b:?)[\s*_`]*",
     re.IGNORECASE,
 )
-# The word itself: alone, or with a mark and what explains it behind it. "ENFORCE is wrong" is a sentence.
+# The word itself, alone or followed by a mark and an explanation. "ENFORCE is wrong" is a sentence.
 _ANSWER = regex(
     r"(?P<word>enforce|dismiss|escalate)[*_`]*(?:\s*[:;,.!(\u2013\u2014]|\s+-|$)(?P<rest>.*)", re.IGNORECASE
 )
-# An explanation that begins like this takes the word back.
+# An explanation with one of these beginnings takes the word back.
 _TAKEN_BACK = regex(r"[\W_]*(?:no|not|never|nope|don.?t|do not|cannot|can.?t|neither|wrong)\b", re.IGNORECASE)
 _ITEM = regex(r"^(?:[-*+\u2022]|\d{1,3}[.)]|#{1,6})\s+")
 
 
 def read_verdict(text: str) -> JudgeVerdict:
-    """What a final text says where no hand-in came (ARB-6).
+    """Return what a judge's final text says if there was no hand-in (ARB-6).
 
-    Its first line that is not empty, without list, heading and emphasis marks. No word, two different ones, a
-    quote, a fence, a sentence about the word, or another verdict further down: ESCALATE.
+    Its first line that is not blank counts, without list, heading and emphasis marks. The result is ESCALATE
+    if that line has no verdict word or two different ones, if it is a quote, a fence or a sentence about the
+    word, or if another verdict follows further down.
     """
     lines = [line for line in scan(text[:READ_MAX]) if line.text.strip()]
     if not lines or lines[0].mode is not Mode.STATED:
@@ -49,7 +50,7 @@ def read_verdict(text: str) -> JudgeVerdict:
 
 
 def _of_line(line: str) -> JudgeVerdict | None:
-    """The verdict that this line states; None if it is something else."""
+    """Return the verdict that this line states, or None."""
     bare = _ITEM.sub("", line.strip(), count=1).lstrip("*_` \t")
     label = _LABEL.match(bare)
     found = _ANSWER.fullmatch(bare[label.end() if label else 0 :].rstrip())
@@ -59,7 +60,7 @@ def _of_line(line: str) -> JudgeVerdict | None:
 
 
 def option_of(verdict: str) -> Option | None:
-    """The option that the verdict speaks for; None where a human has to say (ARB-7)."""
+    """Return the option that the verdict speaks for; None if a person has to decide (ARB-7)."""
     return {
         JudgeVerdict.ENFORCE: Option.UPHOLD_REVIEWER,
         JudgeVerdict.DISMISS: Option.UPHOLD_CODER,
@@ -70,7 +71,7 @@ def option_of(verdict: str) -> Option | None:
 
 
 class FirstStep(StrEnum):
-    """What the program does with a new dispute before any human has looked."""
+    """What the program does with a new dispute before anybody has looked at it."""
 
     WAIT = "wait"
     ASK = "ask"
@@ -79,7 +80,7 @@ class FirstStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DisputeFacts:
-    """What the policy looks at. `is_heard`: both sides have said something."""
+    """What the policy looks at; `is_heard` says that both sides have stated something."""
 
     kind: str
     severity: str
@@ -89,9 +90,9 @@ class DisputeFacts:
 
 
 def first_step(on_dispute: str, *, prompt_user: bool, subject: DisputeFacts) -> FirstStep:
-    """What follows from the project's choice where people are not asked first (ARB-5).
+    """Return what follows from the project's choice if people are not asked first (ARB-5).
 
-    What a person opened again waits for people.
+    A dispute that a person opened waits for people.
     """
     if prompt_user or subject.kind != Kind.DISAGREEMENT or subject.opened_as == "human":
         return FirstStep.WAIT
@@ -101,14 +102,14 @@ def first_step(on_dispute: str, *, prompt_user: bool, subject: DisputeFacts) -> 
 
 
 def may_be_ruled(subject: DisputeFacts) -> bool:
-    """Whether the program may rule by policy at all: never where it is critical, or a side is unheard."""
+    """Whether the program may rule by policy at all: never if it is critical or a side was not heard."""
     return subject.kind == Kind.DISAGREEMENT and subject.severity != Severity.CRITICAL and subject.is_heard
 
 
 def may_be_discarded(subject: DisputeFacts) -> bool:
-    """Whether the finding may be dropped unread: only what a coder declined, and nothing of security.
+    """Whether the finding may be dropped unread: only if a coder declined it, and never about security.
 
-    What a reviewer or the program opened is there because somebody is to look.
+    What a reviewer or the program opened is there because somebody should look at it.
     """
     is_declined = subject.opened_as == "coder" and subject.reason != "security_concern"
     return is_declined and may_be_ruled(subject)

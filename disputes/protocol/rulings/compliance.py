@@ -1,4 +1,4 @@
-"""Was the ruling followed (DEC-13)? Whether code must change says the ruling itself (`expects_change`)."""
+"""Whether a ruling was followed (DEC-13). The ruling itself says whether code must change."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.locations import Place, paths_in, read_place, same_file, same_section
 from tasks.text.regex import regex
 
-# What the words of a ruling quote as code, if it is long enough not to be met by chance.
+# What a ruling quotes as code, if it is long enough not to occur by chance.
 _CODE = regex(r"`([^`\n]{4,200})`")
 MAX_CODE = 10
 
@@ -18,7 +18,7 @@ MAX_CODE = 10
 class Order:
     """What was ruled: whether code must change, where the finding points, and the ruling's words.
 
-    The place is that in the commit in which the finding was raised.
+    The place is the one in the commit for which the finding was raised.
     """
 
     expects_change: bool
@@ -28,14 +28,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What has happened since. `changes` lead from the disputed commit to the reviewed one, None if unknown.
+    """What has happened since the ruling.
 
-    `earlier` are the changes, step by step, that lead to the disputed commit from the one in which the
-    finding was raised: by them its place is found again.
-
-    `reviewed`: a review of something handed in after the ruling is there; `raised_again`: it names the
-    finding. `files` are paths that exist in the reviewed commit, as far as the caller knows them.
-    `section_changed` is what `section_changed` says of a finding in a document.
+    `changes` lead from the disputed commit to the reviewed one, None if unknown. `earlier` are the changes,
+    step by step, from the commit for which the finding was raised to the disputed one, by which its place is
+    found again. `reviewed` says that something handed in after the ruling has been reviewed, `raised_again`
+    that this review names the finding. `files` are paths that exist in the reviewed commit, as far as the
+    caller knows them. `section_changed` is the result of the function of that name for a finding in a
+    document.
     """
 
     reviewed: bool
@@ -48,10 +48,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """Whether a ruling was followed, and why we think so.
+    """Whether a ruling was followed, and why the program thinks so.
 
-    `reopens`: a new conflict "not honoured" names the old one. `drops`: the reviewer raised what was settled;
-    the finding is dropped and the reviewer told.
+    `reopens` says that a new conflict "not honoured" names the old one. `drops` says that the reviewer raised
+    what was settled: the finding is dropped and the reviewer is told.
     """
 
     state: Followed
@@ -61,7 +61,7 @@ class Compliance:
 
 
 def judge(order: Order, seen: Seen) -> Compliance:
-    """The state of a ruling after what was seen (DEC-13, DEC-14)."""
+    """Return the state of a ruling, given what has happened since (DEC-13, DEC-14)."""
     if not seen.reviewed:
         return Compliance(Followed.WAITING, "Nothing was handed in and reviewed since.")
     if not order.expects_change:
@@ -92,7 +92,7 @@ def judge(order: Order, seen: Seen) -> Compliance:
 
 
 def place_after(place: Place, steps: Iterable[Changes | None]) -> tuple[Place, bool]:
-    """Where a place has gone, step by step: its file renamed, its lines pushed down; and whether we know."""
+    """Return where a place has moved, by renamed files and shifted lines, and whether that is certain."""
     is_known = True
     for changes in steps:
         change = changes.of(place.path) if changes and place.path else None
@@ -107,10 +107,10 @@ def place_after(place: Place, steps: Iterable[Changes | None]) -> tuple[Place, b
 
 
 def place_changed(place: Place, changes: Changes | None) -> bool | None:
-    """Whether the very place in the old commit changed; None where that cannot be told.
+    """Whether exactly this place of the old commit changed; None if that is unknown.
 
-    A line that came in or went right beside it counts. A file that was changed only elsewhere tells nothing:
-    what was asked may be done there.
+    A line that was added or removed right beside it counts. If the file was changed only elsewhere, nobody
+    can tell: what was asked for may have been done there.
     """
     if changes is None or not place.path:
         return None
@@ -120,14 +120,14 @@ def place_changed(place: Place, changes: Changes | None) -> bool | None:
     if change.is_new or change.is_deleted or change.is_binary:
         return True
     if not change.edits:
-        return None if changes.is_cut else False  # only renamed
+        return None if changes.is_cut else False  # the file was only renamed
     if place.first:
         return change.touched(place.first, place.last or place.first) or None
     return None if place.section else True
 
 
 def _code_came_in(text: str, place: Place, changes: Changes | None) -> str:
-    """What a text quotes as code and that stands in lines that came into the place's file; "" if nothing."""
+    """Return the first code quoted by the text that was added to the place's file; empty if none was."""
     change = changes.of(place.path) if changes and place.path else None
     if change is None:
         return ""
@@ -139,7 +139,7 @@ def _code_came_in(text: str, place: Place, changes: Changes | None) -> str:
 
 
 def _artifact_exists(order: Order, seen: Seen) -> bool:
-    """Whether a file that the ruling names, and that is not where the finding points, came in or is there."""
+    """Whether a file that the ruling names, other than the finding's own, was changed since or exists."""
     path = read_place(order.location).path
     named = [each for each in paths_in(order.text) if not same_file(each, path)]
     for name in named:
@@ -150,9 +150,9 @@ def _artifact_exists(order: Order, seen: Seen) -> bool:
 
 
 def section_changed(before: str, after: str, location: str) -> bool | None:
-    """Whether the section that a location names differs in more than blanks; None if it is in neither.
+    """Whether the section that a location names differs in more than blanks; None if neither document has it.
 
-    Raises DocumentError for a document that is too large.
+    Raises DocumentError if a document is too large.
     """
     words = read_place(location).section
     old, new = _section(scan(before), words), _section(scan(after), words)
@@ -162,7 +162,7 @@ def section_changed(before: str, after: str, location: str) -> bool | None:
 
 
 def _section(lines: list[Line], words: frozenset[str]) -> list[str] | None:
-    """The words below the first heading with this name, up to the next of its level; None without one."""
+    """Return the words below the first heading with this name, up to the next of its level, or None."""
     found: list[str] | None = None
     level = 0
     for line in lines:

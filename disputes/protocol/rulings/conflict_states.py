@@ -1,7 +1,7 @@
 """The states of a conflict, and the one table of moves between them.
 
-A conflict that was decided also says what has become of its ruling. The two columns move together, so a
-state is the pair of them.
+A conflict that was decided also says what became of its ruling. Both columns move together, so a state is
+the pair of them.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class ConflictStatus(StrEnum):
 
 
 class Followed(StrEnum):
-    """What can be said of a ruling (DEC-13)."""
+    """What became of a ruling (DEC-13)."""
 
     WAITING = "waiting"
     APPLIED = "applied"
@@ -30,7 +30,7 @@ class Followed(StrEnum):
 
 
 class ConflictState(NamedTuple):
-    """Where a conflict stands: open, logged or moot, or decided with what became of its ruling."""
+    """The state of a conflict: open, logged or moot, or decided with what became of its ruling."""
 
     status: ConflictStatus
     followed: Followed | Literal[""] = ""
@@ -55,7 +55,7 @@ STATES = frozenset({OPEN, LOGGED, MOOT, WAITING, REOPENED}) | JUDGED
 
 @dataclass(frozen=True, slots=True)
 class ConflictMove:
-    """One verb: the states it starts from, the one it ends in, and the event that tells of it."""
+    """One verb: the states that it starts from, the one it leads to, and the event that reports it."""
 
     sources: frozenset[ConflictState]
     target: ConflictState
@@ -78,7 +78,7 @@ MOVES: dict[str, ConflictMove] = {
     "await_again": _move(JUDGED | {REOPENED}, WAITING, "ruling_awaited"),
     "archive": _move(STATES - {MOOT}, MOOT, "conflict_archived"),
 }
-# The verb that says what has become of a ruling.
+# The verb that records what became of a ruling.
 MARKS = {
     Followed.APPLIED: "mark_applied",
     Followed.NOT_HONOURED: "mark_not_honoured",
@@ -87,7 +87,7 @@ MARKS = {
 
 
 class IllegalConflictMove(IllegalMove):
-    """The table does not allow this verb from the conflict's present state."""
+    """The table does not allow this verb in the current state of the conflict."""
 
     def __init__(self, verb: str, state: ConflictState) -> None:
         self.verb, self.state = verb, state
@@ -97,9 +97,9 @@ class IllegalConflictMove(IllegalMove):
 
 
 def target(verb: str, state: ConflictState) -> ConflictState:
-    """Where `verb` leads from `state`.
+    """Return the state that `verb` leads to from `state`.
 
-    Raises IllegalConflictMove where the table has no such move, and KeyError for an unknown verb.
+    Raises IllegalConflictMove if the table has no such move, and KeyError if the verb is unknown.
     """
     move = MOVES[verb]
     if state not in move.sources:

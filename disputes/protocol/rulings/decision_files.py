@@ -1,4 +1,4 @@
-"""Reading decisions.md: our own, and the other shapes in which people have recorded decisions (DEC-11)."""
+"""Reading decisions.md, both our own and the other forms in which people have recorded decisions (DEC-11)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from disputes.protocol.text.identifiers import codes_in
 from disputes.protocol.text.quotes import one_line, readable, unquoted
 from tasks.text.regex import regex
 
-# What a label of an entry is called, in small letters, and the value that it gives.
+# The labels of an entry in lower case, and the value that each of them gives.
 LABELS: dict[str, str] = {
     "conflict type": "conflict_type",
     "gap affected": "gap",
@@ -46,7 +46,7 @@ LABELS: dict[str, str] = {
     "state": "state",
     "status": "state",
 }
-# Labels that only head a group of others, and end the value before them.
+# Labels that only introduce a group of others, and end the value before them.
 GROUPS = {"positions", "resolution", "action required", "context", "alternatives considered"}
 LETTERS = {row.letter.lower(): row.option for row in OPTIONS[Kind.DISAGREEMENT]}
 WORDS: dict[str, Option] = {option.value.replace("_", " "): option for option in Option}
@@ -67,7 +67,7 @@ _TASK = regex(r"^Task (?P<ref>[A-Za-z0-9_-]{1,60}-\d+)")
 class Decided:
     """One recorded decision. What the file does not say is empty; `option` is None for a free choice.
 
-    `codes` are the findings (or the file's own ids, DEC-…) that it settles: one decision may settle several.
+    `codes` are the findings that it settles (or the file's own ids, DEC-…), which may be several.
     """
 
     line: int
@@ -93,7 +93,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class ReadDecisions:
-    """A file of decisions as read, and what in it looks like one but says nothing."""
+    """A file of decisions as read, with warnings about entries that look like decisions but state none."""
 
     decisions: tuple[Decided, ...]
     warnings: tuple[Problem, ...] = ()
@@ -101,7 +101,7 @@ class ReadDecisions:
 
 @dataclass(slots=True)
 class _Section:
-    """What stands below one heading."""
+    """The content below one heading."""
 
     line: int
     title: str
@@ -110,7 +110,7 @@ class _Section:
 
 
 def read_decisions(document: str) -> ReadDecisions:
-    """The decisions in a file. Raises DocumentError for one that is too large.
+    """Return the decisions in a file (DEC-11). Raises DocumentError if it is too large.
 
     Ids and labels in fences and quotes are examples or somebody's words (ID-3). A section that names a
     finding but no decision is a warning.
@@ -155,14 +155,14 @@ def _name(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """A heading's text; the marks that close it, and our escape of such marks, are gone."""
+    """Return the text of a heading without the marks that close it, and with escaped marks restored."""
     text = text[:TITLE_MAX]
     text = re.sub(r"[ \t]#+$", "", text.rstrip()).rstrip() if not text.rstrip().endswith("\\#") else text
     return readable(text.replace("\\#", "#"))
 
 
 def _label(line: Line) -> tuple[str, str] | None:
-    """The value that a line begins ("" for the head of a group), and what of it stands there already."""
+    """Return the value that a line begins ("" for a group) and its part on this line, or None."""
     match = _LABEL.match(line.text) if line.mode is STATED else None
     match = match or (_PLAIN.match(line.text) if line.mode is STATED else None)
     if match is None:
@@ -174,7 +174,7 @@ def _label(line: Line) -> tuple[str, str] | None:
 
 
 def _start(section: _Section, label: str, value: str) -> str:
-    """Begin a value; said twice, the first stands, for what follows may be somebody's words."""
+    """Begin a value and return its name; a repeated label returns "", since it may be in somebody's words."""
     if label in section.values:
         return ""
     section.values[label] = [value]
@@ -182,7 +182,7 @@ def _start(section: _Section, label: str, value: str) -> str:
 
 
 def _value(section: _Section, label: str) -> str:
-    """A value as it was written: the quote below its label, or else its lines."""
+    """Return a value as it was written: the quote below its label, or else its lines."""
     lines = section.values.get(label, [])
     below = [line for line in lines[1:] if line.strip()]
     if lines and not lines[0] and below and all(line.lstrip().startswith(">") for line in below):
@@ -217,7 +217,7 @@ def _decided(section: _Section) -> Decided | None:
 
 
 def _option(choice: str) -> tuple[Option | None, str]:
-    """The option that a choice names, and what it says beside that: `C (Synthesis)`, `Option B: at once`."""
+    """Return the option that a choice names, and what else it says: `C (Synthesis)`, `Option B: at once`."""
     words = " ".join(choice.split())
     if words.lower() in WORDS:
         return WORDS[words.lower()], ""
@@ -230,7 +230,7 @@ def _option(choice: str) -> tuple[Option | None, str]:
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    """The ids that a title begins with: `ISSUE-R1-002 and ISSUE-R1-003: …`, `Task ledger-214: …`."""
+    """Return the ids that a title begins with: `ISSUE-R1-002 and ISSUE-R1-003: …`, `Task ledger-214: …`."""
     if task := _TASK.match(text):
         return (f"Task {task['ref']}",)
     head = text.partition(": ")[0]
@@ -243,7 +243,7 @@ def _without_codes(text: str) -> str:
 
 
 def _from_table(section: _Section) -> Iterator[Decided]:
-    """The rows of a table whose first line names Decision and Choice, and mostly Rationale."""
+    """Yield the rows of a table whose header names Decision and Choice."""
     columns: dict[str, int] = {}
     for number, cells in section.rows:
         names = [_name(cell) for cell in cells]
@@ -270,6 +270,6 @@ def _from_table(section: _Section) -> Iterator[Decided]:
 
 
 def _cells(text: str) -> list[str]:
-    """The cells of a row of a table; `\\|` is a bar."""
+    r"""Return the cells of a table row; `\\|` is a bar within a cell."""
     cells = re.split(r"(?<!\\)\|", text.strip().removeprefix("|").removesuffix("|"))
     return [cell.replace("\\|", "|").strip() for cell in cells]

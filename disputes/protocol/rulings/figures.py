@@ -1,6 +1,6 @@
-"""Figures of how a team rules: shares with their uncertainty, quantiles from buckets, sums of counts.
+"""Figures about how a team rules: shares with their uncertainty, quantiles from buckets, sums of counts.
 
-What one row counts for is a list of pairs, a measure and a key; what a period counts for is their sum.
+A row counts for a list of pairs, each a measure and a key; a period counts for their sum.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from math import floor, log2, sqrt
 
 from disputes.protocol.rulings.options import Kind, Option
 
-FEW = 5  # with fewer, no share is drawn: its interval would span nearly everything
-QUICK = 5.0  # seconds; who rules faster has hardly read the card
-PER_DOUBLING = 3  # buckets from a duration to twice as much; one is a quarter wide
+FEW = 5  # with fewer, no share is shown, since its interval would span nearly everything
+QUICK = 5.0  # seconds; whoever rules faster has hardly read the card
+PER_DOUBLING = 3  # how many buckets there are from a duration to twice as much; each spans about a quarter
 Z95 = 1.959964  # 95 % of the normal distribution lies within this many standard deviations
 
 Counted = tuple[str, str]  # measure, key
@@ -21,7 +21,7 @@ Sums = dict[str, Counter[str]]
 
 
 class Measure(StrEnum):
-    """What is counted. The key, where there is one, is said beside it."""
+    """What is counted: the comment beside each one says what, then its key if it has one."""
 
     OPENED = "opened"  # disputes; severity
     WAITED = "waited"  # rulings; severity|bucket of the time since the conflict was opened
@@ -42,13 +42,13 @@ class Measure(StrEnum):
     SPENT = "spent"  # known, unknown|agent: its runs; mills|agent: what they cost; kilotokens|agent
     STEP_COST = "step_cost"  # known|stage step: attempts of known cost; mills|stage step: what they cost
     JUDGED = "judged"  # rulings of people on what a judge had said before; agreed, differed
-    # Only of spans: the two charts over time, a point a day or a week.
+    # Only for whole periods: the two charts over time, with a point for each day or week.
     TREND_OPENED = "trend_opened"  # first day
     TREND_WAITED = "trend_waited"  # first day|bucket
 
 
 class Side(StrEnum):
-    """Whom a ruling on a disagreement agreed with."""
+    """The side that a ruling on a disagreement agreed with."""
 
     REVIEWER = "reviewer"
     CODER = "coder"
@@ -69,7 +69,7 @@ SIDES = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`hits` of `n`, and the 95 % interval of that share (Wilson's, which holds for small n)."""
+    """`hits` of `n`, and the 95 % interval of that share (Wilson's, which also holds for small n)."""
 
     hits: int
     n: int
@@ -80,12 +80,12 @@ class Share:
 
     @property
     def is_few(self) -> bool:
-        """Whether there is too little to speak of a share."""
+        """Whether there are too few to speak of a share."""
         return self.n < FEW
 
     @property
     def value(self) -> float | None:
-        """From 0 to 1; None where there is too little."""
+        """The share, from 0 to 1; None if there are too few."""
         return None if self.is_few else self.hits / self.n
 
     @property
@@ -98,7 +98,7 @@ class Share:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, from 0 to 1; of nothing at all it is everything."""
+    """Return Wilson's 95 % interval of a share, within 0 to 1; the whole range if `n` is 0."""
     if n == 0:
         return 0.0, 1.0
     share, square = hits / n, Z95 * Z95
@@ -114,21 +114,22 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 
 
 def bucket_of(seconds: float) -> int:
-    """The bucket of a duration: 0 below a second, then three for each doubling."""
+    """Return the bucket of a duration: 0 below a second, then three for each doubling."""
     return 0 if seconds < 1 else 1 + floor(PER_DOUBLING * log2(seconds) + 1e-9)
 
 
 def bounds_of(bucket: int) -> tuple[float, float]:
-    """From how many seconds up to how many a bucket holds."""
+    """Return the seconds from which and up to which a bucket reaches."""
     if bucket <= 0:
         return 0.0, 1.0
     return 2 ** ((bucket - 1) / PER_DOUBLING), 2 ** (bucket / PER_DOUBLING)
 
 
 def quantile(buckets: Mapping[int, int], share: float) -> float | None:
-    """The duration in seconds that `share` of all do not pass; None of nothing.
+    """Return the duration in seconds that `share` of all durations do not exceed; None if there are none.
 
-    Within its bucket it is interpolated, so it is off by a quarter at most, and by far less of many.
+    It is interpolated within its bucket, so it is off by a quarter at most, and by far less if there are
+    many.
     """
     total = sum(buckets.values())
     if total <= 0:
@@ -148,14 +149,14 @@ def quantile(buckets: Mapping[int, int], share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class CountedRuling:
-    """One ruling of a person, as far as the figures go. Names may be empty where nobody knows them."""
+    """One ruling of a person, as far as the figures need it. Names are empty if nobody knows them."""
 
     kind: str
     option: str
     severity: str
     category: str
     waited: float  # seconds since the conflict was opened
-    seconds: float | None = None  # how long the card was before the person
+    seconds: float | None = None  # how long the person had the card open; None if unknown
     ruler: str = ""
     followed: str = ""
     coder: str = ""
@@ -165,7 +166,7 @@ class CountedRuling:
 
 
 def of_ruling(ruling: CountedRuling) -> list[Counted]:
-    """What a ruling counts for."""
+    """Return what a ruling counts for."""
     counted = [
         (Measure.WAITED.value, joined(ruling.severity, bucket_of(ruling.waited))),
         (Measure.RULER.value, ruling.ruler),
@@ -186,14 +187,14 @@ def of_ruling(ruling: CountedRuling) -> list[Counted]:
 
 
 def pace_of(seconds: float | None) -> str:
-    """quick, slower, or unknown where nobody measured."""
+    """Return quick or slower, or unknown if nobody measured the time."""
     if seconds is None:
         return "unknown"
     return "quick" if seconds < QUICK else "slower"
 
 
 def of_flag(heuristics: Iterable[str], status: str) -> list[Counted]:
-    """What a flag counts for: confirmed by whatever people made of it but a false alarm."""
+    """Return what a flag counts for: confirmed, unless it is unsettled or was called a false alarm."""
     verdict = {"false_positive": "false", "open": "open", "moot": "open", "answered": "open"}.get(
         status, "confirmed"
     )
@@ -202,7 +203,7 @@ def of_flag(heuristics: Iterable[str], status: str) -> list[Counted]:
 
 
 def joined(*parts: object) -> str:
-    """A key of several parts; a name that others chose comes last, for it may hold anything."""
+    """Return a key of several parts; a name that others chose must come last, as it may contain anything."""
     return "|".join(map(str, parts))
 
 
@@ -210,7 +211,7 @@ def joined(*parts: object) -> str:
 
 
 def fold(rows: Iterable[tuple[str, str, int]]) -> Sums:
-    """Measure, key and number of many rows as one sum for each measure."""
+    """Return many rows of measure, key and number as one sum of counts for each measure."""
     sums: Sums = {}
     for measure, key, n in rows:
         sums.setdefault(measure, Counter())[key] += n
@@ -218,7 +219,7 @@ def fold(rows: Iterable[tuple[str, str, int]]) -> Sums:
 
 
 def split(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
-    """Counts under keys of two parts, by the last part and then by the first: side|coder."""
+    """Return counts under two-part keys such as side|coder, by the last part and then by the first."""
     found: dict[str, Counter[str]] = {}
     for key, n in counts.items():
         first, _, last = key.partition("|")
@@ -227,7 +228,7 @@ def split(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
 
 
 def buckets_by(counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
-    """Counts under keys that end in a bucket, by what stands before it: severity|12."""
+    """Return counts under keys that end in a bucket, such as severity|12, by what comes before the bucket."""
     found: dict[str, dict[int, int]] = {}
     for key, n in counts.items():
         first, _, bucket = key.rpartition("|")
@@ -237,7 +238,7 @@ def buckets_by(counts: Mapping[str, int]) -> dict[str, dict[int, int]]:
 
 
 def all_buckets(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Several sets of buckets as one."""
+    """Return the sum of several sets of buckets."""
     total: Counter[int] = Counter()
     for buckets in parts:
         total.update(buckets)
@@ -245,6 +246,6 @@ def all_buckets(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def for_the_reviewer(sides: Mapping[str, int]) -> Share:
-    """How often one of the two sides was upheld, and of these how often the reviewer."""
+    """Return the share of rulings for the reviewer among those that upheld one of the two sides."""
     reviewer, coder = sides.get(Side.REVIEWER, 0), sides.get(Side.CODER, 0)
     return Share(reviewer, reviewer + coder)

@@ -1,4 +1,4 @@
-"""Where a task goes after a review or a ruling. The only place that knows."""
+"""Where a task goes after a review or a ruling. Nothing else decides that."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One finding of the review that counts; `key` is the finding as first raised."""
+    """One finding of the review that counts; `key` identifies the finding as first raised."""
 
     key: int
     mandatory: bool
@@ -25,17 +25,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class OpenConflict:
-    """One undecided conflict; `finding` is None where the whole task is disputed."""
+    """One undecided conflict; `finding` is None if the whole task is disputed."""
 
     finding: int | None
     effect: str  # hold, ship or log
 
 
 def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
-    """pass, revise, hold or ship (GATE-1).
+    """Return where the task goes: pass, revise, hold or ship (GATE-1).
 
-    Blockers are the mandatory findings that are neither settled nor in an open conflict which the project
-    lets pass. An open conflict that holds goes before everything; one that is only logged asks for nothing.
+    Mandatory findings block unless they are settled or in an open conflict that the project lets pass. An
+    open conflict that holds takes precedence over everything; one that is only logged asks for nothing.
     """
     open_conflicts = list(conflicts)
     if any(conflict.effect == HOLD for conflict in open_conflicts):

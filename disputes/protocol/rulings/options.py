@@ -1,7 +1,7 @@
-"""What a human may choose on each kind of card: one row per choice, with all its words.
+"""What a person may choose on each kind of card: one row per choice, with all its words.
 
-Whatever shows, prints or reads a choice takes it from its row: the page, the command line, the next prompt,
-the records. What a choice does to the rows of the database is in `disputes/rulings/effects.py`.
+Whatever shows, prints or reads a choice takes it from its row: the page, the command line, the next
+prompt, the records. What a choice does to database rows is in `disputes/rulings/effects.py`.
 """
 
 import re
@@ -50,13 +50,13 @@ class Option(StrEnum):
 class Choice:
     """One choice on a card: its key on the keyboard, its words, and what it asks of the coder.
 
-    `does` says for the button what happens then, `does_if_clean` the same where nothing else keeps a tested
-    commit from landing, `does_if_staged` where a further stage keeps it. In them {round} is the round that
-    begins, {waiting} and {free} tell of the tasks that wait for this one, {next}, {earlier} and {later} are
-    stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; empty where the prompt
-    says nothing of the choice. After one that `expects_change` the code must change; one that only `asks`
-    sends the task back for an answer. `word` is a further name for it, in capitals in dispute.md, and `side`
-    whose way it goes, in decisions.md and on the command line.
+    `does` tells on the button what happens then, `does_if_clean` the same if nothing else keeps a tested
+    commit from landing, `does_if_staged` if a further stage keeps it. In these, {round} is the round that
+    begins, {waiting} and {free} tell of the tasks that wait for this one, and {next}, {earlier} and {later}
+    are stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; it is empty if the
+    prompt does not mention the choice. `expects_change` says that the code must change, `asks` that the task
+    only goes back for an answer. `word` is a further name for the choice, used in capitals in dispute.md.
+    `side` names whose way it goes, in decisions.md and on the command line.
     """
 
     option: Option
@@ -88,13 +88,13 @@ CODER = Choice(
     "The reviewer may not raise it again. The task goes on to its stage {next}.{waiting}",
     in_prompt=LEAVE, word="coder", side="Engineer",
 )  # fmt: skip
-# Its words are a rule's, the judge's, or those of whoever hands it in (OPT-2, OPT-3).
+# Its words come from a rule, the judge, or whoever hands it in (OPT-2, OPT-3).
 SYNTHESIS = Choice(
     Option.COMPROMISE, "C", "Synthesis",
     "Round {round}: the coder builds what both sides can live with.{waiting}",
     in_prompt=CHANGE, expects_change=True, needs_text=True, side="Synthesis",
 )  # fmt: skip
-# Whether the code must change is the person's to say: where it need not, its prompt says `LEAVE`.
+# The person decides whether the code must change; if not, the prompt says `LEAVE`.
 OWN_WORDS = Choice(
     Option.OTHER, "D", "Own words",
     "Round {round}: the coder does what you write. Nobody may argue it again.{waiting}",
@@ -117,7 +117,7 @@ PAUSE = Choice(
 
 OPTIONS: dict[Kind, tuple[Choice, ...]] = {
     Kind.DISAGREEMENT: (REVIEWER, CODER, SYNTHESIS, OWN_WORDS),
-    # SIL-12. To waive, and to say what is wrong with the flag, takes a reason.
+    # SIL-12. Waiving, and calling the flag a false alarm, need a reason.
     Kind.SILENCE: (
         Choice(
             Option.ASK, "1", "Ask to address",
@@ -186,7 +186,7 @@ PROJECT_OPTIONS = (
 )  # fmt: skip
 PROJECT_ALERTS = frozenset({"divergence", "stall"})
 
-# A cap of money or tokens is reached. Who raises it says by how much, first in the text.
+# A cap of money or tokens is reached. Whoever raises it begins the text with the amount.
 BUDGET_OPTIONS = (
     replace(
         RETRY, title="Go on once",
@@ -201,7 +201,7 @@ BUDGET_OPTIONS = (
     ),
 )  # fmt: skip
 
-# Build or tests did not come out green, and the coder may not be the one to mend it.
+# Build or tests were not green, and perhaps it is not for the coder to repair that.
 VERIFYING_OPTIONS = (
     Choice(
         Option.VERIFY, "1", "Verify the same commit again",
@@ -229,7 +229,7 @@ BASE_OPTIONS = (
     PAUSE,
 )  # fmt: skip
 
-# The target branch was rewritten, and what had landed is not on it any more.
+# The target branch was rewritten, and what had landed is missing from it.
 REWRITTEN_OPTIONS = (
     Choice(
         Option.ACCEPT, "1", "It was meant", "Nothing moves; the tasks go on saying that they landed."
@@ -243,7 +243,7 @@ REWRITTEN_OPTIONS = (
 
 BUDGET, VERIFYING, BASE, REWRITTEN = "budget", "verifying", "base", "rewritten"
 REJECTIONS = "rejections"
-# What is offered where it hangs on more than the kind: on what the card is about.
+# What is offered on cards for which the kind alone does not decide: by what the card is about.
 BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     **{(Kind.ALERT, origin): PROJECT_OPTIONS for origin in sorted(PROJECT_ALERTS)},
     (Kind.ALERT, BASE): BASE_OPTIONS,
@@ -264,22 +264,22 @@ BETWEEN_STAGES = (
     replace(OWN_WORDS, does="Round {round}: {earlier} does what you write; then {later} goes on."),
 )  # fmt: skip
 
-# A row of each option, of the card on which it is offered mostly: for what is asked without a card.
+# One row for each option, from the card that mostly offers it, for questions asked without a card.
 ROWS = {row.option: row for rows in (*BY_ORIGIN.values(), *OPTIONS.values()) for row in rows}
 
-# What these do is done at once, or told to the reviewer; the coder's prompt says nothing of them.
+# These are carried out at once or told to the reviewer; the coder's prompt does not mention them.
 NOT_FOR_THE_CODER = frozenset(option for option, row in ROWS.items() if not row.in_prompt)
 
 
 def offered(kind: str, origin: str = "") -> tuple[Choice, ...]:
-    """What may be chosen on a card of this kind that is about this (OPT-1)."""
+    """Return what may be chosen on a card of this kind and origin (OPT-1)."""
     return BY_ORIGIN.get((Kind(kind), origin), OPTIONS[Kind(kind)])
 
 
 def read_choice(word: str, choices: Iterable[Choice]) -> Choice | None:
-    """The one of these choices that a person names: by letter, key, title or its further word.
+    """Return the one of these choices that a person names by letter, key, title or further word, or None.
 
-    The same number means another thing on another card.
+    The same number means different things on different cards.
     """
     said = _plain(word)
     for each in choices:
@@ -293,12 +293,12 @@ def _plain(word: str) -> str:
 
 
 def asks(option: str) -> bool:
-    """Whether the option sends the task back for an answer, though no code must change."""
+    """Whether the option sends the task back for an answer although no code must change."""
     return ROWS[Option(option)].asks
 
 
 def letter(option: str) -> str:
-    """A, B, C or D; for other options the key that chooses them."""
+    """Return A, B, C or D; for other options, the key that chooses them."""
     return ROWS[Option(option)].letter
 
 
@@ -312,7 +312,7 @@ def consequence(
     earlier: str = "",
     later: str = "",
 ) -> str:
-    """What happens to the task if this is chosen, in one sentence for the button."""
+    """Return in one sentence for the button what happens to the task if this is chosen."""
     waiting = {0: "", 1: " One task goes on waiting."}.get(dependants, f" {dependants} tasks go on waiting.")
     free = {0: "", 1: " Then one waiting task goes on."}.get(
         dependants, f" Then {dependants} waiting tasks go on."

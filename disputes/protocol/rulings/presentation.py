@@ -1,7 +1,7 @@
 """How a conflict is put before a person in plain text: both positions and the options (OPT-7).
 
-Both positions stand verbatim, as quotes; every other text is on one line, so that nothing an agent wrote can
-pass for a heading, an option or a note of ours.
+Both positions are verbatim, as quotes; every other text is on one line, so that nothing an agent wrote
+can pass for a heading, an option or a note of ours.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ RECOMMENDED = " [RECOMMENDED]"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One option as it is presented: what it costs, whether it is recommended, what happens then."""
+    """One option as it is presented: its cost, whether it is recommended, and what happens then."""
 
     option: Option
     letter: str
@@ -47,7 +47,7 @@ class Presented:
     severity: str
     gap: str
     offers: tuple[Offer, ...]
-    raised_in: int | None = None  # the round whose words these are, where it was raised again
+    raised_in: int | None = None  # the round that these words are from, if it was raised again
     reviewer: str = ""
     impact: str = ""
     coder: str = ""
@@ -58,11 +58,11 @@ class Presented:
     evidence: tuple[str, ...] = ()
     is_implicit: bool = False
     opened_by: str = ""  # who put it before a person: "The reviewer reviewer-1"; empty: the program
-    is_outsiders: bool = False  # neither side opened it: the coder's place holds that person's words
+    is_outsiders: bool = False  # neither side opened it; the coder's position is its opener's
 
 
 def present(conflict: Presented) -> str:
-    """The whole text as lines of Markdown, without a line end after the last."""
+    """Return the whole text as lines of Markdown, without a final line end (OPT-7)."""
     blocks = [_head(conflict)]
     if conflict.kind is Kind.DISAGREEMENT:
         blocks += [_reviewer(conflict), _coder(conflict)]
@@ -106,7 +106,7 @@ def _trade_off(conflict: Presented, option: Option) -> list[str]:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    """A label with its text: on its line, or quoted below where the text has several."""
+    """Return a label with its text, on the same line or, if that has several lines, quoted below."""
     lines = quoted(text, POSITION_MAX)
     if not lines:
         return []
@@ -135,7 +135,7 @@ def _coder(conflict: Presented) -> list[str]:
 
 
 def _opener(conflict: Presented) -> list[str]:
-    """Whose words these are, where they are not simply the coder's."""
+    """Return a note on whose words these are, unless they are simply the coder's."""
     who = one_line(conflict.opened_by, LINE_MAX)
     if conflict.is_implicit:
         return ["", IMPLICIT_NOTE]
@@ -193,7 +193,7 @@ def _summary(conflict: Presented) -> list[str]:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """A Markdown table; a bar in a cell is escaped."""
+    """Return a Markdown table, with bars in its cells escaped."""
     rule = tuple("-" * (len(cell) + 2) for cell in header)
     shown = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return [f"| {' | '.join(header)} |", f"|{'|'.join(rule)}|", *shown]

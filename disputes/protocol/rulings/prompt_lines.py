@@ -1,4 +1,4 @@
-"""The exact lines of a ruling in the next prompt. The preview on the page shows the same lines."""
+"""The exact lines of a ruling in the next prompt, which the preview on the page shows too."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ class Ruling:
     constraints: str = ""
     place: str = ""
     expects_change: bool = True
-    letter: str = ""  # on its card; empty: as on most cards
+    letter: str = ""  # the letter on its card; empty if it is the usual one
     citation: str = ""  # the precedent that it follows: "As ruled on D-12."
 
 
 def action_for_coder(ruling: Ruling) -> str:
-    """What the coder must do now, in one sentence (DEC-1, DEC-2)."""
+    """Return in one sentence what the coder must do (DEC-1, DEC-2)."""
     words = ROWS[Option(ruling.option)].in_prompt
     if words == CHANGE and not ruling.expects_change:
         words = LEAVE
@@ -39,7 +39,7 @@ def _indented(label: str, text: str) -> list[str]:
 
 
 def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
-    """The section that the next engineer prompt begins with; empty where nothing was decided (DEC-1)."""
+    """Return the section that the coder's next prompt begins with; empty if nothing was decided (DEC-1)."""
     lines: list[str] = []
     for number, ruling in enumerate(rulings, start=1):
         key = ruling.letter or letter(ruling.option)

@@ -1,6 +1,7 @@
-"""What a decision means afterwards: who argues it again (DEC-2 to DEC-4).
+"""Recognising hand-ins that argue again what is decided (DEC-2 to DEC-4).
 
-The record of a decision is `records.DecisionEntry`; the lines of the prompt are `wording.ruling_lines`.
+The record of a decision is `records.DecisionEntry`; the lines of the prompt are
+`prompt_lines.ruling_lines`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from disputes.protocol.text.keywords import keywords, overlap
 from tasks.text.regex import regex
 
 RE_ARGUED_CONFLICT = "RE_ARGUED_CONFLICT"
-# DEC-4: this many words of a sentence, and this share of them in one paragraph, make it the same proposal.
+# DEC-4: so many words of a sentence, and this share of them in one paragraph, make it the same proposal.
 PROPOSAL_WORDS = 4
 PROPOSAL_SHARE = 0.8
 SENTENCES_MAX = 20
@@ -23,7 +24,7 @@ _SENTENCE = regex(r"[.!?;](?:\s|$)|\n\s*\n")
 
 @dataclass(frozen=True, slots=True)
 class StandingDecision:
-    """One decision that holds, as the next hand-ins are held against it.
+    """One decision that holds, as the next hand-ins are compared with it.
 
     `codes` are all names that the finding has had over the rounds.
     """
@@ -38,11 +39,10 @@ class StandingDecision:
 def reargued(
     disagreements: Iterable[Disagreement], answers: Iterable[Answered], decisions: Iterable[StandingDecision]
 ) -> tuple[Problem, ...]:
-    """Every finding that a response argues although it is decided: RE_ARGUED_CONFLICT (DEC-2, DEC-3).
+    """Return a problem for each finding that a response argues although it is decided (DEC-2, DEC-3).
 
-    A DISAGREE block argues whatever was ruled; an answer "declined" only where code must change, for else it
-    may just report the ruling. The reader of responses has passed over fences and quotes (DEC-6). One
-    problem for each finding.
+    A DISAGREE block always argues. An answer "declined" does so only if code must change, since otherwise it
+    may just report the ruling. The reader of responses has already passed over fences and quotes (DEC-6).
     """
     standing = list(decisions)
     decided = frozenset(code for decision in standing for code in decision.codes)
@@ -63,10 +63,10 @@ def reargued(
 
 
 def repeated_positions(document: str, decisions: Iterable[StandingDecision]) -> tuple[Problem, ...]:
-    """Where a response proposes again what a ruling has set aside: a warning, nothing more (DEC-4).
+    """Return where a response proposes again what a ruling has set aside, as mere warnings (DEC-4).
 
-    Only for rulings other than B, and only what stands outside fences and quotes. Words that the ruling
-    itself uses prove nothing. Raises DocumentError for a document that is too large.
+    Only rulings other than B are looked at, and only text outside fences and quotes. Words that the ruling
+    itself uses prove nothing. Raises DocumentError if the document is too large.
     """
     against = [
         (decision, sentences)
@@ -87,7 +87,7 @@ def repeated_positions(document: str, decisions: Iterable[StandingDecision]) -> 
 
 
 def _proposals(decision: StandingDecision) -> list[frozenset[str]]:
-    """What each sentence of the coder's position says that the ruling does not."""
+    """Return the words of each sentence of the coder's position that are not in the ruling."""
     ruled = keywords(decision.text)
     sentences = _SENTENCE.split(decision.coder_position)[:SENTENCES_MAX]
     words = (keywords(sentence) - ruled for sentence in sentences)
@@ -104,7 +104,7 @@ def _line_that_repeats(
 
 
 def _paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str]]:
-    """The number of the first line and the text of every paragraph that states something."""
+    """Yield the number of the first line and the text of every paragraph that is not quoted."""
     start, texts = 0, list[str]()
     for line in lines:
         if line.mode is STATED and line.text.strip():

@@ -1,7 +1,4 @@
-"""What a conflict's card says beside the options: what each costs and which is recommended (OPT-4, OPT-5).
-
-And when a low one may settle itself.
-"""
+"""What each option costs, which is recommended, and when a low conflict settles itself (OPT-4 to OPT-6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +10,7 @@ from disputes.protocol.text.quotes import one_line
 from tasks.states import Severity
 
 REASON_MAX = 300
-PRECEDENTS = 3  # this many rulings in a row make a pattern
+PRECEDENTS = 3  # so many rulings in a row make a pattern
 
 
 class JudgeVerdict(StrEnum):
@@ -26,7 +23,7 @@ class JudgeVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge said. Without reasons it advises nobody."""
+    """What a judge said. Without reasons it counts for no recommendation."""
 
     verdict: JudgeVerdict
     reasons: str = ""
@@ -47,14 +44,12 @@ def recommend(
     *,
     is_security: bool = False,
 ) -> Recommendation | None:
-    """What is recommended, or None (OPT-4).
+    """Return what is recommended, or None (OPT-4).
 
-    On a matter of security no compromise that a rule found in the words recommends itself: "optional" is no
-    middle way for a hole.
-
-    For a critical finding it is A. Whether the coder's rationale answers safety and correctness no rule can
-    read; only a judge's reasons take the recommendation away. Elsewhere nothing is recommended by default,
-    and a synthesis only where it covers both sides.
+    A judge's verdict with reasons comes first. Otherwise A is recommended for a critical finding, because no
+    rule can read whether the coder's rationale answers safety and correctness; only the judge's own synthesis
+    takes its place. For all others, only a synthesis that covers both sides is recommended. On a matter of
+    security that must not be one found by a rule: "optional" is no middle way for a hole.
     """
     if judged and judged.verdict is not JudgeVerdict.ESCALATE and judged.reasons.strip():
         option = Option.UPHOLD_REVIEWER if judged.verdict is JudgeVerdict.ENFORCE else Option.UPHOLD_CODER
@@ -69,7 +64,7 @@ def recommend(
 
 
 def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthesis | None = None) -> str:
-    """What is given up with this option, in one sentence; empty for options that take no side (OPT-5)."""
+    """Return in one sentence what this option gives up; empty for options that take no side (OPT-5)."""
     match option:
         case Option.UPHOLD_REVIEWER:
             cost = one_line(views.rationale or views.position, REASON_MAX)
@@ -88,10 +83,10 @@ def trade_off(option: Option, views: Views, impact: str = "", synthesis: Synthes
 
 
 def settles_itself(severity: str, precedents: Sequence[str]) -> bool:
-    """Whether a conflict may go to the coder without a human (OPT-6), where `low_auto_resolve` is on.
+    """Whether a conflict may go to the coder without a person if `low_auto_resolve` is on (OPT-6).
 
-    Only a low one, and only where the last three rulings that people made on low conflicts of its kind all
-    upheld the coder. `precedents` are their options, oldest first. Who settles it logs it.
+    Only a low one may, and only if the last three rulings that people made on low conflicts of its kind all
+    upheld the coder. `precedents` are their options, oldest first. The caller must log it.
     """
     last = list(precedents[-PRECEDENTS:])
     pattern = len(last) == PRECEDENTS and set(last) == {Option.UPHOLD_CODER}

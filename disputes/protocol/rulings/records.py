@@ -1,7 +1,7 @@
 """dispute.md and decisions.md: what is in dispute and what was decided, in the designs' words.
 
-Values in, Markdown out. Every text of an agent or a person is bounded and either on one line or quoted, so
-that nothing in it becomes a heading, a label or a tag of the record.
+Values go in, Markdown comes out. Every text of an agent or a person is bounded and either on one line or
+quoted, so that nothing in it becomes a heading, a label or a tag of the record.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ WHAT_CAME: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one side says. `title` heads it; `who` said it; `rationale` and `alternative` may be empty."""
+    """What one side says: `title` heads it and `who` said it; `rationale` and `alternative` may be empty."""
 
     title: str
     who: str
@@ -48,7 +48,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class DisputeEntry:
-    """One conflict, as dispute.md lists it. Times are texts: `created` to the minute, `resolved_on` a day."""
+    """One conflict as dispute.md lists it. Times are texts: `created` to the minute, `resolved_on` a day."""
 
     ref: str
     status: str  # OPEN, RESOLVED or MINOR
@@ -61,7 +61,7 @@ class DisputeEntry:
     files: tuple[str, ...] = ()
     sides: tuple[Statement, ...] = ()
     option: str = ""
-    outcome: str = ""  # where no option was ruled: "moot"
+    outcome: str = ""  # what became of it if no option was ruled: "moot"
     resolved_on: str = ""
     ruling: str = ""
     notes: str = ""
@@ -70,10 +70,10 @@ class DisputeEntry:
 
 @dataclass(frozen=True, slots=True)
 class DecisionEntry:
-    """One standing decision, as decisions.md lists it. `at` is ISO 8601 in UTC."""
+    """One standing decision as decisions.md lists it. `at` is ISO 8601 in UTC."""
 
     round: int
-    code: str  # of the finding, or "Task ledger-214"
+    code: str  # the finding's code, or "Task ledger-214"
     title: str
     conflict_type: str
     task_ref: str
@@ -97,9 +97,9 @@ class DecisionEntry:
 
 
 def dispute_record(entries: Sequence[DisputeEntry], left_out: int = 0) -> str:
-    """dispute.md: open disputes first, then resolved ones, and last the minor ones, which wait for nobody.
+    """Return dispute.md: first open disputes, then resolved ones, then minor ones, which wait for nobody.
 
-    `left_out` older resolved ones are only counted.
+    `left_out` is how many older resolved ones are not listed.
     """
     listed = [entry for status in (OPEN, RESOLVED) for entry in entries if entry.status == status]
     lines = ["# Active Disputes", ""]
@@ -174,7 +174,10 @@ def _resolved(entry: DisputeEntry) -> list[str]:
 
 
 def decisions_record(entries: Iterable[DecisionEntry]) -> str:
-    """decisions.md: the standing decisions, by task and round (DEC-11). `decided.read_decisions` reads it."""
+    """Return decisions.md: the standing decisions by task and round (DEC-11).
+
+    `decision_files.read_decisions` reads it back.
+    """
     lines = ["# Decisions", ""]
     for (task, number), group in groupby(entries, key=lambda entry: (entry.task_ref, entry.round)):
         lines += [f"## Round {number} Conflict Resolutions ({task})", ""]
@@ -213,12 +216,12 @@ def _decision(entry: DecisionEntry) -> list[str]:
 
 
 def what_came(action: str, task: str) -> str:
-    """What a ruling did to the task, in a sentence."""
+    """Return in one sentence what a ruling did to the task."""
     return WHAT_CAME.get(action, WHAT_CAME["wait"]).format(task=task)
 
 
 def chosen(option: str) -> str:
-    """`C (Synthesis)`; of cards without letters the word of the choice."""
+    """Return `C (Synthesis)`; for a choice without a side, its name."""
     row = ROWS[Option(option)]
     return f"{row.letter} ({row.side})" if row.side else option.replace("_", " ").capitalize()
 
@@ -228,7 +231,7 @@ def _summary(text: str) -> str:
 
 
 def _item(label: str, text: str, bullet: str = "- ") -> list[str]:
-    """A labelled text: after its label, or quoted below it if it has several lines."""
+    """Return a labelled text, after its label or, if it has several lines, quoted below."""
     if not text.strip():
         return []
     lines = _quote(text, RULING_MAX)

@@ -8,7 +8,7 @@ from disputes.protocol.text.quotes import one_line
 from tasks.text.regex import regex
 
 SUGGESTION_MAX = 1_000
-# Word by word and in all their forms, but never inside another word or a name: complexity_limit, unlimited.
+# Whole words in all their forms, but never as part of another word or name: complexity_limit, unlimited.
 COMPLEXITY = regex(
     r"\b(?:complexity|complexities|(?:too|more|overly|so|needlessly|unnecessarily) complex)\b", re.IGNORECASE
 )
@@ -17,7 +17,7 @@ OUT_OF_SCOPE = regex(r"\bout[ -]of[ -](?:the )?(?:\w{1,20} )?scope\b", re.IGNORE
 
 
 class Source(StrEnum):
-    """Whose idea a synthesis is; the page says so."""
+    """Whose idea a synthesis is, which the page shows."""
 
     RULE = "rule"
     JUDGE = "judge"
@@ -37,9 +37,9 @@ class Views:
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """Option C: what to build, what each side gives up, and whether both concerns are met by it.
+    """Option C: what to build, what each side gives up, and whether it meets both concerns.
 
-    `rule` says what the rule looked at, where a rule found it; else it is empty.
+    `rule` is the name of the rule that found it, empty if it was handed in.
     """
 
     proposal: str
@@ -50,7 +50,7 @@ class Synthesis:
 
 
 def synthesise(views: Views) -> Synthesis | None:
-    """The first rule that fits, or None where no middle ground is obvious (OPT-2)."""
+    """Return the synthesis of the first rule that fits, or None if no middle ground is obvious (OPT-2)."""
     said = f"{views.position}\n{views.rationale}"
     wanted = one_line(views.suggestion or views.title, SUGGESTION_MAX).rstrip(".")
     if COMPLEXITY.search(said):
@@ -80,7 +80,7 @@ def synthesise(views: Views) -> Synthesis | None:
 def handed_in(
     proposal: str, *, source: Source, trade_off: str = "", covers_both: bool = False
 ) -> Synthesis | None:
-    """A synthesis that somebody wrote, marked by whom; None for an empty one (OPT-3)."""
+    """Return a synthesis that somebody wrote, marked with whose it is; None if it is empty (OPT-3)."""
     text = proposal.strip()
     given_up = trade_off.strip() or "Each side gives up a part; whoever proposed it did not say which."
     return Synthesis(text, given_up, covers_both, source) if text else None

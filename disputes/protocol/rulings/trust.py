@@ -1,24 +1,24 @@
-"""When a judge has earned the right to rule alone: by how often people ruled as it had said (ARB-10)."""
+"""When a judge has earned the right to rule alone, by how often people ruled as it had said (ARB-10)."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import sqrt
 
-Z = 1.96  # of a confidence of 95 %
-NEWEST = 100  # rulings of one kind that count: who gets worse loses the right
+Z = 1.96  # for a confidence of 95 %
+NEWEST = 100  # how many rulings of one kind count, so that a judge that gets worse loses the right
 AUDIT_EVERY = 5  # one dispute in so many waits for people although the judge might rule
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often a judge and people ruled alike on one kind of finding."""
+    """How often a judge and people agreed on one kind of finding."""
 
     agreed: int
     judged: int
 
     @property
     def at_least(self) -> float:
-        """The lower limit of its agreement: Wilson's, so that a few rulings alone prove little."""
+        """The lower limit of the agreement (Wilson's, so that a few rulings alone prove little)."""
         if not self.judged:
             return 0.0
         share, n = self.agreed / self.judged, self.judged
@@ -27,7 +27,7 @@ class Record:
         return max((middle - spread) / (1 + Z * Z / n), 0.0)
 
     def reaches(self, bound: float) -> bool:
-        """Whether it may rule alone, where so much agreement is asked for; 0: never."""
+        """Whether the judge may rule alone if so much agreement is required; 0 means never (ARB-10)."""
         return 0 < bound <= self.at_least
 
     def __str__(self) -> str:
@@ -35,9 +35,9 @@ class Record:
 
 
 def is_sampled(number: int, secret: str) -> bool:
-    """Whether the dispute of this number waits for people, so that agreement goes on being measured.
+    """Whether the dispute with this number waits for people, so that the agreement goes on being measured.
 
-    One in AUDIT_EVERY, always the same ones. Without the secret nobody tells beforehand which.
+    One in AUDIT_EVERY does, always the same ones. Nobody can tell beforehand which without the secret.
     """
     drawn = blake2b(f"{secret}:{number}".encode(), digest_size=8).digest()
     return int.from_bytes(drawn, "big") % AUDIT_EVERY == 0
