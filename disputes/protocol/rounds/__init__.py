@@ -1,1 +1,1 @@
-"""Core: rounds about documents: gaps, gates, retries and examples."""
+"""Core: rounds about documents, with gaps, gates, retries and examples."""

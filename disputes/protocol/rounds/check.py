@@ -1,6 +1,6 @@
 """One round explained: what a review says, how a response answers it, and what looks wrong.
 
-Works on texts alone: no project, no database, no earlier rounds.
+It works on texts alone, without a project, a database or earlier rounds.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,10 @@ UNKNOWN = "UNKNOWN"
 
 @dataclass(frozen=True, slots=True)
 class CheckedRound:
-    """A round as read. Without a response there is neither `response` nor `judgement`.
+    """A round as read. Without a response, `response` and `judgement` are None.
 
-    `alerts` are what a person has to look at, `warnings` what may be wrong with a document, with its line.
+    `alerts` are what a person has to look at; `warnings` are what may be wrong with a document, with its
+    line.
     """
 
     review: ReadReview
@@ -39,9 +40,9 @@ class CheckedRound:
 
 
 def check_round(review: str, response: str | None = None, before: str = "") -> CheckedRound:
-    """Read a review and, where there is one, the response to it; `before` is the document under review.
+    """Read a review and, if there is one, the response to it; `before` is the document under review.
 
-    Raises DocumentError for a document that is too large.
+    Raises DocumentError if a document is too large.
     """
     read = read_review(review)
     if response is None:
@@ -53,7 +54,7 @@ def check_round(review: str, response: str | None = None, before: str = "") -> C
         response,
         before,
     )
-    # Only the texts are known here, so every well-formed id may name a gap.
+    # Only the texts are known here, so any well-formed id may name a gap.
     blocked, strange = declared(scan(response), frozenset(gaps_in(response)))
     alerts = (
         *_review_alerts(read),
@@ -65,7 +66,7 @@ def check_round(review: str, response: str | None = None, before: str = "") -> C
 
 
 def _watched(review: ReadReview, response: str, before: str, *, answers: bool) -> Iterator[Watched]:
-    """The findings with what the response says about their gaps; other gaps are not due yet (SIL-6)."""
+    """Yield the findings with what the response says about their gaps; other gaps are not due yet (SIL-6)."""
     subject = subject_of(response)
     proposed = sorted(subject_of(before).gaps) if before else []
     solutions = gap_texts(response)
@@ -112,7 +113,7 @@ def _warnings(review: ReadReview, response: ReadResponse | None) -> Iterator[str
 
 
 def name_of(found: Found) -> str:
-    """The name of a finding: its code, or #3 for the third one."""
+    """Return the name of a finding: its code, or #3 for the third one without a code."""
     return found.code or f"#{found.ordinal}"
 
 
@@ -120,7 +121,7 @@ def name_of(found: Found) -> str:
 
 
 def as_json(checked: CheckedRound) -> dict[str, Any]:
-    """The round as plain values."""
+    """Return the round as plain values."""
     review, response, judgement = checked.review, checked.response, checked.judgement
     return {
         "verdict": review.verdict.value if review.verdict else UNKNOWN,
@@ -166,7 +167,7 @@ def _finding(found: Found) -> dict[str, Any]:
 
 
 def explain(checked: CheckedRound) -> Iterator[str]:
-    """The round line by line, in sections; a section without an entry is left out."""
+    """Yield the round line by line, in sections; a section without entries is left out."""
     yield from _section("Verdict", _verdict_lines(checked.review))
     yield from _section("Findings", _finding_lines(checked.review), "The review raises nothing.")
     yield from _section(

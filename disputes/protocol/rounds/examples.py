@@ -1,4 +1,4 @@
-"""Documents that show the form, where they come from, how they are cut to a budget (EX-1, EX-4)."""
+"""Documents that show the form: where they come from, and how they are cut to a budget (EX-1, EX-4)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,10 @@ from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.protocol.text.documents import Line, joined, scan
 from tasks.text.regex import regex
 
-CHARS_PER_TOKEN = 4  # EX-4: off by 20 to 30 % on code, which is accepted
+CHARS_PER_TOKEN = 4  # EX-4: off by 20 to 30 % for code, which is acceptable
 CUT = "[… cut here: {left} of {size} characters are left]"
 
-# EX-1, tier 1.
+# EX-1, tier 1: our own examples.
 CANONICAL: dict[Form, str] = {
     Form.PROPOSAL: """\
 ## Gap Resolution: GAP-AUTH-001
@@ -113,7 +113,7 @@ Keep the count in the database and make the store exchangeable.
 ## Verdict: NEEDS_REVISION
 """,
 }
-# EX-1, tier 3: the bare form, always there.
+# EX-1, tier 3: the bare form, which is always there.
 SKELETONS: dict[Form, str] = {
     Form.PROPOSAL: """\
 ## Gap Resolution: <gap id>
@@ -190,7 +190,7 @@ class ExampleSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier document of this project, as a candidate (EX-2). `number` grows with time."""
+    """An earlier document of this project that may serve as an example (EX-2); `number` grows with time."""
 
     form: Form
     text: str
@@ -198,30 +198,30 @@ class Earlier:
     round: int
     valid: bool = True
     rolled_back: bool = False
-    accepted: bool = False  # a gap was accepted on the strength of it
+    accepted: bool = False  # a gap was accepted because of it
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An example as it goes into a prompt; `size` is in tokens, after the cut."""
+    """An example as it goes into a prompt, after it was cut."""
 
     source: ExampleSource
-    origin: str  # EX-6: said to the agent
+    origin: str  # EX-6: what the agent is told about its source
     text: str
 
     @property
     def size(self) -> int:
-        """Its length in tokens, estimated (EX-4)."""
+        """The estimated length in tokens (EX-4)."""
         return tokens(self.text)
 
 
 def tokens(text: str) -> int:
-    """How many tokens a text has, at 4 characters each, rounded up (EX-4)."""
+    """Return how many tokens a text has, at four characters each, rounded up (EX-4)."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def score(candidate: Earlier, failure: FailureType | None = None) -> int:
-    """How well an earlier document shows what was missing (EX-3)."""
+    """Return points for how well an earlier document shows what was missing (EX-3)."""
     text = candidate.text
     points = 20 * candidate.accepted
     if 500 <= len(text) <= 5_000:
@@ -246,9 +246,9 @@ def pick(
     *,
     failure: FailureType | None = None,
 ) -> Example | None:
-    """The example from the first source that has one (EX-1, EX-2), cut to `budget` tokens; else None.
+    """Return the example from the first source that has one, cut to `budget` tokens, or None (EX-1, EX-2).
 
-    Of the earlier documents it is the one with the most points, and of several the newest (EX-3).
+    Of the earlier documents it is the one with the most points, and of equal ones the newest (EX-3).
     """
     candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
     for source in sources:
@@ -268,7 +268,7 @@ def _cut_to(source: ExampleSource, origin: str, text: str, budget: int) -> Examp
 
 # --- Cutting ----------------------------------------------------------------------------------------------
 
-# EX-5: what is kept first. A section belongs to the first of these that its heading matches.
+# EX-5: what is kept, most important first. A section belongs to the first pattern that its heading matches.
 KEEP: tuple[re.Pattern[str], ...] = (
     regex(r"(?:gap |engineer )?(?:resolution|revision|revised)\b|review\b|GAP-", re.IGNORECASE),
     regex(r"(?:\w+ )?(?:solution|proposal)|critical|high\b", re.IGNORECASE),
@@ -280,9 +280,10 @@ TITLE = 0
 
 
 def truncated(text: str, budget: int) -> str:
-    """The text within `budget` tokens: the most important sections, then a hard cut with a note.
+    """Return the text within `budget` tokens: its most important sections, then a hard cut with a note.
 
-    What is kept stays in the document's order (EX-5). Raises DocumentError for a text too large to read.
+    What is kept stays in the order of the document (EX-5). Raises DocumentError if the text is too large to
+    read.
     """
     limit = budget * CHARS_PER_TOKEN
     if len(text) <= limit:
@@ -294,7 +295,7 @@ def truncated(text: str, budget: int) -> str:
 
 
 def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
-    """As many sections as fit, the most important first; the first that does not fit is cut off."""
+    """Return as many sections as fit, important ones first; the first one that does not fit is cut off."""
     kept: dict[int, str] = {}
     for index in sorted(range(len(sections)), key=lambda place: (sections[place][0], place)):
         section = sections[index][1]
@@ -306,7 +307,7 @@ def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:
 
 
 def _sections(lines: Sequence[Line]) -> list[tuple[int, str]]:
-    """Rank and text of each section; what comes before the first heading goes with the title."""
+    """Return the rank and text of each section; what comes before the first heading ranks with the title."""
     found: list[tuple[int, list[Line]]] = [(TITLE, [])]
     for line in lines:
         if heading := line.heading:
@@ -320,7 +321,7 @@ def _worth(heading: str) -> int:
 
 
 def fenced(text: str) -> str:
-    """The text in a fence that nothing in the text can close."""
+    """Return the text in a fence that nothing in the text can close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}markdown\n{text.rstrip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""The life cycle of a gap: its states, its moves, and what counts as open. In a project a gap is a task.
+"""The life cycle of a gap: its states, its moves, and what counts as open. In a project, a gap is a task.
 
 A grave finding that nobody answered keeps its gap open (RND-4).
 """
@@ -28,14 +28,14 @@ class GapState(StrEnum):
 
 class Class(StrEnum):
     WORKING = "working"
-    CLOSED = "closed"  # waits for a user to confirm
+    CLOSED = "closed"  # waits for a person to confirm it
     PARKED = "parked"
     TERMINAL = "terminal"
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a state is, and what a gap in it counts among the open ones."""
+    """The class of a state, and how much a gap in it counts among the open ones."""
 
     kind: Class
     weight: float
@@ -84,7 +84,7 @@ class Blocker(StrEnum):
 
 
 class Confirmation(StrEnum):
-    """Why an accepted gap may become resolved."""
+    """The reason why an accepted gap may become resolved."""
 
     NONE = ""
     CONFIRMED = "confirmed"
@@ -94,17 +94,17 @@ class Confirmation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the guards of the moves ask about one gap. By default nothing passes that needs a fact."""
+    """What the guards of the moves need to know about a gap. The defaults pass no guard that needs a fact."""
 
     assigned: bool = False
     known: bool = True
     blocked: bool = False
-    solution: str = ""  # the text of the document's solution section
-    grave_issues: int = 0  # critical and high ones of the last review that are linked to the gap
-    sent_back: bool = False  # the last review asks for changes to it
-    open_issues: tuple[str, ...] = ()  # those neither resolved, disagreed with nor deferred
+    solution: str = ""  # the text of the solution section in the document
+    grave_issues: int = 0  # critical and high issues of the last review on this gap
+    sent_back: bool = False  # the last review asks for changes to this gap
+    open_issues: tuple[str, ...] = ()  # issues that are neither resolved, disagreed with nor deferred
     signed_off: bool = False  # the reviewer listed the gap and accepted it
-    open_conflicts: int = 0  # undecided critical and high ones (DEC-7)
+    open_conflicts: int = 0  # undecided critical and high conflicts (DEC-7)
     reason: str = ""
     children: int = 0
     blocker: Blocker | None = None
@@ -115,7 +115,7 @@ class Facts:
     confirmation: Confirmation = Confirmation.NONE
 
 
-Guard = Callable[[Facts], str]  # why the move is refused, or an empty text
+Guard = Callable[[Facts], str]  # returns why the move is refused, or an empty text
 
 
 def _free(facts: Facts) -> str:
@@ -200,7 +200,7 @@ def _move(
 
 G, E, R, U, S = GapState, {Actor.ENGINEER}, {Actor.REVIEWER}, {Actor.USER}, {Actor.SYSTEM}
 
-# There is no move from ACCEPTED back to PROPOSED. What is not listed here is refused.
+# There is no move from ACCEPTED back to PROPOSED. Anything not listed here is refused.
 MOVES: tuple[Move, ...] = (
     _move("L1", {G.OPEN}, G.IN_PROGRESS, E, "takes the gap", _assigned),
     _move("L2", {G.IN_PROGRESS}, G.PROPOSED, E, "the document has a heading for it", _has_solution),
@@ -222,11 +222,11 @@ MOVES: tuple[Move, ...] = (
 
 
 class IllegalMove(Exception):
-    """The table has no such move for this actor, or its guard refuses it."""
+    """The table has no such move for this actor, or the guard of the move refuses it."""
 
 
 def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
-    """The move that this actor makes. Raises IllegalMove with the reason."""
+    """Return the move that this actor makes. Raises IllegalMove, with the reason, if it is not allowed."""
     for edge in MOVES:
         if state in edge.sources and target is edge.target and actor in edge.actors:
             if why := edge.guard(facts):
@@ -236,9 +236,9 @@ def move(state: GapState, target: GapState, actor: Actor, facts: Facts) -> Move:
 
 
 def reviewed(facts: Facts) -> Move | None:
-    """Where a review takes a proposed gap: back, to acceptance, or nowhere, which is None.
+    """Return the move of a proposed gap after a review: back to revision or to acceptance; None if it stays.
 
-    What counts are the issues: an approval that lists a high one goes back.
+    The issues count, not the word: a gap that is approved with a high issue goes back.
     """
     for target in (GapState.NEEDS_REVISION, GapState.ACCEPTED):
         try:
@@ -252,7 +252,7 @@ def reviewed(facts: Facts) -> Move | None:
 
 
 def open_count(states: Iterable[GapState]) -> float:
-    """How many gaps are open; the parked ones count in part."""
+    """Return how many gaps are open; parked ones count in part."""
     return float(sum(STATES[state].weight for state in states))
 
 
@@ -261,7 +261,7 @@ COUNTS_AS_RESOLVED = frozenset({GapState.ACCEPTED, GapState.RESOLVED, GapState.W
 
 @dataclass(frozen=True, slots=True)
 class GapChange:
-    """One gap changed its state in a round; `source` is None where it was created."""
+    """One gap that changed its state in a round; `source` is None if it was created."""
 
     gap: str
     source: GapState | None
@@ -272,23 +272,23 @@ class GapChange:
 
 @dataclass(frozen=True, slots=True)
 class RoundCount:
-    """What one round resolved and what it brought up: gap and severity."""
+    """The gaps that one round resolved and those that came up in it, each with its severity."""
 
     resolved_now: Mapping[str, Severity | None]
     new_now: Mapping[str, Severity | None]
-    unrelated: frozenset[str] = frozenset()  # new ones that name no parent which was worked on
+    unrelated: frozenset[str] = frozenset()  # new gaps whose parent was not worked on in the round
 
     @property
     def net(self) -> int:
-        """Resolved less new ones."""
+        """The number of resolved gaps minus the number of new ones."""
         return len(self.resolved_now) - len(self.new_now)
 
 
 def count_round(changes: Sequence[GapChange]) -> RoundCount:
-    """The gaps that one round resolved and created, each once.
+    """Return the gaps that one round resolved and created, each once.
 
     A gap that was accepted earlier is not resolved a second time (CNT-1). One that was created and closed in
-    the same round counts in both (CNT-2).
+    the same round counts as both (CNT-2).
     """
     worked_on = {change.gap for change in changes if change.source is not None}
     new = {change.gap: change for change in changes if change.source is None}
@@ -305,7 +305,10 @@ def count_round(changes: Sequence[GapChange]) -> RoundCount:
 
 
 def is_worrying(rounds: Sequence[RoundCount]) -> bool:
-    """Whether the last round's negative net is more than a complex gap falling into its parts."""
+    """Whether the last round's negative net is worse than that of a complex gap falling into its parts.
+
+    It is if the round before was negative too, or if a new gap does not come from one that was worked on.
+    """
     if not rounds or rounds[-1].net >= 0:
         return False
     lasts = len(rounds) > 1 and rounds[-2].net < 0
@@ -317,17 +320,17 @@ def is_worrying(rounds: Sequence[RoundCount]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What must be known of a task to say which gap it is."""
+    """What must be known about a task to tell the state of its gap."""
 
     status: Status
     rejected: bool = False  # its last review sent it back
-    landed: bool = False  # on the target branch, or finished by hand
-    shipped: bool = False  # disputed, and its code goes on
-    needs_help: bool = False  # waits on a card that asks for help
+    landed: bool = False  # its work is on the target branch, or it was finished by hand
+    shipped: bool = False  # it is disputed, and its code goes on
+    needs_help: bool = False  # it waits for a card that asks for help
     has_children: bool = False
 
 
-# The first row that fits; "" always fits. A failed task waits on a card for a person to act.
+# The first row that fits counts; "" always fits. A failed task waits for a person to act on its card.
 GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.COMPLETED, "landed", GapState.RESOLVED),
     (Status.COMPLETED, "", GapState.ACCEPTED),
@@ -336,7 +339,7 @@ GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
     (Status.DEFERRED, "", GapState.USER_DEFERRED),
     (Status.FAILED, "", GapState.BLOCKED_EXTERNAL),
     (Status.DISPUTED, "needs_help", GapState.BLOCKED_EXTERNAL),
-    # A shipped dispute is no gap any more: only its conflict is left, and that has gates of its own (END-7).
+    # A shipped dispute is not an open gap: only its conflict is left, which has gates of its own (END-7).
     (Status.DISPUTED, "landed", GapState.RESOLVED),
     (Status.DISPUTED, "shipped", GapState.ACCEPTED),
     (Status.DISPUTED, "", GapState.BLOCKED),
@@ -351,7 +354,7 @@ GAP_OF_TASK: tuple[tuple[Status, str, GapState], ...] = (
 
 
 def gap_of(task: TaskFacts) -> GapState:
-    """The state of the gap that this task is."""
+    """Return the state of the gap that this task is."""
     for status, fact, state in GAP_OF_TASK:
         if task.status is status and (not fact or getattr(task, fact)):
             return state

@@ -1,4 +1,4 @@
-"""Which gap a finding is about, where one review looks at several (FND-5)."""
+"""Finding the gap that a finding is about when one review looks at several (FND-5)."""
 
 import re
 from bisect import bisect_left
@@ -15,10 +15,10 @@ class Links:
     """The headings of one review, read once for all its findings."""
 
     def __init__(self, lines: Sequence[Line], proposed: Sequence[str]) -> None:
-        """`proposed` are the gaps of the document that was reviewed, in its order."""
+        """Read the headings; `proposed` are the gaps of the document that was reviewed, in its order."""
         self.proposed = tuple(dict.fromkeys(proposed))
-        self._numbers: list[int] = []  # lines of headings
-        self._chains: list[tuple[tuple[str, ...], ...]] = []  # their gaps, and of those they stand below
+        self._numbers: list[int] = []  # the line numbers of the headings
+        self._chains: list[tuple[tuple[str, ...], ...]] = []  # their gaps, then those of the headings above
         chain: list[tuple[int, tuple[str, ...]]] = []
         for line in lines:
             if heading := line.heading:
@@ -28,10 +28,11 @@ class Links:
                 self._chains.append(tuple(gaps for _, gaps in reversed(chain)))
 
     def gap_of(self, block: Sequence[Line], line: int) -> str:
-        """The gap of a finding at `line` with these lines; empty if nothing says.
+        """Return the gap of a finding at `line` whose block has these lines; empty if nothing tells (FND-5).
 
-        An explicit gap of the block; else that of the headings around it, the nearest first; else the only
-        one that was proposed; else the only one that the block mentions.
+        A gap that the block labels as its own counts first, then the only proposed gap that it mentions, the
+        gap of the nearest heading around it, the only gap that was proposed, and the only gap that the block
+        mentions.
         """
         stated = [each for each in block if each.mode is STATED]
         named = [gap for each in stated if LABEL.match(each.text) for gap in gaps_in(each.text)]
@@ -45,7 +46,7 @@ class Links:
         )
 
     def _around(self, line: int) -> str:
-        """The gap that the nearest heading around a line names, if it names one."""
+        """Return the gap named by the nearest of the headings around a line that names one; else empty."""
         above = bisect_left(self._numbers, line)
         for gaps in self._chains[above - 1] if above else ():
             if one := _only([gap for gap in gaps if not self.proposed or gap in self.proposed]):
@@ -54,6 +55,6 @@ class Links:
 
 
 def _only(gaps: Collection[str]) -> str:
-    """The only gap mentioned; empty if there are none or several."""
+    """Return the only gap mentioned; empty if there are none or several."""
     different = set(gaps)
     return next(iter(different)) if len(different) == 1 else ""

@@ -1,4 +1,4 @@
-"""Rounds in which a side delivered nothing or only a part: what that means (PART-1 to PART-4)."""
+"""What it means if a side delivers nothing, or only a part, in a round (PART-1 to PART-4)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -30,14 +30,14 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """What follows from a cause. `extra_runs` None: as many as the retries allow."""
+    """What follows from a cause. If `extra_runs` is None, there are as many as the retries allow."""
 
     action: str
     extra_runs: int | None
     choices: tuple[str, ...] = ()
 
 
-# PART-2, in the order of detection.
+# PART-2, in the order in which causes are looked for.
 HANDLING: dict[Cause, Handling] = {
     Cause.EXPLICIT_BLOCK: Handling(
         "The gap waits for input from outside.", 0,
@@ -54,7 +54,7 @@ HANDLING: dict[Cause, Handling] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A gap that the engineer says it cannot settle without input."""
+    """A gap that the engineer says cannot be settled without input."""
 
     gap: str
     text: str
@@ -65,11 +65,11 @@ class Declared:
 class Delivered:
     """What an engineer's document delivers of its assignment.
 
-    `cause` says why it delivers nothing that can be worked with; None where it settles an assigned gap.
+    `cause` says why it delivers nothing that can be worked with; it is None if there is no such reason.
     """
 
     addressed: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()  # assigned, neither addressed nor declared blocked
+    missing: tuple[str, ...] = ()  # assigned, but neither addressed nor declared blocked
     blocked: tuple[Declared, ...] = ()
     uncertain: str = ""
     cause: Cause | None = None
@@ -79,9 +79,9 @@ class Delivered:
 def delivery(
     text: str | None, assigned: Sequence[str], known: Collection[str], validation: Validation
 ) -> Delivered:
-    """What was delivered, and why nothing was, in the order of detection (PART-2).
+    """Return what was delivered or, in the order of detection, why nothing was (PART-2).
 
-    `validation` is what the gate said of this same document.
+    `validation` is the result of the gate for this same document.
     """
     if text is None or not text.strip():
         return Delivered(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE)
@@ -95,7 +95,7 @@ def delivery(
     missing = tuple(gap for gap in assigned if gap not in addressed and gap not in stopped)
     uncertain = next(_matches(proposal.lines, UNCERTAIN), (0, ""))[1]
     malformed = any(FAILURES[failure.type].tier < 2 for failure in validation.failures)
-    # The first that holds.
+    # The first cause that holds counts.
     causes: list[tuple[Cause | None, object]] = [
         (Cause.EXPLICIT_BLOCK, blocked and not addressed),
         (Cause.DOMAIN_GAP, uncertain and not addressed),
@@ -108,14 +108,14 @@ def delivery(
 
 
 def _matches(lines: Iterable[Line], pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """The line and text after a keyword that is stated, not quoted (ID-3)."""
+    """Yield the line number of a keyword and the text after it, unless it is only quoted (ID-3)."""
     for line in lines:
         if line.mode is STATED and (match := pattern.search(line.text)):
             yield line.number, one_line(match["text"].strip(" *_`"), TEXT_MAX)
 
 
 def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Declared, ...], tuple[str, ...]]:
-    """The gaps declared blocked; a line that names no known gap is only a warning (PART-2)."""
+    """Return the gaps declared blocked, and a warning for each such line without a known gap (PART-2)."""
     found: dict[str, Declared] = {}
     warnings: list[str] = []
     for number, text in _matches(lines, BLOCKED):
@@ -128,13 +128,13 @@ def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Decla
 
 
 def runs_before_asking(cause: Cause, settings: RetrySettings | None = None) -> int:
-    """How many runs there are before a person is asked (PART-3)."""
+    """Return how many runs there are before a person is asked (PART-3)."""
     extra = HANDLING[cause].extra_runs
     return 1 + ((settings or RetrySettings()).max_retries if extra is None else extra)
 
 
 def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None) -> bool:
-    """Whether the agent runs once more, after this number of its runs (VAL-9), before a person is asked."""
+    """Whether the agent runs again after so many runs of its own (VAL-9) before a person is asked."""
     return runs < runs_before_asking(cause, settings)
 
 
@@ -142,7 +142,7 @@ def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None
 
 
 class Automatic(StrEnum):
-    """What the program checks itself where a reviewer found nothing (PART-1)."""
+    """What the program itself checks if a reviewer found nothing (PART-1)."""
 
     EXAMPLES = "at least one example for each gap"
     CONFIDENCE = "confidence is stated"
@@ -153,7 +153,7 @@ class Automatic(StrEnum):
 
 
 class Manual(StrEnum):
-    """What the reviewer must say that it looked at."""
+    """What the reviewer must state to have looked at."""
 
     SUCCESS_EXAMPLE = "an example that succeeds"
     ERROR_EXAMPLE = "an example of an error, if errors are discussed"
@@ -168,7 +168,7 @@ class Mark(StrEnum):
     ISSUE = "issue"
 
 
-# The words by which a line of the checklist is known.
+# The words by which an item of the checklist is recognised.
 MANUAL_WORDS: dict[Manual, re.Pattern[str]] = {
     Manual.SUCCESS_EXAMPLE: regex(r"\bsuccess", re.IGNORECASE),
     Manual.ERROR_EXAMPLE: regex(r"\b(?:edge|error)", re.IGNORECASE),
@@ -196,12 +196,15 @@ class NoIssues:
     problems: tuple[str, ...] = ()
 
     def signs_off(self, gap: str) -> bool:
-        """Whether it may stand for a sign-off of this gap: only of one that it lists (PART-1)."""
+        """Whether the review may count as a sign-off of this gap, which it must list (PART-1)."""
         return not self.problems and gap in self.gaps
 
 
 def read_no_issues(text: str, known: Collection[str]) -> NoIssues:
-    """Scope and checklist of a review that says NO_ISSUES_FOUND. Raises DocumentError for a too large one."""
+    """Read the gaps and the checklist of a review that states NO_ISSUES_FOUND (PART-1).
+
+    Raises DocumentError if it is too large.
+    """
     stated = [line for line in scan(text) if line.mode is STATED]
     gaps = tuple(dict.fromkeys(gap for line in stated for gap in gaps_in(line.text) if gap in known))
     checklist: dict[Manual, Mark] = {}
@@ -224,7 +227,10 @@ def _mark(text: str) -> Mark | None:
 
 
 def automatic_checks(text: str, known: Collection[str], least_chars: int = 200) -> dict[Automatic, bool]:
-    """The program's own checks of the proposal that was reviewed (PART-1). Raises DocumentError."""
+    """Return the program's own checks of the proposal that was reviewed (PART-1).
+
+    Raises DocumentError if the proposal is too large.
+    """
     proposal = read_proposal(text)
     sections = proposal.sections
     return {
@@ -245,7 +251,7 @@ class Part(StrEnum):
 
     WHOLE = "whole"
     PARTLY = "partly"
-    EMPTY = "empty"  # it ran and had nothing to say
+    EMPTY = "empty"  # it ran and delivered nothing
     FAILED = "failed"  # its retries are used up
 
 
@@ -262,13 +268,13 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartialOutcome:
-    """What a round with missing parts means."""
+    """What follows from a round with missing parts."""
 
     action: str
     choices: tuple[str, ...] = ()
 
 
-# PART-4
+# PART-4: what follows from each situation.
 OUTCOMES: dict[Situation, PartialOutcome] = {
     Situation.AS_PLANNED: PartialOutcome("Go on."),
     Situation.ENGINEER_PARTLY: PartialOutcome("Review what there is. The rest stays open, with the reason."),
@@ -295,7 +301,7 @@ OUTCOMES: dict[Situation, PartialOutcome] = {
 
 
 def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tuple[Situation, ...]:
-    """What the round is, one or two of the rows of its table (PART-4); `states` are those of all gaps."""
+    """Return one or two situations that describe the round; `states` are those of all gaps (PART-4)."""
     if engineer is reviewer is Part.EMPTY:
         waiting = [state for state in states if state in WORKING or state in BLOCKED_STATES]
         if not waiting:
@@ -315,7 +321,7 @@ def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tu
 
 
 def engineer_part(made: Delivered, *, exhausted: bool = False) -> Part:
-    """How much the engineer delivered; `exhausted` where its retries are used up (PART-4)."""
+    """Return how much the engineer delivered; `exhausted` says that its retries are used up (PART-4)."""
     if exhausted:
         return Part.FAILED
     if not made.addressed:

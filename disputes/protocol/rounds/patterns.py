@@ -10,7 +10,7 @@ from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.quotes import one_line
 from tasks.text.regex import regex
 
-VAGUE_MAX = 5  # in one gap's section; more are too many
+VAGUE_MAX = 5  # per section of a gap; more are too many
 EXAMPLES_LEAST = 2
 THIN_CHARS = 200
 LIST_MAX = 50
@@ -32,7 +32,7 @@ class Pattern(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a document is held against. `misused` are terms that a reader found undefined or used wrongly."""
+    """What a document is compared with. `misused` are terms that a reader found undefined or used wrongly."""
 
     assigned: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class DetectedPattern:
-    """One pattern that a document shows: what shows it, and what the next prompt says about it."""
+    """A pattern in a document: what shows it, and what the next prompt says about it."""
 
     pattern: Pattern
     evidence: str
@@ -50,7 +50,7 @@ class DetectedPattern:
 
 
 def vague_words(lines: Iterable[Line]) -> list[str]:
-    """The vague words in what these lines state."""
+    """Return the vague words in these lines, except in quotes and code."""
     text = "\n".join(line.text for line in lines if line.mode is STATED)
     return [" ".join(found.lower().split()) for found in VAGUE_WORD.findall(text)]
 
@@ -101,7 +101,7 @@ def _drifted(proposal: ReadProposal, expected: Expected) -> str:
 
 
 def unknown_gaps(proposal: ReadProposal, known: Collection[str]) -> list[str]:
-    """The gaps that a document mentions and that neither exist nor are introduced by it (VAL-1)."""
+    """Return the gaps that a document mentions and that neither exist nor are introduced by it (VAL-1)."""
     return [gap for gap in proposal.mentioned if gap not in known and gap not in proposal.announced]
 
 
@@ -117,7 +117,7 @@ def _first_heading(expected: Expected) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """How a pattern is detected, and the words of its adjustment."""
+    """How a pattern is detected, and what it adds to the next prompt."""
 
     shows: Callable[[ReadProposal, Expected], str]
     adjust: Callable[[Expected], str]
@@ -146,7 +146,7 @@ RULES: dict[Pattern, Detector] = {
 
 
 def patterns_in(text: str, expected: Expected) -> tuple[DetectedPattern, ...]:
-    """The patterns by which a document failed. Raises DocumentError for one that is too large."""
+    """Return the patterns by which a document failed (RB-9). Raises DocumentError if it is too large."""
     return tuple(_seen(read_proposal(text), expected))
 
 
@@ -168,7 +168,7 @@ class RootCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """One attempt that failed: its patterns, the length of its text, how many unknown things it names."""
+    """A failed attempt: its patterns, the length of its text, and how many unknown things it names."""
 
     patterns: frozenset[Pattern]
     chars: int
@@ -176,7 +176,7 @@ class Failed:
     contradicts_itself: bool = False
 
 
-# The first that fits.
+# The first cause that fits counts.
 CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = (
     (
         RootCause.DOMAIN_GAP,
@@ -205,7 +205,7 @@ CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = 
 
 
 def root_cause(attempts: Sequence[Failed]) -> tuple[RootCause, str] | None:
-    """The likely common cause of at least two failures, and its evidence; None if there is none."""
+    """Return the likely common cause of at least two failures, and its evidence, or None (RB-6)."""
     if len(attempts) < 2:
         return None
     return next(((cause, evidence) for cause, evidence, fits in CAUSES if fits(attempts)), None)

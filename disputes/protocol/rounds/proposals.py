@@ -1,4 +1,4 @@
-"""Reading an engineer's document of a spec round: its sections by gap, and what it says besides (VAL-12)."""
+"""Reading an engineer's document of a spec round: its sections by gap, and what else it says (VAL-12)."""
 
 import re
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from disputes.protocol.text.identifiers import gaps_in
 from tasks.states import Severity
 from tasks.text.regex import regex
 
-# VAL-3: `## Gap Resolution:` as people and models really write it.
+# VAL-3: `## Gap Resolution:` in the forms that people and models really write.
 RESOLUTION = regex(
     r"(?:(?:gap|engineer|issue)\s+)?(?:resolutions?|revisions?|revised|proposals?|(?:proposed )?solution)\b",
     re.IGNORECASE,
@@ -31,9 +31,9 @@ TRADE_OFFS = regex(r"trade[- ]?offs?\b", re.IGNORECASE)
 EXAMPLE = regex(r"\bexamples?\b|\bscenario\b", re.IGNORECASE)
 BOLD_LEAD = regex(r"^\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<text>[^*_]{1,120})")
 STATED_SEVERITY = regex(r"[(\[|]?\s?\b(?:CRITICAL|HIGH|MEDIUM|LOW)\b\s?[)\]|]?", re.IGNORECASE)
-DEEPEST = 4  # headings below this level are detail
-GAPS_IN_HEADING = 20  # each of them is looked through by itself
-SECTION_LEVEL = 2  # a gap's section ends at the next heading of this level
+DEEPEST = 4  # headings below this level are details
+GAPS_IN_HEADING = 20  # how many gaps of one heading are read, since each gets a section of its own
+SECTION_LEVEL = 2  # the section of a gap ends at the next heading of this level
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class GapSection:
     gap: str
     heading: str
     line: int
-    lines: tuple[Line, ...]  # below the heading
+    lines: tuple[Line, ...]  # the lines below the heading
 
     @property
     def text(self) -> str:
-        """The section below its heading."""
+        """The text of the section below its heading."""
         return joined(list(self.lines))
 
     @property
     def examples(self) -> int:
-        """How many examples it shows: those it labels so, or its fenced blocks where they are more."""
+        """The number of examples: those with a label, or the fenced blocks if there are more of these."""
         return max(sum(_is_example(line) for line in self.lines), _fenced_blocks(self.lines))
 
 
@@ -65,9 +65,9 @@ class ReadProposal:
     has_resolution: bool
     has_trade_offs: bool
     has_new_gaps: bool
-    confidence: str | None  # as written; None where no line states one
-    announced: frozenset[str]  # gaps that the document itself introduces (VAL-1)
-    mentioned: dict[str, int]  # each gap id stated, with the first line that does
+    confidence: str | None  # as written; None if no line states it
+    announced: frozenset[str]  # the gaps that the document itself introduces (VAL-1)
+    mentioned: dict[str, int]  # each gap id that is stated, with the first line that does so
 
     @property
     def addressed(self) -> tuple[str, ...]:
@@ -93,12 +93,12 @@ def read_proposal(text: str) -> ReadProposal:
 
 
 def bare(words: str) -> str:
-    """A heading without its leading number and marks."""
+    """Return a heading without its leading number and marks."""
     return NUMBERING.sub("", words, count=1)
 
 
 def mentioned_gaps(lines: Iterable[Line]) -> dict[str, int]:
-    """The gap ids that are stated, each with its first line (ID-3)."""
+    """Return the gap ids that are not only quoted, each with its first line (ID-3)."""
     found: dict[str, int] = {}
     for line in lines:
         if line.mode is STATED and "GAP-" in line.text:
@@ -108,9 +108,9 @@ def mentioned_gaps(lines: Iterable[Line]) -> dict[str, int]:
 
 
 def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:
-    """The ids below a heading or label "New Gaps", and whether there is one (VAL-1)."""
+    """Return the ids below a heading or label "New Gaps", and whether there is one (VAL-1)."""
     found: set[str] = set()
-    present, level = False, 0  # level 0: not in such a section; 7: below a label
+    present, level = False, 0  # level 0 is outside of such a section, 7 is below a label
     for line in lines:
         heading = line.heading
         if heading and (not level or heading[0] <= level):
@@ -129,17 +129,17 @@ def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class NewGap:
-    """A gap that a document introduces: its words, its severity where one is stated, and where it came up."""
+    """A gap that a document introduces: its words, its severity if it states one, and where it came up."""
 
     code: str
     title: str
     severity: Severity | None
-    parent: str  # the gap in whose section it stands, or the only one of the document; empty: neither
+    parent: str  # the gap whose section introduces it, or the document's only gap; else empty
     line: int
 
 
 def new_gaps(proposal: ReadProposal) -> tuple[NewGap, ...]:
-    """The gaps that a document introduces, each by the first line below "New Gaps" that names it (VAL-1)."""
+    """Return the gaps that a document introduces, each by the first line that names it (VAL-1)."""
     found: dict[str, NewGap] = {}
     owners = {line.number: section.gap for section in proposal.sections for line in section.lines}
     alone = proposal.addressed[0] if len(proposal.addressed) == 1 else ""
@@ -165,7 +165,7 @@ def _severity_of_gap(words: str) -> Severity | None:
 
 
 def label_of(line: Line) -> tuple[str, str] | None:
-    """Label and text of a line such as `**Confidence:** HIGH` or `| Confidence | HIGH |`, or None."""
+    """Return label and text of a line like `**Confidence:** HIGH` or `| Confidence | HIGH |`, or None."""
     match = LABEL.match(line.text[:400]) if line.mode is STATED else None
     return (match["label"].strip().lower(), match["text"].strip(" *_|")) if match else None
 
@@ -177,7 +177,7 @@ def _resolves(words: str) -> bool:
 
 
 def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -> Iterator[GapSection]:
-    """One section for each gap: below a heading that resolves it, or else below one that names it."""
+    """Yield one section for each gap: below a heading that resolves it or, without any, one that names it."""
     opening = [
         (index, level, words) for index, level, words in headings if level <= DEEPEST and gaps_in(words)
     ]
@@ -188,7 +188,7 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
     tops = [index for index, level, _ in headings if level == 1 or index in starts] + [len(lines)]
     seen: set[str] = set()
     for index, level, words in chosen:
-        # Below a title that names its gap the sections of level 2 are parts of the resolution.
+        # Below a title that names its gap, the sections of level 2 are parts of the resolution.
         end = _next(tops, index) if level < SECTION_LEVEL else min(_next(ends, index), _next(tops, index))
         below = tuple(lines[index + 1 : end])
         for gap in gaps_in(words)[:GAPS_IN_HEADING]:
@@ -198,12 +198,12 @@ def _sections(lines: Sequence[Line], headings: Sequence[tuple[int, int, str]]) -
 
 
 def _next(places: list[int], index: int) -> int:
-    """The first of these places after a line; the last one is the end of the document."""
+    """Return the first of these places after a line; the last of them is the end of the document."""
     return places[bisect_right(places, index)]
 
 
 def _leads(lines: Iterable[Line]) -> Iterator[str]:
-    """The words at the beginning of headings and bold labels."""
+    """Yield the words at the beginning of headings and bold labels."""
     for line in lines:
         if heading := line.heading:
             yield bare(heading[1])
@@ -230,12 +230,12 @@ def _is_example(line: Line) -> bool:
 
 
 def _names_one_example(words: str) -> bool:
-    """Whether the words name one example; a heading over all of them names none."""
+    """Whether the words name one example; a heading over all of them does not."""
     return bool(EXAMPLE.search(words)) and not words.lower().strip(" *:").endswith("examples")
 
 
 def _fenced_blocks(lines: Sequence[Line]) -> int:
-    """How many fenced blocks there are: one begins where the mode changes to fenced."""
+    """Return how many fenced blocks there are; one begins wherever the mode changes to fenced."""
     before = STATED
     blocks = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Retries: when, with which words and example, and what the log says (VAL-6 to VAL-9, EX-8)."""
+"""Retries: when to make one, with which words and example, and what the log says (VAL-6 to VAL-9, EX-8)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, f
 from disputes.protocol.rounds.validation import FAILURES, Failure, FailureType, Form, Validation, exhausted
 from disputes.protocol.text.quotes import one_line
 
-LIST_MAX = 50  # ids that a prompt names
+LIST_MAX = 50  # how many ids a prompt names
 ID_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """How often to try again, and how long an example may be, in tokens."""
+    """How often to try again, and how long an example may be in tokens."""
 
     max_retries: int = 2
     retry_example_tokens: int = 2000
@@ -28,14 +28,14 @@ class RetryAction(StrEnum):
     RUN = "run"  # the first time
     DONE = "done"
     RETRY = "retry"
-    BACK_OFF = "back_off"  # the provider failed; the same again later, and nothing is counted
+    BACK_OFF = "back_off"  # the provider failed: the same again later, without counting it
     FATAL = "fatal"  # it could not be started, or crashed
-    ASK = "ask"  # the retries are used up: a person chooses what now
+    ASK = "ask"  # the retries are used up: a person chooses what to do
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What comes after the runs so far; `retries` are the runs that were repeated because of the agent."""
+    """What comes after the runs so far; `retries` counts the runs that were repeated because of the agent."""
 
     action: RetryAction
     retries: int = 0
@@ -43,10 +43,10 @@ class NextStep:
 
 
 def next_step(results: Sequence[Validation], settings: RetrySettings | None = None) -> NextStep:
-    """What to do after these runs for one document, oldest first.
+    """Return what to do after these runs for one document, which are given oldest first.
 
-    The first run and `max_retries` more (VAL-8). Trouble of the provider never counts (VAL-9). Exhaustion is
-    reported as such with the last failure attached (VAL-7).
+    There are the first run and `max_retries` more (VAL-8). Trouble with the provider never counts (VAL-9).
+    Used-up retries are reported as a result of their own, with the last failure attached (VAL-7).
     """
     if not results:
         return NextStep(RetryAction.RUN)
@@ -69,7 +69,7 @@ def next_step(results: Sequence[Validation], settings: RetrySettings | None = No
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the agent was to deliver."""
+    """What the agent was supposed to deliver."""
 
     form: Form
     place: str  # the file's path, or the command that hands in
@@ -97,12 +97,12 @@ FIRST_HEADING: dict[Form, str] = {
     Form.HAND_IN: "| {} | addressed | one sentence |",
     Form.REJECTION: "- **{}**: one sentence",
 }
-HANDED_IN = frozenset({Form.HAND_IN, Form.REJECTION})  # by a command, and not as a file at a place
+HANDED_IN = frozenset({Form.HAND_IN, Form.REJECTION})  # delivered by a command, not as a file
 Words = Callable[[Failure, Due], Iterable[str]]
 
 
 def _ids(ids: Iterable[str]) -> str:
-    """A list of ids; they may be an agent's words, so each stays short and on its line."""
+    """Return a list of ids; each may be an agent's words, so it is kept short and on one line."""
     some = list(ids)
     more = f" and {len(some) - LIST_MAX} more" if len(some) > LIST_MAX else ""
     return ", ".join(one_line(each, ID_MAX) for each in some[:LIST_MAX]) + more
@@ -168,7 +168,7 @@ def _uncertain(failure: Failure, due: Due) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What one failure adds to the prompt, and where its example comes from, the best first."""
+    """What one failure adds to the prompt, and where its example comes from, best source first."""
 
     words: Words
     examples: tuple[ExampleSource, ...] = ()
@@ -188,7 +188,7 @@ ADVICE: dict[FailureType, Advice] = {
 
 
 def notice(result: Validation, due: Due) -> list[str]:
-    """The lines that say what was wrong with the last run, all of it, and what to do about it (VAL-2)."""
+    """Return the lines that name everything wrong with the last run, and what to do about it (VAL-2)."""
     lines = ["## Your last run was not accepted", ""]
     for kind in dict.fromkeys(failure.type for failure in result.failures):
         alike = [failure for failure in result.failures if failure.type is kind]
@@ -205,7 +205,7 @@ def notice(result: Validation, due: Due) -> list[str]:
 def example_for(
     result: Validation, due: Due, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
 ) -> Example | None:
-    """The example for the first failure of the last run that wants one (EX-1), within its budget (EX-4)."""
+    """Return the example for the first failure that wants one (EX-1), cut to its budget (EX-4), or None."""
     budget = (settings or RetrySettings()).retry_example_tokens
     wanting = ((each.type, ADVICE[each.type].examples) for each in result.failures if each.type in ADVICE)
     failure, sources = next((each for each in wanting if each[1]), (None, ()))
@@ -215,7 +215,7 @@ def example_for(
 def first_example(
     form: Form, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
 ) -> Example | None:
-    """The example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
+    """Return the example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
     budget = (settings or RetrySettings()).first_example_tokens
     return pick(
         form, (ExampleSource.SESSION, ExampleSource.CANONICAL, ExampleSource.TEMPLATE), earlier, budget
@@ -223,13 +223,13 @@ def first_example(
 
 
 def example_lines(example: Example) -> str:
-    """The example with the words in front of it, where it comes from among them (EX-6)."""
+    """Return the example with an introduction that says where it comes from (EX-6)."""
     told = f"## An example: {example.origin}\n\nIt shows the form; its ids and its content are not yours."
     return f"{told}\n\n{fenced(example.text)}"
 
 
 def demand(result: Validation, due: Due) -> str:
-    """The closing line."""
+    """Return the closing line of the prompt, which demands a complete document."""
     kinds = ", ".join(dict.fromkeys(failure.type for failure in result.failures))
     return f"Again: mend {kinds}, and deliver a complete document, not only what changed: `{due.place}`"
 
@@ -239,7 +239,7 @@ def demand(result: Validation, due: Due) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run as it was: when it ended (ISO 8601, UTC), in which role, its result, the example it had."""
+    """One run: when it ended (ISO 8601, UTC), in which role, its result, and the example it was given."""
 
     at: str
     role: str
@@ -249,7 +249,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One line of the log (VAL-6). `attempt` is 0 where the provider failed; a retry has the last three."""
+    """One line of the log (VAL-6).
+
+    `attempt` is 0 if the provider failed. `failure_type` and `prompt_change` are empty unless it is a retry.
+    """
 
     at: str
     role: str
@@ -263,7 +266,7 @@ class Logged:
 
 
 def log_of(attempts: Iterable[Attempt]) -> tuple[Logged, ...]:
-    """A line for each run; a retry also says which failure it answers and with what (VAL-6)."""
+    """Return a line for each run; a retry also says which failure it answers and with what (VAL-6)."""
     lines: list[Logged] = []
     number, before = 0, None
     for each in attempts:

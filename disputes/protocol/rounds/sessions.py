@@ -13,10 +13,10 @@ from tasks.states import severity_rank
 
 @dataclass(frozen=True, slots=True)
 class ReviewTurn:
-    """A review of a session. `proposed` are the gaps of the document it reviews.
+    """A review in a session. `proposed` are the gaps of the document that it reviews.
 
-    `closed` are gaps that it lets enter ACCEPTED or RESOLVED (SIL-7), `confirmed` codes of earlier findings
-    that it calls done. `settled` are codes that a human has decided, waived or deferred by now.
+    `closed` are the gaps that it lets enter ACCEPTED or RESOLVED (SIL-7), `confirmed` the codes of earlier
+    findings that it calls done. `settled` are codes that a person has decided, waived or deferred by then.
     """
 
     round: int
@@ -30,7 +30,7 @@ class ReviewTurn:
 
 @dataclass(frozen=True, slots=True)
 class ResponseTurn:
-    """An engineer's document of a session. `assigned` are gaps it was given besides those it shows itself."""
+    """An engineer's document in a session. `assigned` are gaps besides those that it shows itself."""
 
     round: int
     document: str
@@ -43,7 +43,7 @@ Turn = ReviewTurn | ResponseTurn
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What one turn did to the findings of the session; the numbers are places in `Session.findings`."""
+    """What one turn did to the findings of the session; the numbers are indexes into `Session.findings`."""
 
     name: str
     round: int
@@ -56,7 +56,7 @@ class TurnResult:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """One finding that nobody answered until the end of the session; `was_due` in these rounds."""
+    """A finding that nobody answered before the session ended; `was_due` are the rounds in which it was."""
 
     finding: Watched
     review: str
@@ -66,7 +66,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session walked through: its findings, its steps, and the findings that were never answered."""
+    """A whole session: its findings, its steps, and the findings that were never answered."""
 
     findings: tuple[Watched, ...]
     steps: tuple[TurnResult, ...]
@@ -75,14 +75,14 @@ class Session:
 
 @dataclass(slots=True)
 class _Open:
-    """One finding and what became of it."""
+    """One finding and what has become of it."""
 
     finding: Watched
     index: int
     turn: ReviewTurn
-    document: str  # that it was raised against
-    silent: list[int] = field(default_factory=list)  # rounds in which it was due and found no answer
-    earlier: tuple[int, ...] = ()  # the same of earlier findings with this concern
+    document: str  # the document that it was raised against
+    silent: list[int] = field(default_factory=list)  # rounds in which it was due and got no answer
+    earlier: tuple[int, ...] = ()  # the same for earlier findings with this concern
     is_answered: bool = False
     is_settled: bool = False
 
@@ -94,10 +94,10 @@ class _Open:
 def walk_session(
     turns: Iterable[Turn], previous: str = "", *, settings: SilenceSettings = DEFAULTS
 ) -> Session:
-    """Walk through a session in the order of its turns; its end is its termination (SIL-7).
+    """Walk through a session in the order of its turns; the last turn ends it (SIL-7).
 
-    `previous` is the document that a review at the very beginning is about. An answer that names an id is one
-    to the newest finding with that id (ID-2). Raises DocumentError for a document that is too large.
+    `previous` is the document that a review at the very beginning is about. An answer with an id is meant for
+    the newest finding with that id (ID-2). Raises DocumentError if a document is too large.
     """
     walk = _Walk(settings, previous)
     for turn in turns:
@@ -113,7 +113,7 @@ def walk_session(
 
 
 def _left(findings: Iterable[_Open]) -> list[Left]:
-    """The sweep: the gravest first, then the oldest."""
+    """Return the findings that were never answered, the gravest first, then the oldest."""
     left = [
         Left(each.finding, each.turn.name, each.turn.round, tuple(each.silent))
         for each in findings
@@ -128,11 +128,11 @@ class _Walk:
         self.all: list[_Open] = []
         self.steps: list[TurnResult] = []
         self._by_code: dict[str, _Open] = {}
-        self._document = document  # the last one, which the next review is about
+        self._document = document  # the latest document, which the next review is about
         self._last: ReviewTurn | None = None
 
     def review(self, turn: ReviewTurn) -> None:
-        """Findings are raised, others confirmed or settled; a gap that closes makes its older ones due."""
+        """Raise, confirm and settle findings; those on a gap that closes become due."""
         self._last = turn
         for code in turn.confirmed:
             if (found := self._by_code.get(code)) is not None:
@@ -161,7 +161,7 @@ class _Walk:
         )
 
     def respond(self, turn: ResponseTurn) -> None:
-        """A document answers some findings and passes over others that it should treat (SIL-6)."""
+        """Note which findings a document answers, and which it passes over but should treat (SIL-6)."""
         response = read_response(turn.document, self._by_code.keys())
         said = subject_of(turn.document)
         subject = Subject(said.gaps | set(turn.assigned), said.resolved)
@@ -170,7 +170,7 @@ class _Walk:
         places = {each.index for each in answered}
         waiting = [each for each in self.all if each.is_open and each.index not in places]
         treated = {id(each.turn) for each in answered}
-        if not subject.gaps:  # it goes on with what was reviewed last
+        if not subject.gaps:  # it continues with what was reviewed last
             treated.add(id(self._last))
         due = [
             each
@@ -225,7 +225,7 @@ class _Walk:
                 each.silent.append(round_)
 
     def _earlier(self, finding: Watched, turn: ReviewTurn) -> tuple[int, ...]:
-        """The rounds in which the same concern found no answer before (SIL-9)."""
+        """Return the rounds in which the same concern got no answer before (SIL-9)."""
         new = Concern(finding.code, finding.title, finding.gap)
         rounds: set[int] = set()
         for each in self.all:

@@ -1,4 +1,4 @@
-"""Which gaps a document is about: proposed, assigned or claimed resolved there (SIL-6)."""
+"""Which gaps a document is about: those it proposes for, is assigned, or claims to be resolved (SIL-6)."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -9,13 +9,13 @@ from disputes.protocol.text.documents import STATED, Line, cells, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
 from tasks.text.regex import regex
 
-# Labels at the top of a document that are followed by what it works on.
+# Labels at the top of a document before the gaps that it works on.
 ASSIGNING = regex(
     r"(?:focus|gaps?(?: (?:addressed|assigned|covered|resolved|affected|id))?|assigned(?: gaps?)?|assignment"
     r"|scope|addressing|addresses|subject|target|task)"
 )
 HEAD_LINES = 25
-# A cell of a summary that says a gap is done with, or put forward.
+# A cell of a summary that says a gap is done or, below, put forward.
 CLAIMED = regex(
     r"(?:now |fully )?(?:resolved|closed|done|complete|completed|accepted|fixed)\.?", re.IGNORECASE
 )
@@ -35,9 +35,9 @@ class Subject:
     def expects(self, gap: str, candidates: Collection[str] = (), *, answers: bool = False) -> bool:
         """Whether the document should treat a finding on this gap (SIL-6).
 
-        A finding of unknown gap it should treat if it works on every one of the `candidates` that were
-        reviewed. Where one side names no gap, it goes by whether the document `answers` that review at
-        all; where neither does, all is about the one thing there is.
+        If the gap of the finding is unknown, it should if it works on all `candidates`, the gaps that were
+        reviewed. If one side names no gaps, it should if it `answers` that review at all. If neither does,
+        there is only one subject.
         """
         if self.gaps and (gap or candidates):
             return gap in self.gaps if gap else set(candidates) <= self.gaps
@@ -45,7 +45,7 @@ class Subject:
 
 
 def subject_of(document: str) -> Subject:
-    """What a document is about. Raises DocumentError only for one that is too large."""
+    """Return what a document is about. Raises DocumentError only if it is too large."""
     proposal = read_proposal(document)
     gaps = {*proposal.addressed} - {*proposal.announced} | {*_assigned(proposal.lines)}
     resolved = {
@@ -62,7 +62,7 @@ def subject_of(document: str) -> Subject:
 
 
 def _rows(lines: Iterable[Line]) -> Iterable[tuple[str, list[str]]]:
-    """The rows of tables that begin with a gap: the gap, and what the other cells say."""
+    """Yield for each table row that begins with a gap that gap and the contents of the other cells."""
     for line in lines:
         if line.mode is not STATED or "|" not in line.text or "GAP-" not in line.text:
             continue
@@ -72,7 +72,7 @@ def _rows(lines: Iterable[Line]) -> Iterable[tuple[str, list[str]]]:
 
 
 def _assigned(lines: Iterable[Line]) -> Iterable[str]:
-    """The gaps that labels in the head of the document assign: **Focus:** Stalls (GAP-FLOW-002)."""
+    """Yield the gaps that labels at the top of the document assign: **Focus:** Stalls (GAP-FLOW-002)."""
     for line in lines:
         if line.number > HEAD_LINES:
             break
@@ -88,10 +88,10 @@ def _claims(line: Line) -> bool:
 
 
 def gap_texts(document: str) -> dict[str, str]:
-    """What a document says about each gap that it works on."""
+    """Return what a document says about each gap that it works on."""
     return {section.gap: section.text for section in read_proposal(document).sections}
 
 
 def stated_text(document: str) -> str:
-    """What a document states itself, without code and quotes (ID-3)."""
+    """Return what a document states itself, without code and quotes (ID-3)."""
     return "\n".join(line.text for line in scan(document) if line.mode is STATED)

@@ -1,7 +1,7 @@
-"""The gate that a document passes before anybody works on it: first form, then content (VAL-1 to VAL-13).
+"""The gate that a document passes before anybody works with it: first form, then content (VAL-1 to VAL-13).
 
-Spec rounds ask for headings, confidence and gap ids; code tasks ask that a hand-in is there and answers what
-must be answered. Everything wrong with a document is collected (VAL-2).
+Spec rounds require headings, a confidence and gap ids; code tasks require a hand-in that answers what
+must be answered. Everything that is wrong with a document is collected (VAL-2).
 """
 
 import re
@@ -30,7 +30,7 @@ class Form(StrEnum):
     PROPOSAL = "proposal"  # an engineer's, in a spec round
     REVIEW = "review"  # a reviewer's, in a spec round
     HAND_IN = "hand_in"  # a coder's response in a code task
-    REJECTION = "rejection"  # a reviewer's review in a code task, where it does not approve
+    REJECTION = "rejection"  # a reviewer's review in a code task, if it does not approve
 
 
 class FailureType(StrEnum):
@@ -51,7 +51,7 @@ class FailureType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a failure does: its tier (0: before the gate), whether it blocks, whether a retry may mend it."""
+    """The effect of a failure: its tier (0: before the gate), whether it blocks, whether a retry may help."""
 
     tier: int
     blocks: bool
@@ -78,9 +78,9 @@ ORDER = {kind: place for place, kind in enumerate(FAILURES)}
 
 NO_ISSUES = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
 REVIEW_HEADING = regex(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
-# VAL-4: a severity that is stated, and not a word of ordinary prose.
+# VAL-4: a stated severity, as opposed to a word of ordinary prose.
 SEVERITY_WORD = regex(r"\b(?:CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR)\b")
-# Words on its line by which it is not: none, settled already, or about something else.
+# Words on the same line that deny it: none, already settled, or about something else.
 NOTHING = regex(
     r"\b(?:no|none|not|zero|0|n/?a|nothing|without|confidence|resolved|fixed|addressed|closed)\b",
     re.IGNORECASE,
@@ -90,14 +90,14 @@ APPROVING = frozenset({"APPROVED", "NO_ISSUES_FOUND"})
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What the gate asks for."""
+    """What the gate requires."""
 
     thin_content_chars: int = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One thing that the gate found; `refs` are the ids, headings or findings it is about."""
+    """One thing that the gate found; `refs` are the ids, headings or findings that it is about."""
 
     type: FailureType
     message: str
@@ -107,7 +107,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What the gate says of one document (VAL-5)."""
+    """The result of the gate for one document (VAL-5)."""
 
     success: bool
     failure_type: FailureType | None = None
@@ -117,15 +117,15 @@ class Validation:
     gaps_addressed: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     provider: bool = False  # the provider failed, not the agent (VAL-9)
-    last: "Validation | None" = None  # the last failure, where the retries are used up (VAL-7)
+    last: "Validation | None" = None  # the last failure, if the retries are used up (VAL-7)
 
     def of(self, kind: FailureType) -> Failure | None:
-        """The failure or warning of this type, or None."""
+        """Return the failure or warning of this type, or None."""
         return next((each for each in (*self.failures, *self.warnings) if each.type is kind), None)
 
 
 def verdict_of(found: Iterable[Failure], gaps: Sequence[str] = (), *, provider: bool = False) -> Validation:
-    """All failures and warnings of one document as one result (VAL-2, VAL-5)."""
+    """Return all failures and warnings of one document as one result (VAL-2, VAL-5)."""
     ordered = sorted(found, key=lambda failure: (ORDER[failure.type], failure.line))
     failures = tuple(each for each in ordered if FAILURES[each.type].blocks)
     return Validation(
@@ -141,12 +141,15 @@ def verdict_of(found: Iterable[Failure], gaps: Sequence[str] = (), *, provider: 
 
 
 def execution_error(message: str, *, provider: bool = False) -> Validation:
-    """A run that could not be started or crashed; `provider`: rate limit, sign-in, quota, network (VAL-9)."""
+    """Return the result of a run that could not be started or crashed.
+
+    `provider` says that the cause was a rate limit, sign-in, quota or the network (VAL-9).
+    """
     return verdict_of([Failure(FailureType.EXECUTION_ERROR, message)], provider=provider)
 
 
 def exhausted(last: Validation) -> Validation:
-    """The result where the retries are used up, with the last failure attached (VAL-7)."""
+    """Return the result after the last retry, with the last failure attached (VAL-7)."""
     found = verdict_of(
         [Failure(FailureType.MAX_RETRIES_EXHAUSTED, f"no retry is left; last: {last.message}")]
     )
@@ -161,7 +164,7 @@ def validate_proposal(
     known: Collection[str],
     settings: GateSettings | None = None,
 ) -> Validation:
-    """The gate for an engineer's document; None is a file that is not there.
+    """Check an engineer's document, which is None if the file is missing (VAL-12).
 
     `known` are the project's gap ids; those that the document itself introduces are added (VAL-1).
     """
@@ -180,7 +183,7 @@ def validate_proposal(
 
 
 def validate_review(text: str | None, known: Collection[str]) -> Validation:
-    """The gate for a reviewer's document of a spec round; None is a file that is not there."""
+    """Check a reviewer's document of a spec round, which is None if the file is missing (VAL-13)."""
     if missing := _absent(text):
         return verdict_of([missing])
     try:
@@ -236,7 +239,7 @@ def _unknown(
 
 
 def _addressed(proposal: ReadProposal, known: Collection[str]) -> tuple[str, ...]:
-    """The gaps with a section; in a document without one those that it mentions."""
+    """Return the gaps with a section; without any sections, the known gaps that the document mentions."""
     return proposal.addressed or tuple(
         gap for gap in proposal.mentioned if gap in known and gap not in proposal.announced
     )
@@ -248,7 +251,7 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
         due = "## Review:"
         yield Failure(FailureType.WRONG_FORMAT, f"no heading `{due}`", refs=(due,))
     sections = any(section_severity(bare(words)).severity for words in headings)
-    # VAL-3: a stated verdict will do as well. One that asks for changes without a finding is an alarm below.
+    # VAL-3: a stated verdict is enough. If it asks for changes without a finding, that raises an alarm below.
     if not (sections or review.findings or review.verdict or says_no_issues(lines)):
         message = "neither a severity heading nor NO_ISSUES_FOUND"
         yield Failure(FailureType.WRONG_FORMAT, message, refs=("### High Priority", "NO_ISSUES_FOUND"))
@@ -260,7 +263,7 @@ def says_no_issues(lines: Iterable[Line]) -> bool:
 
 
 def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
-    """Why a review without a finding looks as if the parser had missed them, or an empty text (VAL-4)."""
+    """Return why findings were probably missed in a review that seems to have none; empty if not (VAL-4)."""
     if review.findings:
         return ""
     if review.verdict is not None and review.verdict.value not in APPROVING:
@@ -273,7 +276,7 @@ def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
 
 
 def _line_with_severity(lines: Sequence[Line]) -> int:
-    """The first line that states a severity for something that is there, or 0."""
+    """Return the number of the first line that states a severity for something, or 0."""
     told = [line for line in lines if line.text.strip()]
     for line, following in zip(told, [*told[1:], None], strict=False):
         if line.mode is not STATED:
@@ -292,7 +295,7 @@ def _line_with_severity(lines: Sequence[Line]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason for which a hand-in was not taken; line 0 where it is about no line."""
+    """One reason why a hand-in was not accepted; `line` is 0 if it is about no particular line."""
 
     reason: str
     line: int = 0
@@ -303,7 +306,7 @@ class Refusal:
 
 
 def refused(refusals: Sequence[Refusal]) -> Validation:
-    """The result of a run whose hand-ins were all refused, by what the last refusal said (VAL-11)."""
+    """Return the result of a run whose hand-ins were all refused, based on the last refusal (VAL-11)."""
     told = refusals or (Refusal("it could not be read"),)
     return verdict_of(Failure(FailureType.REFUSED, each.text, each.line, refs=(each.text,)) for each in told)
 
@@ -311,9 +314,10 @@ def refused(refusals: Sequence[Refusal]) -> Validation:
 def validate_hand_in(
     response: ReadResponse | None, mandatory: Collection[str], known: Collection[str]
 ) -> Validation:
-    """The gate of a code task (VAL-10): a hand-in, an answer to every mandatory finding, known ids.
+    """Check a hand-in of a code task: it exists, answers every mandatory finding, and its ids exist (VAL-10).
 
-    `mandatory` and `known` are codes of findings. None is a run that ended without an accepted hand-in.
+    `mandatory` and `known` are codes of findings. `response` is None if the run ended without an accepted
+    hand-in.
     """
     if response is None:
         return verdict_of([Failure(FailureType.FILE_MISSING, "the run ended without a hand-in")])
