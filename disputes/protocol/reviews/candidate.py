@@ -179,7 +179,7 @@ class Candidate:
     def has_severity(self) -> bool:
         """Whether a line without an id has a severity of its own, beside it or below it."""
         start = self.start
-        # **Quality:** good
+        # A label for a judgement, and no title: **Quality:** good
         label = start.shape is Shape.BOLD and start.closed and bool(start.rest) and not start.numbering
         titled = start.numbered or (start.bold and not label)
         return bool(start.words) or (titled and self.has_severity_below)

@@ -453,7 +453,7 @@ def _anonymous(start: Start, head: str, rest: str) -> Start:
 
 
 def _labelled(start: Start, rest: str) -> Start:
-    """Read a line whose title follows a label, as in **Issue:** text"""
+    """Read a line whose title follows a label, as in `**Issue:** text`."""
     words: list[str] = []
     title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
     start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
@@ -461,7 +461,7 @@ def _labelled(start: Start, rest: str) -> Start:
 
 
 def _titled(start: Start, head: str, rest: str) -> Start:
-    """Read a line that begins with its title, or with a severity as in **Minor:** text"""
+    """Read a line that begins with its title, or with a severity as in `**Minor:** text`."""
     words: list[str] = []
     before, start.trailing = take_end(head[:MAX_READ], words)
     title = take_prefix(before, words)

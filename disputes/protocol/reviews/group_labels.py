@@ -26,7 +26,7 @@ MAX_OPENING = 160  # the most characters of a sentence before a list
 
 @dataclass(frozen=True, slots=True)
 class GroupLabel:
-    """A label that gives the list below it a severity or a purpose, such as **MAJOR (must fix):**"""
+    """A label that gives the list below it a severity or a purpose, such as `**MAJOR (must fix):**`."""
 
     index: int
     purpose: Purpose | None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tasks.text.regex import regex
 
-# What nobody sees, or sees to be struck out.
+# Text that is struck out or in an HTML comment.
 STRUCK = regex(r"~~.*?~~|<!--.*?(?:-->|$)", re.DOTALL)
 FOREIGN = regex(r"[^\x00-\x7f\W_]")
 UNTICKED = regex(r"\[ ?\][^\[]*")

@@ -23,13 +23,13 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "cosmetic": Severity.LOW,
     "could": Severity.LOW,
     "nice to have": Severity.LOW,
-    # Reviews in German, or in both.
+    # Words of reviews in German, or in both languages.
     "kritisch": Severity.CRITICAL,
     "hoch": Severity.HIGH,
     "mittel": Severity.MEDIUM,
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
-    # In French.
+    # Words of reviews in French.
     "majeur": Severity.HIGH,
     "majeure": Severity.HIGH,
     "mineur": Severity.LOW,

@@ -62,7 +62,7 @@ STATUS_STARTS = frozenset(
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
 # What may follow a status. "Fixed timeout is too short" is a title and not a status.
-AFTER_STATUS = regex(  # and no arrow: "ACCEPTED -> RESOLVED" is a transition
+AFTER_STATUS = regex(  # no arrow: "ACCEPTED -> RESOLVED" is a transition
     r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
 AT_END = regex(

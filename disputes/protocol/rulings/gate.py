@@ -1,4 +1,4 @@
-"""Where a task goes after a review or a ruling. Nothing else decides that."""
+"""The one place that decides where a task goes after a review or a ruling."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.mentions import FULL
 from tasks.text.regex import regex
 
-# Upper and lower case and the endings of most words make no difference.
+# Neither case nor the endings of most words make a difference.
 PHRASES = regex(
     r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
     r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
