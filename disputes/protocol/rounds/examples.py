@@ -288,10 +288,11 @@ def truncated(text: str, budget: int) -> str:
     limit = budget * CHARS_PER_TOKEN
     if len(text) <= limit:
         return text
-    note = CUT.format(left=limit, size=len(text))
+    note = CUT.format(left=limit, size=len(text))  # no shorter than the one that is written below
     if limit <= len(note):
         return text[:limit]
-    return _kept(_sections(scan(text)), limit - len(note) - 1) + "\n" + note
+    kept = _kept(_sections(scan(text)), limit - len(note) - 1)
+    return f"{kept}\n{CUT.format(left=len(kept), size=len(text))}"
 
 
 def _kept(sections: Sequence[tuple[int, str]], room: int) -> str:

@@ -83,7 +83,7 @@ def amended(document: str, specification: str, words: str, about: About) -> tupl
         added, at, title = ["", *_lines(words), ""], found.own, found.title
     kept = [line.text for line in lines]
     before, after = _without_blanks(kept[:at]), kept[at:]
-    changed = [*(before or added[1:1]), *(added if before else added[1:]), *after]
+    changed = [*before, *(added if before else added[1:]), *after]
     newline = "\r\n" if "\r\n" in document else "\n"
     return newline.join(changed), title
 
