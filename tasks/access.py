@@ -1,4 +1,4 @@
-"""Who may see and do what: the memberships, asked in one place."""
+"""Who may see and do what: the one place that reads memberships."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ MAINTAIN = frozenset({Membership.Role.MAINTAINER})
 
 
 def _is_nobody(user: Any) -> bool:
-    """Signed out, switched off, or no person at all."""
+    """Whether the user is signed out, is deactivated, or has no account."""
     return not user.is_authenticated or not user.is_active or user.pk is None
 
 
 def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
-    """The projects in which the person has one of the roles; superusers have all."""
+    """Return the projects in which the user has one of the roles; a superuser has them all."""
     if _is_nobody(user):
         return Project.objects.none()
     if user.is_superuser:
@@ -32,7 +32,10 @@ def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:
 
 
 def roles_of(user: Any) -> dict[int, str]:
-    """The person's role in each of their projects, in one query; superusers maintain all."""
+    """Return the user's role in each of their projects, by the project's key, with one query.
+
+    A superuser counts as a maintainer of every project.
+    """
     if _is_nobody(user):
         return {}
     if user.is_superuser:
@@ -41,11 +44,14 @@ def roles_of(user: Any) -> dict[int, str]:
 
 
 def tasks_for(user: Any, roles: frozenset[str] = READ) -> TaskQuerySet:
-    """The tasks of those projects. A run's token reads its own task and has no other right."""
+    """Return the tasks of the projects in which the user has one of the roles.
+
+    A run's token may read its own task, and has no other right.
+    """
     if (own := getattr(user, "task_pk", None)) is not None:
         return Task.objects.filter(pk=own) if roles == READ else Task.objects.none()
     if user.is_superuser and user.is_active:
-        return Task.objects.all()  # by the keys of all projects SQLite reads the table in their order
+        return Task.objects.all()  # filtering by every project's key, SQLite would read in the order of keys
     return Task.objects.filter(project__in=projects_for(user, roles))
 
 
@@ -55,43 +61,43 @@ def may(user: Any, project: Project, roles: frozenset[str]) -> bool:
 
 
 def may_set_commands(user: Any) -> bool:
-    """Whether the person may say which shell commands hosts run to prepare, build and test.
+    """Whether the user may set the shell commands with which hosts prepare, build and test.
 
-    Outside of a sandbox they run as the program itself does: whoever sets them could read its secrets. So
-    maintainers may set them only where no host takes a run without one.
+    Outside a sandbox these commands run with the rights of the program itself, so whoever sets them could
+    read its secrets. Maintainers may therefore set them only if every host requires a sandbox.
     """
     return bool(user.is_active and (user.is_superuser or settings.SANDBOX == "required"))
 
 
 def require(user: Any, project: Project, roles: frozenset[str], what: str) -> None:
-    """Raises Refused: no_right, where the person has none of the roles in this project.
+    """Raise Refused("no_right") if the user has none of the roles in this project.
 
-    `what` ends the sentence: You may not … in Ledger.
+    `what` completes the sentence "You may not … in Ledger."
     """
     if not may(user, project, roles):
         raise no_right(project, roles, what)
 
 
 def require_any(user: Any, roles: frozenset[str], what: str) -> None:
-    """The same where they have none of the roles in any project. Raises Refused: no_right."""
+    """Raise Refused("no_right") if the user has none of the roles in any project."""
     if not projects_for(user, roles).exists():
         raise no_right(None, roles, what)
 
 
 def require_superuser(user: Any, what: str) -> None:
-    """Raises Refused: no_right, for everybody else. `what` ends the sentence: You may not …"""
+    """Raise Refused("no_right") unless the user is a superuser. `what` completes "You may not …"."""
     if not (user.is_active and user.is_superuser):
         raise Refused("no_right", f"You may not {what}.", "Ask a superuser.", status=403)
 
 
 def require_role(role: str, project: Project, roles: frozenset[str], what: str) -> None:
-    """The same where the person's role in this project is known already. Raises Refused: no_right."""
+    """Raise Refused("no_right") if `role`, which the user has in this project, is none of the roles."""
     if role not in roles:
         raise no_right(project, roles, what)
 
 
 def no_right(project: Project | None, roles: frozenset[str], what: str) -> Refused:
-    """What is said to whoever lacks a role, and who can give it."""
+    """Return the refusal for a user who lacks a role, with a hint about who can grant it."""
     hint = "Ask a maintainer to do it, or to make you one."
     if Membership.Role.TRIAGER in roles:
         lowest = "member" if Membership.Role.VIEWER in roles else "triager"
@@ -101,13 +107,13 @@ def no_right(project: Project | None, roles: frozenset[str], what: str) -> Refus
 
 
 def is_superuser(request: HttpRequest) -> bool:
-    """Superusers are members of every project, and the only ones who see the installation."""
+    """Whether the user is a superuser, who counts as a member of every project and sees the installation."""
     user: Any = request.user
     return bool(user.is_active and user.is_superuser)
 
 
 def my_projects(request: HttpRequest) -> list[Project]:
-    """The person's projects by name, read once per request. Their roles come in the same query."""
+    """Return the user's projects by name, read once per request; the same query reads their roles."""
     known: list[Project] | None = request.__dict__.get("_projects")
     if known is None:
         rows = _projects_with_roles(request.user)
@@ -126,9 +132,10 @@ def _projects_with_roles(user: Any) -> list[tuple[Project, str]]:
 
 
 def my_roles(request: HttpRequest) -> dict[int, str]:
-    """Asked once per request: the sidebar alone asks for every model.
+    """Return the user's role in each of their projects, by the project's key, read once per request.
 
-    A member's projects are few and come with them; of a superuser, who has all, the keys are enough.
+    The sidebar alone asks for every model. A member's projects are few, so they are read along with the
+    roles; of a superuser, who has them all, only the keys are read.
     """
     if "_roles" not in request.__dict__:
         if is_superuser(request):
@@ -140,17 +147,17 @@ def my_roles(request: HttpRequest) -> dict[int, str]:
 
 
 def remember_roles(request: HttpRequest, roles: dict[int, str]) -> None:
-    """What a page has read with its projects, so that it is not asked again."""
+    """Keep the roles that a page has read along with its projects, so that they are not queried again."""
     request.__dict__["_roles"] = roles
 
 
 def role_in(request: HttpRequest, project_pk: int) -> str:
-    """The person's role in the project; empty for none."""
+    """Return the user's role in the project; empty if they have none."""
     if is_superuser(request):
         return Membership.Role.MAINTAINER.value
     return my_roles(request).get(project_pk, "")
 
 
 def project_ids(request: HttpRequest, roles: frozenset[str]) -> frozenset[int]:
-    """The keys of projects_for()."""
+    """Return the keys of the projects in which the user has one of the roles, read once per request."""
     return frozenset(pk for pk, role in my_roles(request).items() if role in roles)

@@ -1,4 +1,4 @@
-"""New tasks and projects, one at a time."""
+"""Adding a single task or project."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,10 @@ from tasks.todo.importing import circle_in
 
 
 def place_last(task: Task) -> None:
-    """A new task takes the next number of its section's project and stands last; other tasks must wait."""
+    """Give a new task the next number in its section's project and the last rank.
+
+    Locks the project, so that other tasks added at the same time wait.
+    """
     task.project = locked(Project.objects).get(pk=task.section.project_id)
     last = task.project.tasks.aggregate(Max("number"), Max("rank"))
     task.number = (last["number__max"] or 0) + 1
@@ -36,9 +39,10 @@ def add_task(
     depends_on: Sequence[str] = (),
     **values: Any,
 ) -> Task:
-    """Add a task at the end of the project. `values` are further columns.
+    """Add a task at the end of the project. `values` are further columns of the task.
 
-    A section that is not there is made; without a name it is the first one. Raises Refused.
+    A section that does not exist is created; an empty name means the first section. Raises Refused if one of
+    `depends_on` does not exist, or if the dependencies form a circle.
     """
     with transaction.atomic():
         project = locked(Project.objects).get(pk=project.pk)
@@ -82,7 +86,10 @@ def add_project(
     kind: str = Project.Kind.CODE,
     brief: str = "",
 ) -> Project:
-    """Add a project; the person maintains it. A host looks at its repository next. Raises ValidationError."""
+    """Add a project whose maintainer and lead is `by`; a host looks at its repository next.
+
+    Raises ValidationError if the slug is taken or a field is invalid.
+    """
     project = Project(
         slug=slug, name=name or slug, repo_url=repository, target_branch=branch, kind=kind, brief=brief
     )
@@ -99,7 +106,7 @@ def add_project(
 
 @contextmanager
 def as_refused() -> Iterator[None]:
-    """What a model says of its columns, as a refusal that names each of them."""
+    """Turn a model's ValidationError into a Refused that names each field at fault."""
     try:
         yield
     except ValidationError as error:

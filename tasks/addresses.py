@@ -1,4 +1,4 @@
-"""Where a request comes from, for counting what one address tries."""
+"""The IP address that a request comes from, for limiting how much one address may try."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -10,8 +10,10 @@ HOUSEHOLD = 64  # bits of an IPv6 address that a provider gives to one customer
 
 
 def address_of(request: HttpRequest) -> str:
-    """The caller's address; an IPv6 one as its /64. `X-Forwarded-For` is read only as far as
-    TRUSTED_PROXIES wrote it: from the right, up to the first address that is none of them.
+    """Return the caller's IP address, or the /64 network of an IPv6 address; "unknown" if there is none.
+
+    `X-Forwarded-For` is read from the right, only as far as TRUSTED_PROXIES wrote it: up to the first address
+    that is not one of them.
     """
     address = _parsed(request.META.get("REMOTE_ADDR", ""))
     if address is None:

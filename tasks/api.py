@@ -1,4 +1,4 @@
-"""Reading tasks over REST, and the moves that people make on them."""
+"""The REST API for reading and adding tasks and projects, and for the moves that people make by hand."""
 
 from typing import Any
 
@@ -26,11 +26,11 @@ from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
 from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 
-REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"  # a name in an address: ledger-214, D-7
+REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"  # a name in a URL: ledger-214, D-7
 
 
 class TaskFilter(django_filters.FilterSet):
-    """The filters of the list; the pages share them."""
+    """The filters of the list of tasks, shared with the pages."""
 
     project = django_filters.CharFilter(field_name="project__slug")
     status = django_filters.ChoiceFilter(choices=STATUS_CHOICES)
@@ -60,10 +60,10 @@ class ProjectFilterSet(django_filters.FilterSet):
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
-    """A project in the list."""
+    """A project as shown in a list."""
 
     repository = serializers.SerializerMethodField()
-    exit_type = serializers.ChoiceField(EXITS, allow_blank=True, read_only=True)  # empty: it goes on
+    exit_type = serializers.ChoiceField(EXITS, allow_blank=True, read_only=True)  # empty: it has not ended
     tasks = serializers.SerializerMethodField(help_text="How many there are of each status.")
 
     class Meta:
@@ -83,7 +83,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
 
 class NewProjectSerializer(serializers.Serializer[Any]):
-    """A project to add. A host looks at its repository next, and finds its commands by trying them."""
+    """A project to add. A host then looks at its repository and finds its commands by trying them."""
 
     slug = serializers.SlugField(max_length=40, help_text="Begins every task's name: ledger-214.")
     repository = serializers.CharField(max_length=500, help_text="An address that git can fetch and push.")
@@ -100,7 +100,7 @@ class NewProjectSerializer(serializers.Serializer[Any]):
 
 
 class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
-    """Projects that you are a member of."""
+    """The projects that you are a member of."""
 
     queryset = Project.objects.none()
     serializer_class = ProjectSerializer
@@ -116,7 +116,10 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
 
     @extend_schema(request=NewProjectSerializer, responses={201: ProjectSerializer})
     def create(self, request: Request) -> Response:
-        """Add a project, as its maintainer. For superusers: hosts fetch the address with their own rights."""
+        """Add a project and become its maintainer.
+
+        Only superusers may do this, because hosts fetch the repository with their own rights.
+        """
         require_superuser(request.user, "add projects")
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
@@ -133,7 +136,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
 
 
 class TaskSerializer(serializers.ModelSerializer[Task]):
-    """A task in a list."""
+    """A task as shown in a list."""
 
     ref = serializers.CharField(read_only=True)
     marker = serializers.CharField(read_only=True)
@@ -153,7 +156,7 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
 
 
 class FindingSerializer(serializers.ModelSerializer[Finding]):
-    """A point of the last review."""
+    """A finding of the last review."""
 
     class Meta:
         model = Finding
@@ -164,7 +167,7 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
 
 
 class TaskDetailSerializer(TaskSerializer):
-    """One task with what a person asks about it."""
+    """One task, with what it is waiting for, what it cost, its last findings and its dependencies."""
 
     waiting = serializers.SerializerMethodField()
     spent = serializers.SerializerMethodField(
@@ -194,7 +197,7 @@ class TaskDetailSerializer(TaskSerializer):
 
 
 class NewTaskSerializer(serializers.Serializer[Any]):
-    """A task to add: it stands last in its project."""
+    """A task to add at the end of its project."""
 
     project = serializers.CharField(max_length=40, help_text="The short name of the project.")
     title = serializers.CharField(max_length=TITLE_MAX)
@@ -219,7 +222,7 @@ class StatusSerializer(serializers.Serializer[Any]):
     notes = serializers.CharField(required=False, allow_blank=True, max_length=20_000, default="")
 
 
-# The move that leads a task to a status, for people; the other statuses are reached by hand-ins and rulings.
+# The move by which a person brings a task to a status; the other statuses come from hand-ins and rulings.
 MOVE_TO: dict[str, str] = {
     Status.DEFERRED: "defer",
     Status.CANCELLED: "cancel",
@@ -230,7 +233,10 @@ MOVE_TO: dict[str, str] = {
 
 
 def move_to(task: Task, status: str) -> str:
-    """The move of a person that leads to this status. Raises Refused where there is none."""
+    """Return the move by which a person brings the task to this status.
+
+    Raises Refused("wrong_status") if nobody may set this status by hand.
+    """
     verb = MOVE_TO.get(status)
     if verb == "resume" and task.status in {Status.COMPLETED, Status.CANCELLED}:
         return "reopen"
@@ -243,7 +249,7 @@ def move_to(task: Task, status: str) -> str:
 
 
 class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Task]):
-    """Tasks of the projects that you are a member of."""
+    """The tasks of the projects that you are a member of."""
 
     queryset = Task.objects.none()
     serializer_class = TaskSerializer

@@ -1,6 +1,7 @@
-"""What is known of a project's target branch: the verbs that change it. Hosts try, people accept.
+"""What is known of a project's target branch, and the functions that change it. Hosts try, people accept.
 
-A coder begins only where the branch is known to be fit: green, nothing to run, or accepted as it is.
+A coder begins only if the branch is known to be fit: it is green, has nothing to run, or was accepted as it
+is.
 """
 
 from collections.abc import Mapping
@@ -47,9 +48,11 @@ machine, say what is missing in a dispute instead of weakening the tests.
 
 
 def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None:
-    """Only what is newly red counts from now on; the commands that were found become the project's.
+    """Accept the red target branch as it is: from then on, only tests that are newly red count.
 
-    Raises Refused: nothing_red, nothing_ran, not_comparable.
+    The commands that were found become the project's settings. Raises Refused("nothing_ran") if the commands
+    could not be run, "not_comparable" if nothing tells which tests are red, "nothing_red" if the branch is
+    not red.
     """
     with transaction.atomic():
         row = Project.objects.get(pk=project.pk)
@@ -82,19 +85,19 @@ def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None
 
 
 def may_be_accepted(project: Project) -> bool:
-    """Whether `accept_as_it_is` would do it now."""
+    """Whether `accept_as_it_is` would accept the branch in its present state."""
     return project.base_state == Base.RED and is_comparable(project.base_red)
 
 
 def is_comparable(red: Mapping[str, Any]) -> bool:
-    """Whether a later run can be held against it: it tells by name or by number which tests are red."""
+    """Whether later runs can be compared with this red run: it names or counts the tests that are red."""
     return bool(red.get("failed") or red.get("failed_count"))
 
 
 def find_commands(project: Project, *, actor: Actor) -> Task:
-    """A task that asks a coder for the commands; it may begin whatever the branch is like.
+    """Return a task that asks a coder to find the commands; it may begin whatever the state of the branch.
 
-    Where one is under way already it is that one.
+    Returns the unfinished task of this kind if there is one, and otherwise creates it.
     """
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)
@@ -126,12 +129,12 @@ IS = {
 
 
 def holds_back(project: Project) -> bool:
-    """Whether no coder begins anywhere in the project because of its target branch."""
+    """Whether the state of the target branch keeps every coder of the project from beginning."""
     return project.status == Project.Status.ACTIVE and project.base_state not in Project.FIT
 
 
 def keeps_waiting(project: Project) -> str:
-    """Why no coder begins anywhere in the project, in a line; empty where nothing of it is in the way."""
+    """Return in one line why no coder begins in the project; empty if no trouble of its own prevents it."""
     if project.trouble:
         return project.trouble
     if not holds_back(project):
@@ -139,7 +142,7 @@ def keeps_waiting(project: Project) -> str:
     return f"{project.branch} {IS[Base(project.base_state)]}"
 
 
-# What is known, in a sentence, for pages and terminals alike.
+# What is known of the branch, as a sentence for pages and terminals alike.
 SAID = {
     Base.GREEN: "{branch} is green. Work can begin.",
     Base.NOTHING: "Nothing to build or test was found; work is not verified before it is reviewed.",
@@ -150,6 +153,6 @@ SAID = {
 
 
 def said(project: Project) -> str:
-    """What is known of the target branch, in a sentence; empty while nothing is."""
+    """Return what is known of the target branch as a sentence; empty if it has not been tried yet."""
     words = SAID.get(Base(project.base_state), "")
     return words.format(branch=project.branch, problem=project.base_problem)

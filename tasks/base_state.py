@@ -1,4 +1,4 @@
-"""What a project's row says of its target branch, and when it is to be tried anew."""
+"""A project's row as the record of its target branch's state, and asking for the branch to be tried again."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ Base = Project.Base
 
 
 def set_base(project: Project, state: str, *, sha: str = "", problem: str = "", **changes: Any) -> bool:
-    """Write what is known now, and an event where that is news. Whether the state is another one than before.
+    """Write the target branch's state, and record an event if it is new and neither "unknown" nor "trying".
 
-    An empty `sha` leaves the commit that it is about as it was.
+    An empty `sha` keeps the commit that is stored. Returns whether the state differs from the one before.
     """
     with transaction.atomic():
         row = Project.objects.get(pk=project.pk)
@@ -35,7 +35,7 @@ def set_base(project: Project, state: str, *, sha: str = "", problem: str = "", 
 
 
 def try_again(project: Project, *, actor: Actor = SYSTEM, why: str = "") -> None:
-    """Have a host look at the branch anew: its head, its commands, what they say."""
+    """Have a host look at the branch again: at its head, at its commands, and at what they report."""
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(
             base_state=Base.UNKNOWN, base_at=timezone.now(), trouble="", trouble_until=None, trouble_count=0

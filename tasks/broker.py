@@ -1,7 +1,7 @@
-"""What all processes share beside the database: a few marks, and the queue of background jobs.
+"""What all processes share besides the database: a few marks, and the queue of background jobs.
 
-It may be away. Rows decide what is to be done, so nothing is lost then but time: whatever could not be said
-is found by the next turn of the loop. That it is away is logged once, and once that it is back.
+The broker may be away. Rows decide what is to be done, so this costs only time: the next turn of the loop
+finds whatever could not be queued. It is logged once when the broker goes away, and once when it comes back.
 """
 
 import logging
@@ -17,7 +17,7 @@ from django_q.tasks import async_task
 log = logging.getLogger(__name__)
 
 AWAY: tuple[type[Exception], ...] = (DatabaseError, OSError)
-if settings.REDIS_URL:  # its package takes its time to load
+if settings.REDIS_URL:  # imported only if needed: the package loads slowly
     from redis.exceptions import RedisError
 
     AWAY = (RedisError, *AWAY)
@@ -40,22 +40,22 @@ def _maybe_away() -> Iterator[None]:
 
 
 def is_away() -> bool:
-    """Whether it was, when this process last asked."""
+    """Whether the broker was away when this process last used it."""
     return _known["is_away"]
 
 
 def waiting_jobs() -> int:
-    """How many jobs nobody has begun yet; 0 where nobody knows."""
+    """Return how many jobs in the queue have not begun; 0 if the broker is away."""
     with _maybe_away():
         return int(get_broker().queue_size())
     return 0
 
 
 def ask_once(mark: str, job: str, *, group: str, timeout: float | None = None) -> None:
-    """Put the job into the queue unless one waits there already, as the mark says.
+    """Put the job into the queue, unless its mark says that one is waiting there already.
 
-    `timeout` is what it may take, in seconds, where that is longer than other jobs may. (A worker that is
-    given None for it dies of that.)
+    `timeout` is how many seconds the job may take, if that is longer than other jobs may. (It must not be
+    passed on as None: the worker would die of it.)
     """
     with _maybe_away():
         if not caches["q2"].add(mark, True, timeout=60):
@@ -69,6 +69,6 @@ def ask_once(mark: str, job: str, *, group: str, timeout: float | None = None) -
 
 
 def begin(mark: str) -> None:
-    """The job that the mark stands for begins: whatever changes from here on needs another."""
+    """Remove the mark as the job begins, so that any change from here on queues another job."""
     with _maybe_away():
         caches["q2"].delete(mark)

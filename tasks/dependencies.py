@@ -1,4 +1,4 @@
-"""Keeping `Task.waits_for`: how many dependencies of a task have not landed. Recounted from facts."""
+"""Keeping `Task.waits_for`, the count of a task's dependencies that have not landed, true to the facts."""
 
 from collections.abc import Iterable
 
@@ -11,8 +11,8 @@ from tasks.models.project import Project, Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status
 
-# A task that dependants need not wait for: its code is on the target branch, nobody wants it any more, or a
-# person or an import says it was done elsewhere.
+# A task that dependants need not wait for: its code is on the target branch, it was cancelled, or a review, a
+# person or an import says that it is done.
 SATISFIED = (
     Q(landed_at__isnull=False)
     | Q(status=Status.CANCELLED)
@@ -42,7 +42,7 @@ def _section_and_below(section_id: int, children: dict[int | None, list[int]]) -
 
 
 class _Sections:
-    """How many sections the tasks of a section wait for, asked once per section and not per task."""
+    """How many sections the tasks of a section wait for, queried once per section rather than per task."""
 
     def __init__(self, project_id: int) -> None:
         self.children = _children_of(project_id)
@@ -68,7 +68,7 @@ class _Sections:
 
 
 def counts_of(tasks: Iterable[Task]) -> dict[int, int]:
-    """For how much each of the tasks waits, by the facts of now."""
+    """Return how many dependencies each of the tasks waits for, by the task's key, counted from the facts."""
     todo = list(tasks)
     sections = {project: _Sections(project) for project in {task.project_id for task in todo}}
     own = dict(
@@ -83,11 +83,11 @@ def counts_of(tasks: Iterable[Task]) -> dict[int, int]:
 
 @transaction.atomic
 def recount(tasks: Iterable[Task]) -> None:
-    """Write `waits_for` anew where it differs from the facts.
+    """Rewrite `waits_for` for the tasks whose stored value differs from the facts.
 
-    It counts unsatisfied task dependencies, and one for each section waited for with an unsatisfied task.
-    Those that have not begun are locked before it counts: of two dependencies that land at the same moment
-    neither would see the other, and the task would wait for ever.
+    It counts the dependencies that are unsatisfied, plus one for each section waited for that has an
+    unsatisfied task. Tasks that have not begun are locked before counting: if two dependencies landed at the
+    same moment, neither transaction would see the other's landing, and the task would wait for ever.
     """
     todo = list(tasks)
     waiting = Task.objects.filter(pk__in=[task.pk for task in todo], status=Status.PENDING)
@@ -104,7 +104,7 @@ def recount(tasks: Iterable[Task]) -> None:
 
 
 def recount_dependants(task: Task) -> None:
-    """After `task` landed, was cancelled or came back: whoever waits for it or for its section."""
+    """Recount the tasks that wait for `task` or its section, after it landed, was cancelled or came back."""
     if not _has_waiting.rows(task.pk, task.project_id):
         return
     sections = []
@@ -119,7 +119,7 @@ def recount_dependants(task: Task) -> None:
 
 
 def _any_that_waits(task: Expression, project: Expression) -> QuerySet[Project]:
-    """The project, if anything waits for this task or for whatever section of it."""
+    """Return the project if anything in it waits for this task, or for any section of the project."""
     for_task = Dependency.objects.filter(on=task)
     for_section = Section.objects.filter(project=project, depends_on__isnull=False)
     rows = Project.objects.filter(Exists(for_task) | Exists(for_section), pk=project)
@@ -139,7 +139,7 @@ def _waiting_sections(project_id: int, sections: list[int]) -> list[int]:
 
 
 def blocked_by(task: Task) -> int:
-    """How many unfinished tasks wait for this one, directly or through others."""
+    """Return how many unfinished tasks wait for this one, directly or through others."""
     seen: set[int] = set()
     frontier = [task.pk]
     while frontier:

@@ -4,7 +4,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The program will not do it. `status` is the HTTP status under which the API says so."""
+    """A request that the program declines. `status` is the HTTP status with which the API reports it."""
 
     def __init__(
         self,
@@ -21,6 +21,6 @@ class Refused(Exception):
         super().__init__(message)
 
     def as_json(self) -> dict[str, Any]:
-        """The body of every error reply."""
+        """Return the body of the API's error reply."""
         body = {"code": self.code, "message": self.message, "hint": self.hint, **self.extra}
         return {**body, "details": self.details} if self.details else body

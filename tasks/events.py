@@ -1,4 +1,4 @@
-"""Core: who acted. `tasks.models.event.record` writes it down with what happened."""
+"""Core: who acted. `tasks.models.event.record` stores the actor together with what happened."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did it, in words that outlive the row of whoever it was."""
+    """Whoever did something, described in words that outlive their row in the database."""
 
     kind: str  # person, run, agent, system, policy
     label: str
@@ -16,13 +16,13 @@ class Actor:
 
     @classmethod
     def person(cls, user: Any) -> "Actor":
-        """A named human."""
+        """Return the actor for a named human."""
         return cls("person", user.get_full_name() or user.get_username(), user_id=user.pk)
 
 
 SYSTEM = Actor("system", "System")
 
-# What people read after the name of who did it, where the verb of the table would not say it.
+# What people read after the actor's name, for events whose kind would not read as a verb.
 WORDS = {
     "alert_opened": "raised an alert",
     "advance": "sent it to the next stage",
@@ -77,5 +77,5 @@ WORDS = {
 
 
 def words(kind: str) -> str:
-    """An event's kind as people read it, behind the name of who did it."""
+    """Return an event's kind in the words that people read after the actor's name."""
     return WORDS.get(kind, kind.replace("_", " "))

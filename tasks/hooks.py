@@ -1,7 +1,7 @@
-"""What a room asks of those above it, or tells them: a slot for each, filled once when the program starts.
+"""What a room asks or tells the rooms above it: one slot for each, filled once when the program starts.
 
-A reader of imports sees only arrows that go down. Whatever runs against them is a slot, here or in
-`disputes.hooks`, and `steroidsweb.wiring` says what fills it.
+Imports only ever go down. Every call in the other direction is a slot, here or in `disputes.hooks`, and
+`steroidsweb.wiring` says which function fills it.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Slot(Generic[Given, Answer]):
         self.function: Callable[Given, Answer] | None = None
 
     def fill(self, function: Callable[Given, Answer]) -> None:
-        """From now on this function answers."""
+        """Set the function that answers calls to this slot."""
         self.function = function
 
     def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -33,23 +33,23 @@ class Slot(Generic[Given, Answer]):
         return self.function(*args, **kwargs)
 
 
-# After the transaction of any event, with its project's key and its kind: the loop looks at once.
+# Called after the transaction of any event, with the project's key and its kind: the loop looks at once.
 ring_loop: "Slot[[int, str], None]" = Slot("ring_loop")
-# Whether people are told of events of this kind: each such event leaves a notice.
+# Whether people are told of events of this kind; if so, each event leaves a notice.
 is_told: "Slot[[str], bool]" = Slot("is_told")
-# After the transaction of such an event.
+# Called with the project's key after the transaction of an event that left a notice.
 ring_notices: "Slot[[int], None]" = Slot("ring_notices")
-# Within the transaction of an event: what slept until it wakes.
+# Called within the transaction of an event, to wake what was snoozed until that event.
 wake_for: "Slot[[Event], None]" = Slot("wake_for")
-# Whose turn a task is and why, in one sentence.
+# Whose turn it is on a task and why, in one sentence.
 waiting_line: "Slot[[Task], str]" = Slot("waiting_line")
-# What a task's runs cost and used, in one sentence; empty where nothing.
+# What a task's runs cost and used, in one sentence; empty if nothing.
 spent_line: "Slot[[Task], str]" = Slot("spent_line")
 # Whether an open conflict holds the task.
 is_held: "Slot[[Task], bool]" = Slot("is_held")
 # Whether a conflict of severity HIGH or above is open on the task.
 is_undecided: "Slot[[Task], bool]" = Slot("is_undecided")
-# Within the transaction: a task that was there has another title.
+# Called within the transaction that changes the title of an existing task.
 retitled: "Slot[[Task], None]" = Slot("retitled")
-# Once a task landed, was cancelled or came back: whoever waits for it or for its section is counted anew.
+# Called once a task landed, was cancelled or came back, to recount the tasks that wait for it or its section.
 recount_dependants: "Slot[[Task], None]" = Slot("recount_dependants")

@@ -1,4 +1,4 @@
-"""One effect per Idempotency-Key, however often the request is sent (C18)."""
+"""A request that carries an Idempotency-Key takes effect once, however often it is sent (C18)."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,13 +18,13 @@ KEY_MAX = 80
 
 
 def _actor(request: Request) -> str:
-    """The token's hash, so that a reply is found again after the token died; else the person."""
+    """Return the hash of the token, so that a reply is found after the token died, or else the user's key."""
     header = request.headers.get("Authorization", "")
     return hashlib.sha256(header.encode()).hexdigest() if header else f"user-{request.user.pk}"
 
 
 def key_of(request: Request) -> str:
-    """What the request is known by when it is sent again; empty where it has none."""
+    """Return the key by which a request is recognised when it is sent again; empty if it has none."""
     return request.headers.get("Idempotency-Key", "")[:KEY_MAX]
 
 
@@ -39,9 +39,9 @@ _new_replies = PreparedInsert(Idempotency)
 
 
 def earlier_reply(request: Request) -> Response | None:
-    """The stored reply to this very request, also for a token that died with it.
+    """Return the stored reply to this same request, even if its token died with it; None if there is none.
 
-    Raises Refused where the key was used for another request.
+    Raises Refused("key_reused") if the key was sent with another request before.
     """
     key = key_of(request)
     found = _earlier.found(_actor(request), key) if key else []
@@ -57,7 +57,10 @@ def earlier_reply(request: Request) -> Response | None:
 
 
 def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
-    """Do the work and store its reply in one transaction; the work reads its rows itself, each time anew."""
+    """Do the work and store its reply in one transaction.
+
+    The work may run twice, so it must read its rows itself each time.
+    """
     actor, key, hashed = _actor(request), key_of(request), _hash(request)
 
     @repeated
@@ -80,5 +83,8 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
 
 
 def answer(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
-    """The stored reply to this very request, or what the work gives the first time. Raises as both do."""
+    """Return the stored reply to this same request, or do the work if it is the first time.
+
+    Raises what `earlier_reply` and `once` raise.
+    """
     return earlier_reply(request) or once(request, work)

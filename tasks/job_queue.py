@@ -1,4 +1,4 @@
-"""The queue of background jobs in the database: django-q2's own, but for how it asks whether one waits."""
+"""The queue of background jobs in the database: django-q2's own, but cheaper to ask when it is empty."""
 
 import time
 
@@ -10,10 +10,10 @@ ANY = "SELECT 1 FROM django_q_ormq LIMIT 1"
 
 
 class JobQueue(ORM):  # type: ignore[misc]
-    """Asked four times a second: a large part of what an installation with nothing to do costs."""
+    """A queue that is polled four times a second, which is much of what an idle installation costs."""
 
     def dequeue(self) -> list[tuple[int, str]] | None:
-        """The next job with its key; None after a pause, where none waits."""
+        """Return the next job with its key; None, after a pause, if no job is waiting."""
         if self._is_empty():
             time.sleep(Conf.POLL)
             return None
@@ -21,7 +21,7 @@ class JobQueue(ORM):  # type: ignore[misc]
         return found
 
     def _is_empty(self) -> bool:
-        """Whether there is none at all, neither for later nor under way: that needs no query to be built."""
+        """Whether the queue has no jobs at all, neither scheduled nor under way, by one fixed query."""
         close_old_connections()
         with connections[Conf.ORM].cursor() as cursor:
             cursor.execute(ANY)

@@ -1,6 +1,6 @@
-"""Locking rows: the one way to do it. docs/architecture.md names the order, which holds everywhere.
+"""Locking rows, which is done here and nowhere else, and telling passing trouble of the database from errors.
 
-And what the database breaks off for the sake of others, or cannot do at the moment.
+docs/architecture.md names the order of locks, which holds everywhere.
 """
 
 import logging
@@ -20,7 +20,7 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 BROKEN_OFF = frozenset({"40001", "40P01"})  # serialization failure, deadlock
-# Locks not free in time, connections, resources, shut down, the machine; by PostgreSQL's classes of errors.
+# By PostgreSQL's error codes and classes: conflicts, lack of resources, shutdown, machine, connection.
 REASONS = {
     "40": "others were writing the same rows", "55P03": "others are writing", "25006": "it takes no writes",
     "53100": "its disk is full", "53200": "it is out of memory", "53300": "it has too many connections",
@@ -36,19 +36,20 @@ REASONS_SQLITE = {
 
 
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:
-    """These rows, and nothing that is joined to them, held until the transaction ends.
+    """Return these rows locked until the transaction ends, without locking the rows that are joined to them.
 
-    Held against other writers only. A row that merely points at one of these, such as an event of a
-    project, wants its key, which stays free; with the key locked as well two transactions would wait for
-    each other.
+    They are locked against other writers only, and their keys stay free. A row that merely refers to one of
+    them, such as an event of a project, needs only its key; if the key were locked too, two transactions
+    would wait for each other.
     """
     return rows.select_for_update(no_key=True, of=("self",))
 
 
 def repeated(work: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Do one whole transaction, and once more where the database broke it off for another one.
+    """Decorate a function that is one whole transaction, to repeat it once if the database aborted it.
 
-    Inside a transaction of the caller only the caller can begin anew.
+    The database aborts one of two transactions that stand in each other's way. Inside a transaction of the
+    caller's, nothing is repeated, because only the caller can begin again.
     """
 
     @wraps(work)
@@ -66,9 +67,10 @@ def repeated(work: Callable[Given, Made]) -> Callable[Given, Made]:
 
 
 def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
-    """Write what may as well be left out, and wait for others no longer than so many seconds.
+    """Write something that may be left out, waiting at most `patience` seconds for other writers.
 
-    Whether it was written. What the database cannot do at the moment is no error.
+    Returns whether it was written. An error that will pass, such as a busy database, is logged and not
+    raised.
     """
     try:
         with _waiting_at_most(patience), transaction.atomic():
@@ -86,7 +88,11 @@ def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
 
 @contextmanager
 def _waiting_at_most(seconds: float) -> Iterator[None]:
-    """On SQLite the wait is the connection's; a transaction of the caller's has waited already."""
+    """Limit how long the connection waits; on PostgreSQL this does nothing.
+
+    SQLite waits as the connection is set to, when a transaction begins; a transaction of the caller's has
+    waited already.
+    """
     connection.ensure_connection()
     usual = getattr(connection, "patience", None)
     if usual is None:
@@ -100,7 +106,7 @@ def _waiting_at_most(seconds: float) -> Iterator[None]:
 
 
 def why_not(error: BaseException) -> str:
-    """Why the database cannot do it at the moment, as a half-sentence."""
+    """Return as a half-sentence why the database cannot do its work at the moment."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
         return REASONS_SQLITE.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "it cannot be reached")
@@ -109,7 +115,7 @@ def why_not(error: BaseException) -> str:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the database could not do it at this moment: the same may well work a little later."""
+    """Whether the error is passing trouble of the database: the same work may succeed a little later."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return False
     cause = error.__cause__

@@ -1,4 +1,4 @@
-"""The lines of the log, for people or as JSON for machines, with the run and the task that each is about."""
+"""Log lines, for people or as JSON for machines, with the run and the task that each is about."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ _about: ContextVar[dict[str, Any]] = ContextVar("about", default={})  # noqa: B0
 
 @contextmanager
 def about(**what: Any) -> Iterator[None]:
-    """Whatever is logged inside, by this thread, is about this: `run` is its number, `task` its name."""
+    """Mark what this thread logs inside the block as being about this: a run's number, a task's name."""
     token = _about.set(_about.get() | what)
     try:
         yield
@@ -26,12 +26,12 @@ def about(**what: Any) -> Iterator[None]:
 
 
 def note(**what: Any) -> None:
-    """The same from here on, until the surrounding `about` ends."""
+    """Mark what is logged from here on in the same way, until the surrounding `about` block ends."""
     _about.set(_about.get() | what)
 
 
 def of_a_request(get_response: View) -> View:
-    """Middleware: what is noted of one request is forgotten after it."""
+    """Wrap a view, as middleware, so that what is noted during one request is forgotten after it."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with about():
@@ -41,7 +41,7 @@ def of_a_request(get_response: View) -> View:
 
 
 class JSONLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, run and task where known, a traceback."""
+    """One JSON object per line: time, level, logger, message, run and task if known, process, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

@@ -1,4 +1,4 @@
-"""What there is of projects, for lists: where each lies, and how its tasks stand."""
+"""Facts about projects for lists of them: a project's URL and the counts of its tasks."""
 
 import re
 from collections.abc import Iterable
@@ -14,14 +14,14 @@ _SECRET = regex(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
 
 
 def address_of(project: Project) -> str:
-    """Where its repository lies, without the name and key that an http address may hold."""
+    """Return the URL of the project's repository, without the password that an HTTP URL may contain."""
     if not project.repo_url.lower().startswith("http"):
         return project.repo_url
     return _SECRET.sub(r"\1", project.repo_url)
 
 
 def counts_of(projects: Iterable[Project]) -> dict[int, dict[str, int]]:
-    """How many tasks of each status a project has, by the project's key. One query."""
+    """Return how many tasks of each status each project has, by the project's key, with one query."""
     keys = [project.pk for project in projects]
     rows = Task.objects.filter(project__in=keys).order_by().values_list("project", "status")
     found: dict[int, dict[str, int]] = {key: {} for key in keys}
@@ -31,15 +31,15 @@ def counts_of(projects: Iterable[Project]) -> dict[int, dict[str, int]]:
 
 
 def counts_line(counts: dict[str, int]) -> str:
-    """3 in progress, 12 pending; or no tasks."""
+    """Return the counts as a line such as "3 in progress, 12 pending", or "no tasks"."""
     told = [f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items())]
     return ", ".join(told) or "no tasks"
 
 
 def adopt(users: Iterable[Any]) -> list[Project]:
-    """Make these people maintainers and leads of every project without members; the projects.
+    """Make these users maintainers and leads of every project without members, and return those projects.
 
-    A project may be added before there is any account. Then nobody would be told of its cards.
+    A project may be added before there is any account; without this, nobody would be told of its cards.
     """
     people = list(users)
     with transaction.atomic():

@@ -1,8 +1,9 @@
-"""Sealing the record: each hour the events that are complete are hashed into a chain, project by project.
+"""Sealing the record: once an hour, each project's complete events are hashed into a chain.
 
-Not when an event is written: that would take the project's lock under a task's, against the order of locks,
-and hand-ins of one project would wait for each other. Until it is sealed an event is held by the database's
-triggers alone. Heads of the chain also go into a file, so that the end of it cannot be cut off unseen.
+Events are not sealed as they are written: that would lock the project after one of its tasks, against the
+order of locks, and hand-ins of one project would wait for each other. Until an event is sealed, only the
+database's triggers protect it. The heads of the chain are also written to a file, so that its end cannot be
+cut off unseen.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from django.utils import timezone
 from tasks.models import Event, Project, Seal
 from tasks.text.counting import counted
 
-SETTLED = timedelta(hours=1)  # no transaction that may still add an event before these takes so long
+SETTLED = timedelta(hours=1)  # no transaction stays open this long, so no event is added among older ones
 COLUMNS = (
     "pk", "task", "kind", "from_status", "to_status", "actor_kind", "user", "run_number", "label", "note",
     "data", "at",
@@ -27,13 +28,13 @@ COLUMNS = (
 
 
 def seal_all() -> str:
-    """The job: seal what is complete of every project."""
+    """Seal the complete events of every project, as a background job; return a line that says how many."""
     made = [seal for project in Project.objects.order_by("pk") if (seal := _seal(project))]
     return f"sealed {counted(sum(seal.count for seal in made), 'event')} of {counted(len(made), 'project')}"
 
 
 def _seal(project: Project) -> Seal | None:
-    """One more seal; None where nothing is new, or another process was faster."""
+    """Make one more seal for the project; return None if nothing is new or another process was faster."""
     last = Seal.objects.filter(project=project).order_by("-number").first()
     after = last.upto if last else 0
     complete = Event.objects.filter(project=project, pk__gt=after, at__lt=timezone.now() - SETTLED)
@@ -52,7 +53,7 @@ def _seal(project: Project) -> Seal | None:
 
 
 def _chained(before: str, project: int, after: int, upto: int) -> tuple[str, int]:
-    """The hash of these events in their order and of the seal before, and how many they are."""
+    """Return the hash of these events, in order, and of the seal before them, and the number of events."""
     hashed, count = hashlib.sha256(f"{project} {before}\n".encode()), 0
     events = Event.objects.filter(project=project, pk__gt=after, pk__lte=upto).order_by("pk")
     for values in events.values_list(*COLUMNS).iterator(chunk_size=2000):
@@ -66,7 +67,7 @@ def _plain(value: object) -> str:
 
 
 def anchor_file() -> Path:
-    """Seals that were made on this host, a line each, apart from the database."""
+    """Return the file outside the database that holds one line for each seal made on this host."""
     return Path(settings.HOME) / "seals.jsonl"
 
 
@@ -77,8 +78,8 @@ def _anchor(seal: Seal) -> None:
 
 
 def broken() -> Iterator[str]:
-    """What does not fit together any more, in sentences."""
-    whole: dict[int, dict[int, str]] = {}  # of each project its seals by number, where they fit
+    """Yield a sentence for each mismatch between the seals, the events and this host's file of seals."""
+    whole: dict[int, dict[int, str]] = {}  # for each intact project, its seals by number
     for project in Project.objects.order_by("pk"):
         seals = list(Seal.objects.filter(project=project).order_by("number"))
         if why := _misfit(project, seals):
@@ -89,7 +90,7 @@ def broken() -> Iterator[str]:
 
 
 def _misfit(project: Project, seals: list[Seal]) -> str:
-    """The first place where events and seals of the project do not fit; empty where they do."""
+    """Return a sentence about the first seal that does not match the project's events; empty if all do."""
     chain, upto = "", 0
     for number, seal in enumerate(seals, start=1):
         since = f"between {upto} and {seal.upto} of {project.slug}"
@@ -105,7 +106,7 @@ def _misfit(project: Project, seals: list[Seal]) -> str:
 
 
 def _unanchored(whole: dict[int, dict[int, str]]) -> Iterator[str]:
-    """Seals that this host remembers, and the database does not."""
+    """Yield a sentence for each project with a seal that differs from this host's file of seals."""
     if not anchor_file().exists():
         return
     for line in anchor_file().read_text().splitlines():

@@ -1,4 +1,4 @@
-"""A severity in a call: read in any case, answered in one form."""
+"""Severities in API requests: read in any case, returned in lower case."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def _as_we_write_it(value: Any) -> Any:
 
 
 class SeverityField(serializers.ChoiceField):
-    """In a body."""
+    """A severity in a request's body."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(choices=SEVERITY_CHOICES, **kwargs)
@@ -29,7 +29,7 @@ class _Choice(ChoiceField):
 
 
 class SeverityFilter(django_filters.ChoiceFilter):
-    """In a query."""
+    """A severity in a request's query string."""
 
     field_class = _Choice
 

@@ -1,6 +1,6 @@
-"""Where a task stood before a ruling moved it, so that it can be put back.
+"""The state of a task before a ruling moved it, stored so that it can be put back.
 
-Stored as JSON under names of its own: a snapshot may be older than a column's present name.
+It is stored as JSON under names of its own, because a column may be renamed after a snapshot is taken.
 """
 
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-# What a ruling may change: the name under which it is stored for good, and the column as it is called now.
+# What a ruling may change: the name under which it is stored, which never changes, and the column's name.
 STORED = {
     "status": "status",
     "round": "round",
@@ -27,12 +27,12 @@ TIMES = frozenset({"landed_at", "counts_since", "not_before"})
 
 
 def take(task: Any) -> dict[str, Any]:
-    """What is stored of a task, as JSON."""
+    """Return the task's values as JSON, to be stored."""
     return {name: _plain(getattr(task, column)) for name, column in STORED.items()}
 
 
 def columns_of(stored: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a task as they were, by their present names."""
+    """Return the stored values of a task by the names of its columns."""
     return {column: _read(name, stored[name]) for name, column in STORED.items()}
 
 

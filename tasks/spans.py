@@ -1,4 +1,4 @@
-"""Spans and moments as people read them. Pure but for the time zone."""
+"""Durations and times as people read them. Pure, except that they use the configured time zone."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ MINUTE, HOUR, DAY = 60, 60 * 60, 24 * 60 * 60
 
 
 def duration(seconds: float | None) -> str:
-    """Two units at most: 8 s, 12 m, 2 h 11 m, 2 d 1 h."""
+    """Return a duration in at most two units, such as "8 s", "12 m" or "2 h 11 m"; empty for None."""
     if seconds is None:
         return ""
     whole = max(int(seconds), 0)
@@ -22,11 +22,11 @@ def duration(seconds: float | None) -> str:
 
 
 def clock(moment: datetime, now: datetime) -> str:
-    """The time of day in the installation's zone; with the day where that is not today's."""
+    """Return the time of day in the installation's time zone, with the date unless it is today."""
     local, today = timezone.localtime(moment), timezone.localtime(now).date()
     return f"{local:%H:%M}" if local.date() == today else f"{local.day} {local:%b %H:%M}"
 
 
 def since(moment: datetime, now: datetime) -> str:
-    """08:31 (2 h 11 m)."""
+    """Return a time with how long ago it was, such as "08:31 (2 h 11 m)"."""
     return f"{clock(moment, now)} ({duration((now - moment).total_seconds())})"

@@ -1,7 +1,7 @@
 """Core: the statuses of a task and the one table of moves between them.
 
-Everything that asks "what does this status mean" or "may this happen now" asks here: the verbs on the
-model, the loop, TODO.md, the pages, the API. Nothing in this module imports Django.
+Everything that asks what a status means or whether a move is legal asks here: the verbs on the model, the
+loop, TODO.md, the pages, the API. Nothing in this module imports Django.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ SEVERITY_RANK = {Severity.CRITICAL: 3, Severity.HIGH: 2, Severity.MEDIUM: 1, Sev
 
 
 def severity_rank(severity: str) -> int:
-    """3 for critical down to 0 for low; an unknown severity counts as medium (SEV-9)."""
+    """Return 3 for critical down to 0 for low; an unknown severity counts as medium (SEV-9)."""
     try:
         return SEVERITY_RANK[Severity(severity)]
     except ValueError:
@@ -39,7 +39,7 @@ def severity_rank(severity: str) -> int:
 
 
 def worst(severities: Iterable[str]) -> Severity:
-    """The highest of the severities (SEV-5); medium where there is none (SEV-9)."""
+    """Return the highest of the severities (SEV-5), or medium if there are none (SEV-9)."""
     ranks = [severity_rank(severity) for severity in severities]
     by_rank = {rank: severity for severity, rank in SEVERITY_RANK.items()}
     return by_rank[max(ranks)] if ranks else Severity.MEDIUM
@@ -51,7 +51,7 @@ class Meaning:
 
     marker: str
     label: str
-    pick: str = ""  # the role that the loop starts; empty: the loop passes over the task
+    pick: str = ""  # the role that the loop starts; empty: the loop skips the task
     order: int = 0  # the loop takes lower ones first
     finished: bool = False
     waits_for_human: bool = False
@@ -74,7 +74,7 @@ UNFINISHED = frozenset(status for status, meaning in MEANINGS.items() if not mea
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One verb: the statuses it starts from and the ones it may end in."""
+    """One verb, with the statuses that it starts from and those that it may lead to."""
 
     sources: frozenset[Status]
     targets: frozenset[Status]
@@ -139,10 +139,10 @@ class IllegalMove(Exception):
 
 
 def target(verb: str, status: str, to: str | None = None) -> Status:
-    """Where `verb` leads from `status`.
+    """Return the status that `verb` leads to from `status`; `to` chooses among several targets.
 
-    `to` chooses among several targets. Raises IllegalMove where the table has no such move, and KeyError
-    for an unknown verb.
+    Raises IllegalMove if the verb does not start from `status`, KeyError if the verb is unknown, and
+    ValueError if `to` is missing or is not one of the targets.
     """
     move = MOVES[verb]
     if status not in move.sources:

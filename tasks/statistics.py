@@ -1,15 +1,16 @@
-"""What SQLite knows of the sizes of its tables, so that it takes the right index. PostgreSQL sees to itself.
+"""Statistics about the sizes of SQLite's tables, so that it picks the right index. PostgreSQL keeps its own.
 
-Without it a query for what was not rolled back begins with the index of that column, which has every row.
+Without them, a query for rows that were not rolled back would start with the index on that column, which
+covers every row.
 """
 
 from django.db import connection
 
-EVERY_TABLE = 0x10002  # where it helps, and of each a sample only: milliseconds, however large it is
+EVERY_TABLE = 0x10002  # analyses each table where that helps, by a sample: milliseconds, however large it is
 
 
 def refresh() -> str:
-    """The job: look again at the tables that have grown since the last time."""
+    """Refresh the statistics of tables that have grown since the last time, as a background job."""
     if connection.vendor != "sqlite":
         return "not needed"
     with connection.cursor() as cursor:

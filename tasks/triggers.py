@@ -1,7 +1,7 @@
-"""What the database refuses by triggers: rows that nobody changes or deletes once they are written.
+"""Database triggers that refuse changes to, and deletions of, rows that are written once and for all.
 
-A model lists its own as `triggers`. They are taken away before migrations and put in place after each
-`migrate`, because SQLite drops those of a table that a migration rebuilds.
+A model lists its own as `triggers`. They are removed before migrations and installed again after each
+`migrate`, because SQLite drops the triggers of a table that a migration rebuilds.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SQLITE = """
 CREATE TRIGGER {name} BEFORE {verb} ON {table} WHEN {condition}
 BEGIN SELECT RAISE(ABORT, '{message}'); END
 """
-# PostgreSQL allows no look at other tables in WHEN, so the condition stands in the function.
+# PostgreSQL does not let WHEN read other tables, so the condition is part of the function.
 POSTGRES_FUNCTION = """
 CREATE OR REPLACE FUNCTION steroids_{name}() RETURNS trigger AS $$
 BEGIN
@@ -32,7 +32,7 @@ POSTGRES = "CREATE TRIGGER {name} BEFORE {verb} ON {table} FOR EACH ROW EXECUTE 
 
 @dataclass(frozen=True)
 class Trigger:
-    """`table` refuses `verb` with `message` where `condition`, which may name OLD and NEW, is true."""
+    """A trigger that refuses `verb` on `table` with `message` if `condition`, on OLD and NEW, is true."""
 
     name: str
     table: str
@@ -41,7 +41,7 @@ class Trigger:
     condition: str = "1 = 1"
 
     def install(self, connection: Any) -> None:
-        """Put it in place, as it is written here, on SQLite or PostgreSQL."""
+        """Install the trigger on SQLite or PostgreSQL, replacing an older definition."""
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
                 cursor.execute(self._sql(POSTGRES_FUNCTION, "IS DISTINCT FROM"))
@@ -56,7 +56,7 @@ class Trigger:
                 cursor.execute(self._sql(SQLITE, "IS NOT"))
 
     def remove(self, connection: Any) -> None:
-        """Take it away, where it is there."""
+        """Drop the trigger if it exists."""
         on_table = f" ON {self.table}" if connection.vendor == "postgresql" else ""
         with connection.cursor() as cursor:
             cursor.execute(f"DROP TRIGGER IF EXISTS {self.name}{on_table}")
@@ -69,7 +69,10 @@ class Trigger:
 
     @contextmanager
     def lifted(self, connection: Any) -> Iterator[None]:
-        """Within a transaction, and seen by nobody else: allow what it refuses until the block ends."""
+        """Allow what the trigger refuses until the block ends; must be called inside a transaction.
+
+        Other connections see nothing of it.
+        """
         _check_references(connection)
         self.remove(connection)
         yield
@@ -78,23 +81,23 @@ class Trigger:
 
 
 def _check_references(connection: Any) -> None:
-    """PostgreSQL drops no trigger of a table while references of its rows are still to be checked."""
+    """Check deferred references: PostgreSQL drops no trigger of a table while checks of its rows are due."""
     if connection.vendor == "postgresql":
         connection.check_constraints()
 
 
 def no_change(table: str) -> Trigger:
-    """No row of the table is ever changed (C17)."""
+    """Return a trigger by which no row of the table can ever be changed (C17)."""
     return Trigger(f"{table}_no_update", table, "UPDATE", f"{table} is append-only")
 
 
 def no_deletion(table: str) -> Trigger:
-    """No row of the table is ever deleted (C17)."""
+    """Return a trigger by which no row of the table can ever be deleted (C17)."""
     return Trigger(f"{table}_no_delete", table, "DELETE", f"{table} is append-only")
 
 
 def no_change_of(table: str, fixed: tuple[str, ...], one_way: tuple[str, ...]) -> Trigger:
-    """The fixed columns never change, and a one-way column does not once it holds a value."""
+    """Return a trigger by which fixed columns never change, and one-way columns never once they are set."""
     changes = [f"OLD.{column} {{differs}} NEW.{column}" for column in fixed]
     changes += [f"(OLD.{column} IS NOT NULL AND OLD.{column} {{differs}} NEW.{column})" for column in one_way]
     return Trigger(
@@ -103,14 +106,14 @@ def no_change_of(table: str, fixed: tuple[str, ...], one_way: tuple[str, ...]) -
 
 
 def remove_triggers(app_config: AppConfig, using: str, plan: list[Any], **kwargs: Any) -> None:
-    """Before migrations, if there are any to run: a trigger must not stand in their way."""
+    """Drop the app's triggers before migrations, if there are any to run, so that none is in the way."""
     if plan:
         for trigger in _triggers(app_config, using):
             trigger.remove(connections[using])
 
 
 def install_triggers(app_config: AppConfig, using: str, **kwargs: Any) -> None:
-    """After migrations."""
+    """Install the app's triggers after migrations."""
     tables = connections[using].introspection.table_names()
     for trigger in _triggers(app_config, using):
         if trigger.table in tables:

@@ -1,4 +1,4 @@
-"""The admin of work: projects and tasks are edited here; what machines wrote is read."""
+"""The admin of the work: people edit projects and tasks here, and read what machines wrote."""
 
 from tasks.admin import project, records, task
 

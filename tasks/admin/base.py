@@ -1,4 +1,4 @@
-"""What every admin of this program shares: who sees which rows, and which columns a form may write."""
+"""What all admins of this program share: who sees which rows, and which columns a form may write."""
 
 import json
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def short_sha(row: Any) -> str:
 
 
 def shortened(field: str) -> Callable[[Any], str]:
-    """A column that shows the beginning of a long text."""
+    """Return a column that shows the beginning of a long text."""
 
     @display(description=field.replace("_", " "), ordering=field)
     def column(row: Any) -> str:
@@ -63,12 +63,12 @@ def shortened(field: str) -> Callable[[Any], str]:
 
 
 def preformatted(text: str) -> SafeString:
-    """Text in which line ends and columns matter: a diff, a log, a prompt. Keys can scroll it."""
+    """Return text whose line ends and columns matter, such as a log, in a box that keys can scroll."""
     return format_html('<pre class="preformatted" tabindex="0">{}</pre>', text) if text else SafeString("-")
 
 
 class JSONText(forms.JSONField):
-    """JSON, indented. Left empty it is the column's default, never null."""
+    """Indented JSON. If left empty, it is the column's default, and never null."""
 
     def __init__(self, *, when_empty: Callable[[], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -85,7 +85,7 @@ class JSONText(forms.JSONField):
 
 
 def choices_for(request: HttpRequest, model: type[models.Model], roles: frozenset[str]) -> QuerySet[Any]:
-    """The rows of `model` that a form may point at: those of projects in which the person has a role."""
+    """Return the rows of `model` that a form may refer to: those of projects in which the user has a role."""
     rows: QuerySet[Any] = model._default_manager.all()
     path = getattr(admin.site._registry.get(model), "project_path", None)
     if path is None or is_superuser(request):
@@ -94,7 +94,7 @@ def choices_for(request: HttpRequest, model: type[models.Model], roles: frozense
 
 
 def leads_to(goal: int, keys: set[int], model: type[models.Model], source: str, target: str) -> bool:
-    """Whether the links from `source` to `target` that the rows of `model` are lead from `keys` to `goal`."""
+    """Whether the links from `source` to `target` in the rows of `model` lead from `keys` to `goal`."""
     seen: set[int] = set()
     while keys:
         if goal in keys:
@@ -106,7 +106,7 @@ def leads_to(goal: int, keys: set[int], model: type[models.Model], source: str, 
 
 
 class OneByOne:
-    """Mixin: of many that are deleted at once each is written down by a save, which others hear of."""
+    """A mixin that logs each row of a mass deletion with its own save, so that signal handlers hear of it."""
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset:
@@ -114,7 +114,7 @@ class OneByOne:
 
 
 class BaseAdmin(OneByOne, ModelAdmin):
-    """Unfold's admin with our habits."""
+    """Unfold's admin with the defaults of this program."""
 
     list_per_page = 50
     warn_unsaved_form = True
@@ -131,7 +131,7 @@ class BaseAdmin(OneByOne, ModelAdmin):
         return obj
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write the columns that the person changed and no other: machines write the rest meanwhile."""
+        """Write only the columns that the user changed, because machines may write the others meanwhile."""
         if change:
             columns = {field.name for field in obj._meta.concrete_fields}
             obj.save(update_fields=columns & set(form.changed_data))
@@ -140,7 +140,7 @@ class BaseAdmin(OneByOne, ModelAdmin):
 
 
 class MadeByAdmin:
-    """Mixin: a row names who added it."""
+    """A mixin that stores on each new row who added it."""
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         if not change:
@@ -149,7 +149,7 @@ class MadeByAdmin:
 
 
 class ReadOnlyAdmin:
-    """Mixin for rows that machines write: people look."""
+    """A mixin for rows that machines write and people only read."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -162,12 +162,12 @@ class ReadOnlyAdmin:
 
 
 class AllowedAdmin:
-    """Mixin that asks `allowed` instead of Django's model permissions."""
+    """A mixin that asks `allowed` instead of Django's model permissions."""
 
     change_roles = MAINTAIN
 
     def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
-        """Whether the person has one of the roles for this row; without a row, for any."""
+        """Whether the user has one of the roles for this row; without a row, for any."""
         raise NotImplementedError
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -187,14 +187,14 @@ class AllowedAdmin:
 
 
 class SuperuserAdmin(AllowedAdmin, OneByOne):
-    """Mixin for what concerns the whole installation."""
+    """A mixin for rows that concern the whole installation."""
 
     def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
         return is_superuser(request)
 
 
 class ScopedAdmin(AllowedAdmin):
-    """Mixin for rows of projects: they point at nothing that the person may not see."""
+    """A mixin for rows of projects, which cannot refer to rows that the user may not see."""
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         kwargs.setdefault("queryset", choices_for(request, db_field.related_model, self.change_roles))
@@ -202,22 +202,22 @@ class ScopedAdmin(AllowedAdmin):
 
 
 class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
-    """Rows that hang on a project. Memberships say who may what, not Django's model permissions.
+    """Rows that belong to a project. Memberships, not Django's permissions, say who may do what.
 
-    Somebody who is no member learns nothing, not even that a row exists.
+    A user who is not a member learns nothing, not even that a row exists.
     """
 
     project_path = "project"
 
     def project_id(self, obj: Any) -> int:
-        """The key of the project that this row belongs to."""
+        """Return the key of the project that this row belongs to."""
         if self.project_path == "pk":
             return obj.pk
         *steps, last = self.project_path.split("__")
         return getattr(reduce(getattr, steps, obj), f"{last}_id")
 
     def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
-        """Whether the person has one of the roles in the row's project; without a row, in any project."""
+        """Whether the user has one of the roles in the row's project; without a row, in any project."""
         if is_superuser(request):
             return True
         mine = project_ids(request, roles)
@@ -230,7 +230,7 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
         rows = super().get_queryset(request)
         if is_superuser(request):
             return rows
-        # EXISTS and not IN: SQLite would fetch and sort all rows of the projects to show the newest fifty.
+        # EXISTS, because with IN, SQLite would fetch and sort all rows of the projects to show the newest 50.
         return rows.filter(Exists(projects_for(request.user).filter(pk=OuterRef(self.project_path))))
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -238,7 +238,7 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Whatever a person edits here leaves an event, which also rings the loop."""
+        """Record an event for whatever the user edited, which also rings the loop."""
         super().save_related(request, form, formsets, change)
         touched = self.touched(form)
         for rows in formsets:
@@ -248,11 +248,11 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
             self.record(request, form.instance, "edited" if change else "added", ", ".join(touched))
 
     def touched(self, form: Any) -> list[str]:
-        """What the event names of the fields that were changed."""
+        """Return the changed fields that the event is to name."""
         return [*form.changed_data]
 
     def record(self, request: HttpRequest, obj: Any, what: str, note: str = "") -> None:
-        """The event `task_edited`, `section_added` and so on, in the person's name."""
+        """Record an event such as `task_edited` or `section_added` in the user's name."""
         record(
             Project.objects.get(pk=self.project_id(obj)),
             f"{self.opts.model_name}_{what}",
@@ -263,19 +263,19 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
 
 
 class NamedInline(TabularInline):
-    """Rows whose fields say aloud what they are."""
+    """Inline rows whose fields have labels for screen readers."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A field of a row has no label but its column's head, which readers aloud do not connect with it."""
+        """Label the field, because screen readers do not connect it with the head of its column."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
-            inner = getattr(field.widget, "widget", field.widget)  # inside of the links to add and change
+            inner = getattr(field.widget, "widget", field.widget)  # inside the links to add and change
             inner.attrs["aria-label"] = field.widget.attrs["aria-label"] = str(field.label)
         return field
 
 
 class ScopedInline(ScopedAdmin, NamedInline):
-    """Rows inside the page of a project-scoped row; the same memberships decide."""
+    """Inline rows on the page of a project's row, subject to the same memberships."""
 
     extra = 0
     hide_title = True
@@ -285,7 +285,7 @@ class ScopedInline(ScopedAdmin, NamedInline):
 
 
 class ProjectFilter(admin.SimpleListFilter):
-    """The projects of the person, and no other's names."""
+    """A filter by the user's projects, which shows no other project's name."""
 
     title = "project"
     parameter_name = "of"

@@ -1,4 +1,4 @@
-"""Projects, who belongs to them, and their sections."""
+"""The admin of projects, their members and their sections."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def landed_of_all(row: Any) -> str:
 
 
 def with_progress(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Projects or sections with the number of their wanted tasks, and of those that landed."""
+    """Annotate projects or sections with their number of wanted tasks, and of those that landed."""
     return rows.annotate(task_count=Count("tasks", WANTED), landed_count=Count("tasks", LANDED & WANTED))
 
 
@@ -58,14 +58,14 @@ class MembershipInline(ScopedInline):
 
 @admin.register(Project)
 class ProjectAdmin(ProjectScopedAdmin):
-    """A project is never deleted, its status says that it is over. Superusers add projects."""
+    """Projects, which are never deleted; a status says that one is over. Superusers add them."""
 
     project_path = "pk"
     list_display = ("overview", "slug", "status_label", "base_label", landed_of_all, "settings_link")
     list_display_links = ("settings_link",)
     list_filter = ("status",)
     search_fields = ("name", "slug")
-    ordering = ("name", "pk")  # said here as well: counting its tasks makes Django drop the table's own
+    ordering = ("name", "pk")  # repeated: counting tasks makes Django drop the model's own
     prepopulated_fields = {"slug": ("name",)}
     inlines = (MembershipInline,)
     form = ProjectForm
@@ -91,17 +91,19 @@ class ProjectAdmin(ProjectScopedAdmin):
         return is_superuser(request)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Names and the repository's address are the superusers': hosts fetch with their own rights."""
+        """Let only superusers edit the slug and the repository: hosts fetch it with their own rights."""
         always = ("trouble_now", "settings_now")
-        if obj and obj.checkpoints.exists():  # its work has begun as what it is
+        if obj and obj.checkpoints.exists():  # its work has begun, so its kind is fixed
             always = (*always, "kind")
-        if obj and obj.status == Project.Status.FINISHED:  # ended and taken up again on a page of its own
+        if obj and obj.status == Project.Status.FINISHED:  # ended and resumed on another page
             always = (*always, "status")
         return always if self.has_add_permission(request) else (*always, "slug", "repository")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A new project takes five fields; the rest has defaults. Who may change one gets a field for each
-        setting, the others a table of them.
+        """Return five fields for a new project, whose other values have defaults.
+
+        For an existing one, whoever may change it gets a field for each setting, and others get a table of
+        settings.
         """
         if obj is None:
             return self.add_fieldsets
@@ -125,7 +127,7 @@ class ProjectAdmin(ProjectScopedAdmin):
         return self.inlines if obj else ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        """Whoever may search an address may guess what is masked in it."""
+        """Let only superusers search the URL: whoever can search it can guess what is masked in it."""
         return (*self.search_fields, "repo_url") if self.has_add_permission(request) else self.search_fields
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +145,7 @@ class ProjectAdmin(ProjectScopedAdmin):
             try_again(obj, actor=Actor.person(request.user), why="The repository is another one.")
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Whoever makes a project leads it."""
+        """Make the creator of a project its maintainer and lead."""
         super().save_related(request, form, formsets, change)
         if not change:
             Membership.objects.update_or_create(
@@ -154,7 +156,7 @@ class ProjectAdmin(ProjectScopedAdmin):
     def response_add(
         self, request: HttpRequest, obj: Project, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """On to the page that shows what is found in the repository."""
+        """Redirect to the page that shows what is found in the repository."""
         if {"_continue", "_addanother", "_popup"} & set(request.POST):
             return super().response_add(request, obj, post_url_continue)
         self.message_user(
@@ -163,14 +165,14 @@ class ProjectAdmin(ProjectScopedAdmin):
         return redirect("project-setup", obj.slug)
 
     def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[UnfoldAction]:
-        """Only who may end the project is offered it."""
+        """Offer to end the project only to those who may."""
         actions = super().get_actions_detail(request, object_id)
         if str(object_id) in map(str, project_ids(request, MAINTAIN)):
             return actions
         return [action for action in actions if getattr(action, "path", "") != "end"]
 
     def touched(self, form: Any) -> list[str]:
-        """The settings leave an event of their own, with their values."""
+        """Leave out the settings, whose changes are recorded as an event of their own."""
         return [name for name in form.changed_data if name not in SETTINGS]
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
@@ -212,10 +214,10 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     @action(description="End the project", url_path="end", icon="flag")
     def end_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Where it is ended, and taken up again."""
+        """Redirect to the page on which a project is ended and resumed."""
         return redirect("project-end", self.get_object(request, object_id).slug)
 
-    # The files are made where disputes are known; here only their addresses are.
+    # The files are made in the room of disputes; this room only knows their URLs.
     @action(description="dispute.md", url_path="dispute-record")
     def disputes_file(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("project-dispute.md", self.get_object(request, object_id).slug)
@@ -239,7 +241,7 @@ class ProjectAdmin(ProjectScopedAdmin):
 
 @admin.register(Membership)
 class MembershipAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """Who is where. Memberships are edited on the project's page."""
+    """Who is a member of which project. Memberships are edited on the project's page."""
 
     list_display = ("user", "project", "role", "is_lead")
     list_filter = (ProjectFilter, "role")
@@ -249,7 +251,7 @@ class MembershipAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 class SectionForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
-        """Sections belong together only inside a project; neither order nor nesting runs in a circle."""
+        """Refuse links to sections of other projects, and circles of nesting or of order."""
         data = super().clean() or {}
         project_id = data["project"].pk if data.get("project") else self.instance.project_id
         parent, needed = data.get("parent"), list(data.get("depends_on") or [])
@@ -283,7 +285,7 @@ class SectionAdmin(ProjectScopedAdmin):
         return ("project",) if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Only an empty section can go: its tasks protect it."""
+        """Whether the user may change the section; Django itself refuses to delete one that has tasks."""
         return self.has_change_permission(request, obj)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

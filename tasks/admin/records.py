@@ -1,4 +1,4 @@
-"""What machines wrote about the work: hand-ins, checks, reviews, landings, events. Nobody edits it."""
+"""The admin of what machines wrote about the work, such as submissions and events. Nobody edits it."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 
 class StandingFilter(admin.SimpleListFilter):
-    """Rows of rounds that stand, or of those that were taken back."""
+    """A filter by whether a row's round stands or was taken back."""
 
     title = "round"
     parameter_name = "back"
@@ -70,7 +70,7 @@ class RollbackAdmin(RecordAdmin):
 
 @admin.register(Checkpoint)
 class CheckpointAdmin(RecordAdmin):
-    """The turns of a project: what was resolved, what came up, and whether it converges."""
+    """The turns of a project: what was resolved, what came up, and whether the project converges."""
 
     list_display = (
         "project",
@@ -250,7 +250,7 @@ class AnswerAdmin(RecordAdmin):
 
 
 class KindFilter(admin.SimpleListFilter):
-    """The kinds that happened lately: asking all events, however many, would take seconds."""
+    """A filter by the kinds of the latest events; to collect the kinds of all events would take seconds."""
 
     title = parameter_name = "kind"
     lately = 5000

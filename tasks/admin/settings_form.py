@@ -1,4 +1,4 @@
-"""The settings of a project as fields of a form: one for each key of the schema, with help and default."""
+"""The settings of a project as form fields: one for each key of the schema, with its help and default."""
 
 import json
 from functools import partial
@@ -48,14 +48,14 @@ COMMANDS_LOCKED = "Only a superuser changes it: hosts run it with their own righ
 
 
 class LinesField(forms.CharField):
-    """A command: several lines, as they were typed."""
+    """A command, which may have several lines and is kept as it was typed."""
 
     def to_python(self, value: Any) -> str:
         return str(super().to_python(value)).replace("\r\n", "\n")
 
 
 class LaddersField(forms.CharField):
-    """Ladders in YAML; a fault names its line."""
+    """Ladders written in YAML; an error names its line."""
 
     def to_python(self, value: Any) -> dict[str, dict[str, str]]:
         if isinstance(value, dict):
@@ -81,7 +81,7 @@ class LaddersField(forms.CharField):
 
 
 class StagesField(forms.CharField):
-    """The stages as JSON; YAML and a preset's name are read too. A fault names its line."""
+    """The stages as JSON; YAML and the name of a preset are also read. An error names its line."""
 
     def to_python(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -106,7 +106,7 @@ class StagesField(forms.CharField):
 
 
 class SeveritiesWidget(forms.MultiWidget):
-    """One small field for each severity, beside each other, each under its name."""
+    """One small field for each severity, side by side, each labelled."""
 
     def decompress(self, value: Any) -> list[Any]:
         return list(value.values()) if value else [None] * len(self.widgets)
@@ -122,7 +122,7 @@ class SeveritiesWidget(forms.MultiWidget):
 
 
 class SeveritiesField(forms.MultiValueField):
-    """A value for each severity; what is fixed cannot be chosen."""
+    """A value for each severity; those that are fixed cannot be chosen."""
 
     def __init__(self, kind: PerSeverity, default: dict[str, Any], **options: Any) -> None:
         self.default, self.fixed = default, dict(kind.fixed)
@@ -141,7 +141,7 @@ def _number_attrs(kind: Whole | Number) -> dict[str, Any]:
 
 
 def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> forms.Field:
-    """The field for values of this kind; `name` is said to those who do not see labels."""
+    """Return the form field for values of this kind; `name` labels it for screen readers."""
     attrs: dict[str, Any] = ({"aria-label": name} if name else {}) | ({"disabled": True} if fixed else {})
     match kind:
         case Flag():
@@ -186,7 +186,7 @@ def _check(key: str, value: Any) -> None:
 
 
 def setting_field(key: str, entry: Setting) -> forms.Field:
-    """The form's field for one key."""
+    """Return the form field for one setting."""
     options: dict[str, Any] = {
         "label": key.replace("_", " ").capitalize(),
         "help_text": format_html(
@@ -197,12 +197,12 @@ def setting_field(key: str, entry: Setting) -> forms.Field:
     }  # fmt: skip
     if isinstance(entry.kind, PerSeverity):
         return SeveritiesField(entry.kind, DEFAULTS.to_json()[key], required=False, **options)
-    # Others may save while this page is open: only what this person changed is written.
+    # Others may save while this page is open, so only what this user changed is written.
     return _field(entry.kind, show_hidden_initial=True, **options)
 
 
 def lock_commands(form: forms.BaseForm) -> None:
-    """Show the shell commands to somebody who may not set them, and take none."""
+    """Show the shell commands to a user who may not set them, and accept no changes to them."""
     for key in SHELL_COMMANDS:
         field = form.fields[key]
         field.disabled = True
@@ -210,14 +210,14 @@ def lock_commands(form: forms.BaseForm) -> None:
 
 
 def _tidy(value: Any) -> Any:
-    """10 and not 10.0."""
+    """Return a whole float as an int, so that a field shows 10 and not 10.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class SettingsForm(forms.ModelForm):
-    """A project with its settings. What is left empty has its default."""
+    """A project with its settings. A setting that is left empty gets its default."""
 
-    may_set_commands = True  # of this form's person
+    may_set_commands = True  # whether the user of this form may
 
     class Meta:
         model = Project
@@ -254,7 +254,7 @@ class SettingsForm(forms.ModelForm):
             self.add_error("stages", str(error))
 
     def setting_changes(self) -> dict[str, Any]:
-        """The settings that the person changed on the page."""
+        """Return the settings that the user changed on the page."""
         return {key: self.cleaned_data[key] for key in self.changed_data if key in SETTINGS}
 
 
@@ -275,7 +275,7 @@ SETTING_FIELDSETS = tuple(
 
 
 def settings_table(settings: ProjectSettings) -> SafeString:
-    """The settings for those who may only read them."""
+    """Return a table of the settings for those who may only read them."""
     told = settings.to_json()
     rows = (
         (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.to_json()[key] else "changed", entry.help)

@@ -1,4 +1,4 @@
-"""Tasks, what they wait for, and remarks on them. The status moves by the model's verbs only."""
+"""The admin of tasks, their dependencies and comments. Only the model's verbs change a status."""
 
 import copy
 import re
@@ -40,7 +40,7 @@ from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove
 from tasks.text.numbers import whole_number
 
-VERBS = {  # verb: what its tasks are then, who may
+VERBS = {  # by verb: what its tasks are afterwards, and which roles may use it
     "defer": ("deferred", RULE),
     "resume": ("resumed", RULE),
     "cancel": ("cancelled", MAINTAIN),
@@ -50,7 +50,7 @@ VERBS = {  # verb: what its tasks are then, who may
 
 
 class WordsField(forms.CharField):
-    """A list of words, written with commas."""
+    """A list of words, written with commas between them."""
 
     def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
         if isinstance(value, list):
@@ -61,14 +61,14 @@ class WordsField(forms.CharField):
         return ", ".join(map(str, value)) if isinstance(value, list) else value
 
     def validate(self, value: Any) -> None:
-        """Any word will do, and none."""
+        """Accept any words, and none."""
 
     def run_validators(self, value: Any) -> None:
-        """Lengths count for the text, not for the list."""
+        """Skip the field's validators, which limit the length of a text and not of a list."""
 
 
 class SectionChoice(forms.ModelChoiceField):
-    """Titles repeat from project to project, so the project stands before them."""
+    """A choice of sections, shown with their projects because titles repeat from project to project."""
 
     def label_from_instance(self, section: Any) -> str:
         return f"{section.project} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {section.title}"
@@ -83,7 +83,7 @@ class TaskForm(forms.ModelForm):
 
 
 class VerbForm(ActionForm):
-    """The action, and why: the words are kept with the event."""
+    """The action and the reason for it, which is kept with the event."""
 
     note = forms.CharField(
         required=False,
@@ -97,7 +97,7 @@ class VerbForm(ActionForm):
 
 class DependencyRows(BaseInlineFormSet):
     def clean(self) -> None:
-        """Only tasks of the same project can be waited for, and never in a circle."""
+        """Refuse dependencies on tasks of other projects, and circles."""
         super().clean()
         for form in self.extra_forms:
             on = form.cleaned_data.get("on") if form.is_valid() and form.has_changed() else None
@@ -110,7 +110,7 @@ class DependencyRows(BaseInlineFormSet):
 
 
 class DependencyInline(ScopedInline):
-    """Links are added and taken away, never bent."""
+    """Dependencies, which are added and removed but never changed."""
 
     model = Dependency
     formset = DependencyRows
@@ -199,7 +199,7 @@ class TaskAdmin(ProjectScopedAdmin):
         return form
 
     def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
-        """A new task takes the next number of its project and stands last."""
+        """Give a new task the next number and the last rank of its project."""
         if not change:
             place_last(obj)
         super().save_model(request, obj, form, change)
@@ -207,7 +207,7 @@ class TaskAdmin(ProjectScopedAdmin):
             retitled(obj)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Count anew what this task waits for, and who waits for its section, the old one and the new."""
+        """Recount what this task waits for, and what waits for its old and its new section."""
         super().save_related(request, form, formsets, change)
         task = form.instance
         recount([task])
@@ -219,22 +219,22 @@ class TaskAdmin(ProjectScopedAdmin):
                 recount_dependants(moved)
 
     def view_on_site(self, task: Task) -> str:
-        """The page for people; it is made where disputes and runs are known."""
+        """Return the URL of the task's page for people, which is made in the room of agents."""
         return reverse("task", args=[task.ref])
 
     # --- Rounds ---------------------------------------------------------------------------------------------
 
     def has_rounds_permission(self, request: HttpRequest, object_id: Any) -> bool:
-        """Whether the person may rule on the task. Raises Http404 for one that they may not even see."""
+        """Whether the user may rule on the task. Raises Http404 if they may not even see it."""
         pk = whole_number(str(object_id))
         if not tasks_for(request.user).filter(pk=pk).exists():
             raise Http404("There is no such task that you may see.")
         return tasks_for(request.user, RULE).filter(pk=pk).exists()
 
-    # The page is made where disputes are known; here only its address is.
+    # The page is made in a room above this one; here only its URL is known.
     @action(description="Roll back", url_path="rounds", icon="history", permissions=["rounds"])
     def rounds_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Where rounds are taken back."""
+        """Redirect to the page on which rounds are taken back."""
         return redirect("task-rollback", self.get_object(request, object_id).ref)
 
     # --- Verbs ---------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class TaskAdmin(ProjectScopedAdmin):
             )
 
     def _apply(self, verb: str, request: HttpRequest, queryset: Any) -> None:
-        """Call the verb on each task that allows it, and say what became of all of them."""
+        """Call the verb on each task that allows it, and tell the user what became of them all."""
         past, roles = VERBS[verb]
         can = set(queryset.can(verb).values_list("pk", flat=True))
         done, skipped = 0, Counter[str]()
@@ -299,7 +299,7 @@ class TaskAdmin(ProjectScopedAdmin):
 
 @admin.register(Dependency)
 class DependencyAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    """What waits for what. Dependencies are edited on the task's page."""
+    """Which task waits for which. Dependencies are edited on the task's page."""
 
     project_path = "task__project"
     list_display = ("task", "on")
@@ -310,7 +310,7 @@ class DependencyAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(Comment)
 class CommentAdmin(ProjectScopedAdmin):
-    """Who may rule may remark. The words of others stay as they are; only their status changes."""
+    """Comments, which whoever may rule may write. Of others' comments, only the status can be changed."""
 
     change_roles = RULE
     list_display = (shortened("body"), task_ref, "target", "by_label", "status", "resolution", "at")

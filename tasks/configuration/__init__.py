@@ -1,1 +1,1 @@
-"""A project's settings: what there is to set, read from files, changed by one verb."""
+"""A project's settings: what can be set, how it is read from files, and how it is changed."""

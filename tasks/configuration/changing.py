@@ -1,4 +1,4 @@
-"""Changing the settings of a project: one verb for the admin and for files."""
+"""Changing the settings of a project, with one function for the admin and for files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tasks.models import Project
 from tasks.models.event import record
 
 WORDS_MAX = 60
-# Which commands are run and which count: once one of these changes, the target branch is tried anew.
+# The settings that say which commands run and which count; if one changes, the target branch is tried again.
 COMMANDS = frozenset(
     {
         "prepare_command", "build_command", "test_command", "test_required", "detect_commands",
@@ -26,7 +26,7 @@ COMMANDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One setting, before and after, in words."""
+    """One changed setting, with its old and new value in words."""
 
     key: str
     old: str
@@ -40,11 +40,11 @@ class Change:
 def configure(
     project: Project, changes: Mapping[str, Any], *, actor: Actor, is_tried: bool = False
 ) -> list[Change]:
-    """Set these keys and leave the others as they are now, whoever changed them meanwhile.
+    """Set these keys and keep the others as they are in the row, whoever changed them meanwhile.
 
-    What changed is an event with the old and the new values. Other commands than before are tried on the
-    target branch, unless `is_tried` says that they were. Raises SettingsError; then nothing is changed:
-    a value is wrong, or tasks stand in a stage that would be gone.
+    The changes are recorded as an event with the old and new values. New commands are tried on the target
+    branch, unless `is_tried` says that they were tried already. Raises SettingsError, and changes nothing, if
+    a value is wrong or if tasks are in a stage that would be gone.
     """
     row = locked(Project.objects).get(pk=project.pk)
     before, _ = ProjectSettings.salvaged(row.settings)
@@ -65,7 +65,7 @@ def configure(
 
 
 def differences(before: ProjectSettings, after: ProjectSettings) -> list[Change]:
-    """The keys in which two settings differ."""
+    """Return the settings that differ between `before` and `after`."""
     old, new = before.to_json(), after.to_json()
     return [Change(key, _short(key, old[key]), _short(key, new[key])) for key in new if old[key] != new[key]]
 

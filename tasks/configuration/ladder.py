@@ -1,6 +1,6 @@
-"""Core: a ladder says by the count of failures which model works next (LAD-1, LAD-2).
+"""Core: ladders, which say by the count of failures which model works next (LAD-1, LAD-2).
 
-It is written as ranges: {"0-1": "small", "2-3": "mid", "4+": "escalate"}.
+A ladder is written as ranges: {"0-1": "small", "2-3": "mid", "4+": "escalate"}.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _RANGE = regex(r"([0-9]{1,6})(?:-([0-9]{1,6})|(\+))?\Z")
 
 
 class BadLadder(ValueError):
-    """A ladder that leaves a count out, names one twice, or does not end. `range` is the step at fault."""
+    """A ladder that leaves a count out, names one twice, or has no open end. `range` is the step at fault."""
 
     def __init__(self, fault: str, range: str = "") -> None:  # noqa: A002  (it is one)
         super().__init__(fault)
@@ -25,7 +25,7 @@ class BadLadder(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One range of failures, and the word of the model or tier that works there."""
+    """One range of failures, and the model or tier that works on a task within it."""
 
     range: str
     first: int
@@ -34,7 +34,7 @@ class Step:
 
     @property
     def escalates(self) -> bool:
-        """Whether nobody of this ladder works there."""
+        """Whether the task is escalated at this step instead of given to a model of the ladder."""
         return self.word == ESCALATE
 
     def __str__(self) -> str:
@@ -42,9 +42,9 @@ class Step:
 
 
 def read(steps: Any) -> tuple[Step, ...]:
-    """The steps in their order. Raises BadLadder naming the fault (LAD-1).
+    """Return the steps in order. Raises BadLadder naming the fault (LAD-1).
 
-    The ranges start at 0 and have neither gap nor overlap; exactly one, the last, is open.
+    The ranges must start at 0 and have neither gap nor overlap; exactly one, the last, is open.
     """
     if not isinstance(steps, Mapping) or not steps:
         raise BadLadder('maps ranges of failures to models, as in "0-1": small.')
@@ -86,7 +86,7 @@ def _span(first: int, last: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message; the middle of a long one left out."""
+    """Return a value as it appears in a message, with the middle of a long one left out."""
     try:
         text = repr(value)
     except ValueError:  # a number of more digits than Python prints
@@ -95,12 +95,12 @@ def shown(value: Any) -> str:
 
 
 def step_for(ladder: tuple[Step, ...], failures: int) -> Step:
-    """The step of a task that failed so often; any count beyond the last range has the last one (LAD-2)."""
+    """Return the step for so many failures; beyond the last range that is the last step (LAD-2)."""
     return next(step for step in ladder if step.last is None or failures <= step.last)
 
 
 def place_of(ladder: tuple[Step, ...], failures: int) -> str:
-    """Where on the ladder a task stands, for people: step 2 of 3, 2-3: mid."""
+    """Return a task's place on the ladder for people, such as "step 2 of 3, 2-3: mid"."""
     step = step_for(ladder, failures)
     working = [each for each in ladder if not each.escalates]
     if step.escalates:

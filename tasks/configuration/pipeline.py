@@ -1,4 +1,4 @@
-"""The tasks of a project under its stages: who stands where, and what a change of the stages would do."""
+"""A project's tasks under its stages: which tasks are where, and what a change of the stages would do."""
 
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.schema import SettingsError
@@ -10,9 +10,9 @@ NAMED_MAX = 5
 
 
 def refuse_stranding(project: Project, after: ProjectSettings) -> None:
-    """Raises SettingsError, naming the tasks, where unfinished ones stand in a stage that would be gone.
+    """Raise SettingsError, naming the tasks, if unfinished ones are in a stage that would be gone.
 
-    They are not moved by themselves: whoever takes a stage away says first where its work goes on.
+    The program does not move them by itself: whoever removes a stage must first say where its work goes on.
     """
     names = {stage.name for stage in (*after.stages, *escalations_of(after))}
     begun = Task.objects.filter(project=project).exclude(status=Status.CANCELLED)
@@ -32,7 +32,7 @@ def refuse_stranding(project: Project, after: ProjectSettings) -> None:
 
 
 def begin_at_the_first(project: Project, settings: ProjectSettings) -> None:
-    """Tasks that nobody has begun wait before whichever stage is the first one now."""
+    """Move the tasks that nobody has begun to the first stage of these settings."""
     waiting = Task.objects.filter(project=project, status=Status.PENDING, round=0)
     first = first_stage(settings).name
     waiting.exclude(stage=first).update(stage=first)

@@ -1,4 +1,4 @@
-"""Core: YAML that agents write: texts, lists, and mappings that know their lines; nothing is constructed."""
+"""Core: YAML that agents write, read as texts, lists and mappings that know their lines; no other types."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,16 +9,16 @@ from tasks.configuration.yaml_files import Fault, FaultyFile, compose, line_of
 
 
 class Lines(dict[str, Any]):
-    """A mapping that knows on which line it begins."""
+    """A mapping that knows the line on which it begins."""
 
     line = 0
 
 
 def read_plain(text: str, *, size: int, depth: int, values: int) -> Lines:
-    """The mapping that a text is, every value in it as it is written.
+    """Return the mapping in a YAML text, with every value as a text as it is written.
 
-    At most `size` characters, nested at most `depth` deep, with at most `values` values; anchors and aliases
-    are refused, and so are keys that stand twice. Raises FaultyFile.
+    The text may have at most `size` characters, `depth` levels and `values` values; anchors, aliases and
+    duplicate keys are refused. Raises FaultyFile.
     """
     root = compose(text, size, is_plain=True)
     if not isinstance(root, yaml.MappingNode):

@@ -1,6 +1,6 @@
-"""Core: the settings of one project as one validated value, kept as JSON in the project's row.
+"""Core: the settings of one project as one validated value, stored as JSON in the project's row.
 
-The fields below are the schema: key, type, default, range and help stand together here and nowhere else.
+The fields below are the schema: the key, type, default, range and help of a setting are defined here only.
 """
 
 from collections.abc import Mapping
@@ -427,7 +427,7 @@ class ProjectSettings:
             raise fault
 
     def disorder(self) -> SettingsError | None:
-        """Two values that are right by themselves and not together."""
+        """Return the error if two values are valid by themselves but not together; otherwise None."""
         weights = list(self.severity_weights.values())
         if weights != sorted(weights, reverse=True):
             return SettingsError(
@@ -439,7 +439,7 @@ class ProjectSettings:
 
     @classmethod
     def from_json(cls, data: Any) -> "ProjectSettings":
-        """The settings in `data` over the defaults. Raises SettingsError naming the key at fault."""
+        """Return the settings in `data` over the defaults. Raises SettingsError naming the key at fault."""
         if not isinstance(data, dict):
             raise SettingsError("settings are a JSON object.")
         if unknown := sorted(str(key) for key in set(data) - set(SETTINGS)):
@@ -448,7 +448,7 @@ class ProjectSettings:
 
     @classmethod
     def salvaged(cls, data: Any) -> "tuple[ProjectSettings, list[SettingsError]]":
-        """What can be used of a row that was edited past every check, and what is wrong with the rest."""
+        """Return what can be used of a row that was edited past every check, and the errors in the rest."""
         good, faults = {}, []
         for key, value in data.items() if isinstance(data, dict) else ():
             try:
@@ -463,7 +463,7 @@ class ProjectSettings:
             return cls(**{key: value for key, value in good.items() if key != error.key}), [*faults, error]
 
     def replaced(self, changes: Mapping[str, Any]) -> "ProjectSettings":
-        """The settings with these values; severities that a value does not name keep theirs."""
+        """Return the settings with these values; in a value per severity, severities left out keep theirs."""
         told = self.to_json()
         for key, value in changes.items():
             is_partial = (
@@ -473,20 +473,20 @@ class ProjectSettings:
         return ProjectSettings.from_json(told)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as plain JSON values."""
+        """Return the settings as plain JSON values."""
         return {key: entry.kind.plain(getattr(self, key)) for key, entry in SETTINGS.items()}
 
     def changed(self) -> dict[str, Any]:
-        """What differs from the defaults, as plain JSON values: what a project's row keeps."""
+        """Return what differs from the defaults, as plain JSON values: what a project's row stores."""
         defaults = DEFAULTS.to_json()
         return {key: value for key, value in self.to_json().items() if value != defaults[key]}
 
     def effect(self, severity: str) -> str:
-        """hold, ship or log for a conflict of this severity; an unknown one counts as medium."""
+        """Return hold, ship or log for a conflict of this severity; an unknown severity counts as medium."""
         return self.policy.get(severity, self.policy[Severity.MEDIUM])
 
     def is_mandatory(self, severity: str | None, word: str = "") -> bool:
-        """Whether a finding must be settled: by its severity, or by the tag that its reviewer wrote, MUST."""
+        """Whether a finding must be settled, by its severity or by its reviewer's tag, such as MUST."""
         return severity in self.mandatory or word.strip().lower() in self.mandatory_opinions
 
 
@@ -495,7 +495,7 @@ DEFAULTS = ProjectSettings()
 
 
 def in_words(key: str, value: Any) -> str:
-    """A plain value for people: in help, in tables and in what is recorded of a change."""
+    """Return a plain value in words for people: in help, in tables and in the record of a change."""
     kind = SETTINGS[key].kind
     if value is None and isinstance(kind, Whole | Number):
         return kind.none
@@ -513,12 +513,12 @@ def in_words(key: str, value: Any) -> str:
 
 
 def default_of(key: str) -> str:
-    """The default in words."""
+    """Return the default of a setting in words."""
     return in_words(key, DEFAULTS.to_json()[key])
 
 
 def completed(key: str, value: Any) -> Any:
-    """A value for each severity may leave severities out; they keep their defaults."""
+    """Return the value; if it is one per severity, those it leaves out get their defaults."""
     if isinstance(SETTINGS[key].kind, PerSeverity) and isinstance(value, Mapping):
         return {**getattr(DEFAULTS, key), **value}
     return value

@@ -1,7 +1,7 @@
 """Core: reads the settings of a project, and agents, from a YAML file.
 
-The files of the designs are read as they are: their keys, their nesting, their capitals, and a value in its
-annotated form `{_description: ..., value: 7}`. All that is wrong is reported at once, each with its line.
+The files of the designs are read as they are: their keys, their nesting, their capitals, and values in the
+annotated form `{_description: ..., value: 7}`. All faults are reported at once, each with its line.
 """
 
 import shlex
@@ -31,14 +31,14 @@ from tasks.states import Severity
 SIZE_MAX = 256 * 1024
 PLACES = {entry.path or key: key for key, entry in SETTINGS.items()}
 SECTIONS = {path.rsplit(".", back)[0] for path in PLACES for back in range(1, path.count(".") + 1)}
-# What is not mandatory is optional; a file may say so, and is taken at its word where both are named.
+# What is not mandatory is optional; a file may list both, and then they must not contradict each other.
 OPTIONAL = {
     path.replace(".mandatory", ".optional"): key
     for path, key in PLACES.items()
     if path.endswith(".mandatory")
 }
 AGENTS = "agents"
-KIND, KINDS = "kind", Choice(("code", "documents"))  # of the project; a column of its row, and no setting
+KIND, KINDS = "kind", Choice(("code", "documents"))  # of the project: a column of its row, not a setting
 AGENT_KEYS: dict[str, Kind] = {
     "name": Text(),
     "type": Text(),
@@ -65,41 +65,44 @@ AGENT_KEYS: dict[str, Kind] = {
     "again": Texts(),
     "active": Flag(),
 }
-# How an agent is started; one of them.
+# The keys that say how an agent is started; it may have at most one of them.
 STARTS = ("command", "cassettes", "provider")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """An agent as a file names it: the keys that stand there, checked, and the line of each."""
+    """An agent as a file describes it: the keys that the file gives, checked, and the line of each."""
 
     values: dict[str, Any]
     line: int
     lines: dict[str, int] = field(default_factory=dict)
 
     def fault(self, key: str, message: str) -> Fault:
-        """What is wrong with one of the keys."""
+        """Return the fault at the line of this key."""
         return Fault(self.lines.get(key, self.line), f"agents, {self.values.get('name', '?')}: {message}")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file says: values by key, each right by itself, and agents."""
+    """The contents of a file: settings by key, each valid by itself, and agents."""
 
     values: dict[str, Any]
     agents: tuple[AgentEntry, ...]
     lines: dict[str, int]
-    kind: str = ""  # of the project; empty where the file does not say it
+    kind: str = ""  # of the project; empty if the file does not say it
 
     def over(self, base: ProjectSettings) -> ProjectSettings:
-        """The settings `base` with what the file says. Raises FaultyFile where they do not go together."""
+        """Return the settings `base` overlaid with the file's. Raises FaultyFile if they conflict."""
         try:
             return base.replaced(self.values)
         except SettingsError as error:
             raise FaultyFile([Fault(self._line_of(error, base), str(error))]) from error
 
     def _line_of(self, error: SettingsError, base: ProjectSettings) -> int:
-        """Where two values do not go together, the file may hold only one: it is well without that one."""
+        """Return the line of the error's key, or of the key without which there would be no error.
+
+        If two values do not go together, the file may contain only one of them, under another key.
+        """
         if error.key in self.lines:
             return self.lines[error.key]
         for key in self.values:
@@ -115,7 +118,7 @@ class SettingsFile:
 
 
 def read_settings(text: str) -> SettingsFile:
-    """What the YAML in `text` says. Raises FaultyFile; then nothing of it is to be used."""
+    """Return the contents of a YAML file. Raises FaultyFile with all faults; then nothing may be used."""
     reader = _Reader()
     root = compose(text, SIZE_MAX)
     if root is not None:
@@ -127,7 +130,7 @@ def read_settings(text: str) -> SettingsFile:
 
 
 def read_value(kind: Kind, text: str, key: str) -> Any:
-    """One value in YAML, such as a ladder. Raises FaultyFile."""
+    """Return one value written in YAML, such as a ladder. Raises FaultyFile."""
     reader = _Reader()
     node = compose(text, SIZE_MAX)
     value = None if node is None else reader.plain(node, key)
@@ -140,7 +143,7 @@ def read_value(kind: Kind, text: str, key: str) -> Any:
 
 
 def _is_annotated(node: yaml.Node) -> bool:
-    """`{_description: ..., _default: 7, value: 7}`: a value with notes beside it."""
+    """Whether the node is a value with notes beside it: `{_description: ..., _default: 7, value: 7}`."""
     if not isinstance(node, yaml.MappingNode):
         return False
     names = {name.value for name, _ in node.value if isinstance(name, yaml.ScalarNode)}
@@ -152,13 +155,13 @@ def _is_annotated(node: yaml.Node) -> bool:
 
 
 class _Reader:
-    """One walk over the nodes; no node below a wrong one is looked at, so aliases cannot blow it up."""
+    """One walk over the nodes, which does not go below a faulty one, so that aliases cannot blow it up."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.agents: list[AgentEntry] = []
         self.kind = ""
-        self.lines: dict[str, int] = {}  # by our keys: policy.low
+        self.lines: dict[str, int] = {}  # by the program's own keys, such as policy.low
         self.faults: list[Fault] = []
         self.optional: dict[str, tuple[list[str], int]] = {}
 
@@ -166,7 +169,7 @@ class _Reader:
         self.faults.append(Fault(node_line(node), message))
 
     def line_of(self, key: str, otherwise: int) -> int:
-        """The line of the key, or of the nearest one around it."""
+        """Return the line of the key, or else of the nearest key around it, or else `otherwise`."""
         while key:
             if key in self.lines:
                 return self.lines[key]
@@ -174,7 +177,7 @@ class _Reader:
         return otherwise
 
     def entries(self, node: yaml.Node, where: str) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
-        """Name, its node and the value's node of each line of a mapping, each name once."""
+        """Yield each entry's name, the name's node and the value's node; report duplicate names."""
         if not isinstance(node, yaml.MappingNode):
             self.fault(node, f"{where or 'the file'} holds keys with values: `key: value`.")
             return
@@ -189,7 +192,7 @@ class _Reader:
                 yield name.value, name, value
 
     def section(self, node: yaml.Node, where: str) -> None:
-        """A mapping of settings and further sections. An empty one says nothing."""
+        """Read a mapping of settings and further sections. An empty section is ignored."""
         if where and isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null":
             return
         for word, name, value in self.entries(node, where):
@@ -232,7 +235,7 @@ class _Reader:
         self.values[key] = value if isinstance(kind, PerSeverity) else kind.plain(checked)
 
     def value(self, kind: Kind, key: str, path: str, node: yaml.Node) -> tuple[Any, bool]:
-        """The value in our spelling, and whether it could be read at all."""
+        """Return the value in the program's spelling, and whether it could be read at all."""
         if not isinstance(kind, Ladders) and _is_annotated(node):
             inner = [value for name, value in node.value if name.value == "value"]
             if len(inner) != 1:
@@ -244,7 +247,7 @@ class _Reader:
         return value, len(self.faults) == before
 
     def plain(self, node: yaml.Node, key: str, depth: int = 3) -> Any:
-        """Scalars, lists and mappings as Python has them; deeper than any setting there is only a fault."""
+        """Return the node as Python values; nesting deeper than any setting has is a fault."""
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, key)
         if depth == 0:
@@ -287,7 +290,10 @@ class _Reader:
         self.optional[key] = (value, node_line(name))
 
     def reconcile(self) -> None:
-        """Mandatory and optional have nothing in common. CRITICAL, which the designs lack, goes with HIGH."""
+        """Check that mandatory and optional severities do not overlap, and add CRITICAL if HIGH is mandatory.
+
+        The designs do not have CRITICAL, so it goes with HIGH unless the file names it.
+        """
         for key, (words, line) in self.optional.items():
             path = SETTINGS[key].path
             if key not in self.values:
@@ -353,7 +359,7 @@ def _join(where: str, word: str) -> str:
 
 
 def _meant(path: str) -> str:
-    """A hint for a key that is unknown where it stands."""
+    """Return a hint for a key that is unknown in its place; empty if there is none."""
     own_name = path.rpartition(".")[2]
     if own_name in SETTINGS and SETTINGS[own_name].path:
         return f" It is written {SETTINGS[own_name].path}."
@@ -362,6 +368,6 @@ def _meant(path: str) -> str:
 
 
 def _in_file(error: SettingsError, key: str, path: str) -> str:
-    """The message, with the key as it stands in the file."""
+    """Return the error's message with the key as it is written in the file."""
     message = str(error)
     return f"{path}{message.removeprefix(key)}" if message.startswith(key) else f"{path}: {message}"

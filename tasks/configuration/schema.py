@@ -1,7 +1,7 @@
-"""Core: what kinds of setting there are, and what each kind accepts.
+"""Core: the kinds of setting, and what each kind accepts.
 
-A setting is one field of `policy.ProjectSettings`, made by `setting` below. The form of the admin, the
-files of `import_config` and `export_config` and docs/settings.md read the same entries.
+A setting is one field of `policy.ProjectSettings`, made by `setting` below. The admin's form, the files of
+`import_config` and `export_config`, and docs/settings.md are all made from the same entries.
 """
 
 import re
@@ -25,7 +25,7 @@ _SEVERITIES = "critical, high, medium and low"
 
 
 class SettingsError(ValueError):
-    """A setting has an unknown key or a value that it may not have. `key` is where: policy.low."""
+    """A setting has an unknown key or an invalid value. `key` says where, such as policy.low."""
 
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)
@@ -34,22 +34,22 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Kind(ABC):
-    """One sort of value. `check` is strict, as the database needs it; `read` is kind to people's spelling."""
+    """One kind of value. `check` is strict, for the database; `read` forgives how people spell a value."""
 
     @abstractmethod
     def check(self, key: str, value: Any) -> Any:
-        """The value as the settings keep it. Raises SettingsError naming the key."""
+        """Return the value as the settings store it. Raises SettingsError naming the key."""
 
     def read(self, value: Any) -> Any:
-        """What a person wrote, in our spelling where it only differs by that; else as it is."""
+        """Return what a person wrote in the program's spelling if only that differs; otherwise unchanged."""
         return value
 
     def plain(self, value: Any) -> Any:
-        """The value in JSON's own types."""
+        """Return the value in JSON's own types."""
         return value
 
     def says(self) -> str:
-        """What may stand there, for people."""
+        """Return in words which values are accepted."""
         return ""
 
 
@@ -72,7 +72,7 @@ class Flag(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Whole(Kind):
-    """A whole number; None only where `none` says what that means."""
+    """A whole number; None is allowed only if `none` says what it means."""
 
     low: int
     high: int
@@ -93,7 +93,7 @@ class Whole(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A number with a fraction; None only where `none` says what that means."""
+    """A number that may have a fraction; None is allowed only if `none` says what it means."""
 
     low: float
     high: float
@@ -116,7 +116,7 @@ class Number(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """Any text, such as a command in the shell's language."""
+    """Any text, such as a shell command."""
 
     def check(self, key: str, value: Any) -> str:
         if not isinstance(value, str):
@@ -149,7 +149,7 @@ class Choice(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Words(Kind):
-    """Some of a few words."""
+    """Any number of a few words."""
 
     words: tuple[str, ...]
     noun: str
@@ -175,7 +175,7 @@ class Words(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Hosts(Text):
-    """Names of hosts in one text."""
+    """Names of hosts, separated by spaces."""
 
     def check(self, key: str, value: Any) -> str:
         text = super(Hosts, self).check(key, value)
@@ -215,7 +215,7 @@ class Texts(Kind):
 
 @dataclass(frozen=True, slots=True)
 class PerSeverity(Kind):
-    """A value for each severity; what is left out keeps its default."""
+    """A value for each severity; a severity that is left out keeps its default."""
 
     each: Kind
     what: str
@@ -251,10 +251,10 @@ class PerSeverity(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Ladders(Kind):
-    """For each type of agent the model by the count of failures: {"0-1": "small", "2+": "escalate"}.
+    """A ladder for each type of agent: models by the count of failures, {"0-1": "small", "2+": "escalate"}.
 
     The ranges start at 0 and have neither gap nor overlap; exactly one, the last, is open (LAD-1). They are
-    kept in their order.
+    stored in order.
     """
 
     def check(self, key: str, value: Any) -> dict[str, dict[str, str]]:
@@ -288,16 +288,16 @@ class Ladders(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What people are told about a key. Its name and its default are those of the field."""
+    """What people are told about a setting. Its name and its default are those of the field."""
 
     kind: Kind
     group: str
     help: str
-    path: str = ""  # where it stands in a file; empty: under its own name
+    path: str = ""  # its path in a file; empty: its own name
 
 
 def setting(default: Any, kind: Kind, group: str, help: str, *, path: str = "") -> Any:  # noqa: A002
-    """A field of the settings: its default, and everything that is said about it."""
+    """Return a dataclass field for a setting, with its default and everything that is said about it."""
     entry = {"setting": Setting(kind, group, help, path)}
     if isinstance(default, Mapping):
         make: Callable[[], Any] = lambda: kind.plain(default)  # noqa: E731  (each value has its own)

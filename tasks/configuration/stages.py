@@ -1,8 +1,8 @@
-"""Core: the stages that a project's tasks go through, and the columns of those that escalated.
+"""Core: the stages that a project's tasks go through, and the columns of tasks that were escalated.
 
 A pipeline is an ordered list of stages (COL-1); each runs the whole cycle of work, verification and review.
-Beside it stand the columns of specialists, one for each reason to escalate (COL-2). Nothing in this module
-imports Django.
+Beside it there are the columns of specialists, one for each reason to escalate (COL-2). Nothing in this
+module imports Django.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ UNKNOWN = "unknown"
 STAGES_MAX = 20
 ABOUT_MAX = 2000
 _NAME = regex(r"[a-z0-9][a-z0-9_-]{0,39}\Z")
-# Columns that the board makes itself; a stage of that name could not be told from them.
+# Columns that the board makes itself; a stage with one of these names would be mistaken for them.
 RESERVED = frozenset({"human", "backflow", "deferred", "done", "needs-human", "failed", "escalated"})
 
 
@@ -34,17 +34,17 @@ class Stage:
     ladder: str = ""  # the name of its steps in model_ladder; empty: that of the agent type
     is_reviewed: bool = True  # if not, green work passes by itself
     enter: str = NORMAL
-    reason: str = ""  # of an escalation column: what it is entered for
-    about: str = ""  # what its agents are told of their work here
+    reason: str = ""  # of an escalation column: why tasks are sent to it
+    about: str = ""  # what its agents are told about their work here
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """The stage's name for people."""
         return self.title or self.name.replace("_", " ").replace("-", " ").capitalize()
 
     @property
     def ladder_name(self) -> str:
-        """Under which name its ladder stands in model_ladder."""
+        """The name of the stage's ladder in model_ladder."""
         return self.ladder or self.agent_type
 
     @property
@@ -104,7 +104,7 @@ ESCALATIONS = (
 
 
 class Config(Protocol):
-    """What is asked of a project's settings."""
+    """What this module asks of a project's settings."""
 
     @property
     def stages(self) -> tuple[Stage, ...]: ...
@@ -114,39 +114,39 @@ class Config(Protocol):
 
 
 def stages_of(config: Config) -> tuple[Stage, ...]:
-    """The pipeline in its order, never empty."""
+    """Return the stages of the pipeline in order; there is at least one."""
     return tuple(stage for stage in config.stages if not stage.is_escalation)
 
 
 def escalations_of(config: Config) -> tuple[Stage, ...]:
-    """The column of each reason to escalate: the project's own, else the usual one."""
+    """Return the column for each reason to escalate: the project's own if it has one, else the usual one."""
     own = {stage.reason: stage for stage in config.stages if stage.is_escalation}
     return tuple(own.get(usual.reason, usual) for usual in ESCALATIONS)
 
 
 def escalation_for(config: Config, reason: str) -> Stage:
-    """The column for the reason; a reason that nobody knows goes to the senior's (LAD-3)."""
+    """Return the column for the reason; an unknown reason goes to the senior developer's (LAD-3)."""
     columns = {stage.reason: stage for stage in escalations_of(config)}
     return columns.get(reason.strip().lower(), columns[UNKNOWN])
 
 
 def stage_named(config: Config, name: str) -> Stage | None:
-    """The stage or the escalation column of that name; None where the project has none."""
+    """Return the stage or the escalation column of that name; None if the project has none."""
     return next((stage for stage in (*config.stages, *escalations_of(config)) if stage.name == name), None)
 
 
 def first_stage(config: Config) -> Stage:
-    """Where a new task begins."""
+    """Return the stage at which a new task begins."""
     return stages_of(config)[0]
 
 
 def next_stage(config: Config, name: str) -> Stage | None:
-    """The stage after this one; None after the last, and for what is no stage of the pipeline."""
+    """Return the stage after this one; None after the last, and if the name is not in the pipeline."""
     return _beside(config, name, 1)
 
 
 def previous_stage(config: Config, name: str) -> Stage | None:
-    """The stage before this one; None before the first, and for what is no stage of the pipeline."""
+    """Return the stage before this one; None before the first, and if the name is not in the pipeline."""
     return _beside(config, name, -1)
 
 
@@ -157,19 +157,22 @@ def _beside(config: Config, name: str, step: int) -> Stage | None:
 
 
 def position(config: Config, name: str) -> int:
-    """Which stage of the pipeline it is, from 1; 0 for what is none of them."""
+    """Return the number of the stage in the pipeline, from 1; 0 if the name is not in it."""
     names = [stage.name for stage in stages_of(config)]
     return names.index(name) + 1 if name in names else 0
 
 
 def onward(config: Config, stage: str, home: str) -> Stage | None:
-    """Where approved work goes: on from its stage, from an escalation column on from `home`; None is done."""
+    """Return the stage that approved work goes to; None if it is finished.
+
+    From an escalation column it goes to the stage after `home`, otherwise to the one after `stage`.
+    """
     here = stage_named(config, stage)
     return next_stage(config, home if here and here.is_escalation else stage)
 
 
 def where(config: Config, name: str, home: str = "", *, is_escalated: bool = False) -> str:
-    """Where a task stands, for people; empty where a project has only the one stage."""
+    """Return a task's stage for people; empty if the project has only one and the task is not escalated."""
     here = stage_named(config, name)
     total = len(stages_of(config))
     if here is None or (total == 1 and not here.is_escalation):
@@ -189,7 +192,7 @@ _LIMITS = {"name": 40, "title": 60, "agent_type": 60, "ladder": 60, "enter": 20,
 
 @dataclass(frozen=True, slots=True)
 class Stages(Kind):
-    """A list of stages: names and mappings, or the name of a preset. Faults name the entry, from 1."""
+    """A list of stages, each a name or a mapping, or the name of a preset. Faults name the entry, from 1."""
 
     def check(self, key: str, value: Any) -> tuple[Stage, ...]:
         if isinstance(value, str):
@@ -205,7 +208,7 @@ class Stages(Kind):
         return stages
 
     def _stage(self, where: str, entry: Any) -> Stage:
-        """One entry. What a mapping leaves out is as in the stage that is known by that name."""
+        """Return the stage for one entry; what a mapping leaves out is as in the known stage of that name."""
         if isinstance(entry, Stage):
             return entry
         if isinstance(entry, str):
@@ -286,7 +289,7 @@ class Stages(Kind):
         return [_plain(stage) for stage in value]
 
     def in_words(self, value: list[Any]) -> str:
-        """The stages as people read them."""
+        """Return the stages as people read them."""
         stages = self.check("stages", value)
         return ", ".join(stage.name + ("" if stage.is_reviewed else " (no review)") for stage in stages)
 
@@ -295,7 +298,7 @@ class Stages(Kind):
 
 
 def _plain(stage: Stage) -> Any:
-    """The shortest entry that is read as this stage: its name, with what differs from the usual one."""
+    """Return the shortest entry that is read as this stage: its name, and what differs from the usual one."""
     usual = asdict(_KNOWN.get(stage.name, Stage(stage.name, agent_type=f"{stage.name}-agent")))
     own = {word: given for word, given in asdict(stage).items() if given != usual[word]}
     return {"name": stage.name, **own} if own else stage.name

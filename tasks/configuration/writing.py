@@ -1,4 +1,4 @@
-"""Core: writes the settings of a project, and agents, as a YAML file that `settings_file` reads."""
+"""Core: writes the settings of a project, and agents, as a YAML file that `reading` reads."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -17,11 +17,11 @@ def write_settings(
     title: str = "",
     kind: str = "",
 ) -> str:
-    """Every key with its help, as YAML that `read_settings` takes back to the same value."""
+    """Return every setting with its help, as YAML that `read_settings` reads back to the same values."""
     lines = [f"# {title}"] if title else []
     if kind:
         lines += ["", "# What the project's tasks are: code or documents.", f"{KIND}: {kind}"]
-    done: list[str] = []  # the sections that are open
+    done: list[str] = []  # the sections around the current line
     for path in _in_order():
         *sections, word = path.split(".")
         while done != sections[: len(done)]:
@@ -40,7 +40,7 @@ def write_settings(
 
 
 def write_reference() -> str:
-    """Every key with its default, range and help as tables in Markdown, one for each group."""
+    """Return every setting with its default, range and help as Markdown tables, one for each group."""
     lines: list[str] = []
     for group in GROUPS:
         lines += [f"### {group}", "", "| Key | Default | Accepts | What it does |", "|---|---|---|---|"]
@@ -53,7 +53,7 @@ def write_reference() -> str:
 
 
 def _in_order() -> list[str]:
-    """The paths by group; those of one section together, an optional list after its mandatory one."""
+    """Return the paths by group, with sections kept together and optional lists after mandatory ones."""
     paths = [entry.path or key for group in GROUPS for key, entry in SETTINGS.items() if entry.group == group]
     for optional, key in OPTIONAL.items():
         paths.insert(paths.index(SETTINGS[key].path) + 1, optional)
@@ -82,7 +82,7 @@ def _entry(word: str, value: Any) -> list[str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts with line ends of any kind, which YAML would fold or forget, are quoted with escapes."""
+    """Quotes texts that contain unprintable characters or line ends, which YAML would fold or drop."""
 
 
 def _quoted(dumper: _Dumper, text: str) -> yaml.Node:

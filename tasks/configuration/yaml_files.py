@@ -1,4 +1,4 @@
-"""Core: YAML that people write, read as nodes that know their lines; nothing of it is constructed here."""
+"""Core: YAML that people write, read as nodes that know their lines; no objects are constructed here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ BRACKETS_MAX = 60  # open at once
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and where; lines count from 1."""
+    """What is wrong, and on which line, counted from 1."""
 
     line: int
     message: str
 
 
 class FaultyFile(ValueError):
-    """The file cannot be taken; `faults` says all that is wrong with it, by line."""
+    """A file that cannot be used; `faults` holds everything that is wrong with it, by line."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
         super().__init__("\n".join(f"line {fault.line}: {fault.message}" for fault in self.faults))
 
     def lines(self, name: str) -> list[str]:
-        """One line of text for each fault; `name` is that of the file."""
+        """Return one line of text for each fault; `name` is the name of the file."""
         return [f"{name}:{fault.line}: {fault.message}" for fault in self.faults]
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses brackets that open without end, over which PyYAML's scanner would sit for minutes."""
+    """Refuses endless opening brackets, over which PyYAML's scanner would take minutes."""
 
     def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
         if self.flow_level >= BRACKETS_MAX:
@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _PlainLoader(_Loader):
-    """Refuses anchors and aliases besides."""
+    """Refuses anchors and aliases too."""
 
     def fetch_anchor(self) -> None:
         raise yaml.scanner.ScannerError(None, None, "anchors and aliases are not taken", self.get_mark())
@@ -47,9 +47,9 @@ class _PlainLoader(_Loader):
 
 
 def compose(text: str, limit: int, *, is_plain: bool = False) -> yaml.Node | None:
-    """The document's root; None where it is empty. `limit` counts characters, `is_plain` refuses anchors.
+    """Return the root node of the document; None if it is empty.
 
-    Raises FaultyFile.
+    `limit` is the most characters it may have; `is_plain` refuses anchors and aliases. Raises FaultyFile.
     """
     if len(text) > limit:
         raise FaultyFile([Fault(1, f"the file has {len(text)} characters; {limit} are the most.")])
@@ -67,5 +67,5 @@ def compose(text: str, limit: int, *, is_plain: bool = False) -> yaml.Node | Non
 
 
 def line_of(node: yaml.Node) -> int:
-    """The line on which the node begins, counted from 1."""
+    """Return the line on which the node begins, counted from 1."""
     return int(node.start_mark.line) + 1

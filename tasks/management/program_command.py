@@ -1,4 +1,4 @@
-"""What all commands of `manage.py` of ours have in common."""
+"""What all of this program's `manage.py` commands have in common."""
 
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from tasks.models import Project
 
 
 class ProgramCommand(BaseCommand):
-    """Before it begins, the program's own checks are asked; Django's would load every page first."""
+    """A command that first runs the program's own checks, because Django's would load every page."""
 
     requires_system_checks = ("steroids",)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Where the database refuses something, a missing migration is told rather than a missing table."""
+        """Run the command; if the database refuses something, report any missing migration first."""
         try:
             return super().execute(*args, **options)
         except DatabaseError:
@@ -25,14 +25,14 @@ class ProgramCommand(BaseCommand):
 
 
 def check_database() -> None:
-    """Raise CommandError where a migration is missing."""
+    """Raise CommandError if a migration has not been applied."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
 
 
 def project_named(slug: str) -> Project:
-    """Raises CommandError where there is none."""
+    """Return the project with this slug. Raises CommandError if there is none."""
     project = Project.objects.filter(slug=slug).first()
     if project is None:
         raise CommandError(f"There is no project {slug}.")
@@ -40,7 +40,7 @@ def project_named(slug: str) -> Project:
 
 
 def text_of(file: str | Path) -> str:
-    """What stands in a file. Raises CommandError where it cannot be read."""
+    """Return the text of a file. Raises CommandError if it cannot be read."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except OSError as error:

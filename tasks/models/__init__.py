@@ -1,4 +1,4 @@
-"""The rows of work. What each table promises is said by its constraints."""
+"""The database rows of the work itself. Each table states its invariants as constraints."""
 
 from tasks.models.checkpoint import Checkpoint
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES

@@ -7,14 +7,14 @@ from tasks.models.submission import Rollback
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
     def standing(self) -> "CheckpointQuerySet":
-        """Without those of rounds of a session that were taken back (RB-2)."""
+        """Leave out the checkpoints of session rounds that were taken back (RB-2)."""
         return self.filter(rolled_back__isnull=True)
 
 
 class Checkpoint(models.Model):
-    """One turn of a whole project: what was resolved and what came up since the one before (CONV-6).
+    """One turn of a whole project: what was resolved and what came up since the last one (CONV-6).
 
-    It closes once every task that was under way at the last one has finished a round or left.
+    It closes once every task that was under way at the last checkpoint has finished a round or left the loop.
     """
 
     class State(models.TextChoices):

@@ -1,4 +1,4 @@
-"""What happened, and writing it: the one act that also rings the loop, and leaves a notice for people."""
+"""Events, and the one function that writes them, rings the loop and leaves a notice for people."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from tasks.models.task import Task
 
 
-AT_ONCE = 500  # rows of one insert
+AT_ONCE = 500  # rows per INSERT
 
 
 class Event(models.Model):
-    """Something changed: who, what, from, to, why. Append-only, by triggers of the database."""
+    """Something that changed: who changed what, from which status to which, and why.
+
+    The table is append-only, which triggers of the database enforce.
+    """
 
     class ActorKind(models.TextChoices):
         PERSON = "person"
@@ -63,7 +66,7 @@ class Event(models.Model):
 
 
 class Notice(models.Model):
-    """An event of which people are still to be told; written with it, gone once the messages are due."""
+    """An event that people are still to be told of; deleted once the messages about it are due."""
 
     event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True, related_name="notice")
     due_at = models.DateTimeField(default=timezone.now)
@@ -88,9 +91,9 @@ def record(
     note: str = "",
     data: dict[str, Any] | None = None,
 ) -> Event:
-    """Insert the event and the notice of it in one transaction, the caller's where there is one.
+    """Insert the event and its notice in one transaction, or in the caller's if there is one.
 
-    Rings once that has committed. The rows stand then: a bell that breaks is logged, and harms nobody.
+    The loop is rung once that has committed. By then the rows are safe, so a bell that fails is only logged.
     """
     told = {"from_status": old, "to_status": new, "note": note[:2000], "data": data or {}}
     event = Event(project=project, task=task, kind=kind, **told, **_by(actor))
@@ -102,7 +105,7 @@ def record(
 
 
 def record_created(project: "Project", tasks: "Sequence[Task]", *, actor: Actor) -> None:
-    """The same for many new tasks at once; nobody sleeps until one of them comes."""
+    """Record the creation of many tasks at once, without waking what is snoozed until such an event."""
     with transaction.atomic(savepoint=False):
         events = Event.objects.bulk_create(
             [
@@ -123,7 +126,7 @@ def _by(actor: Actor) -> dict[str, Any]:
 
 
 def _tell_of(project: "Project", kind: str, events: list[Event]) -> None:
-    """Leave notices where people are told of this kind, and ring once it has committed."""
+    """Leave notices if people are told of this kind of event, and ring once the transaction has committed."""
     transaction.on_commit(partial(hooks.ring_loop, project.pk, kind), robust=True)
     if hooks.is_told(kind):
         Notice.objects.bulk_create([Notice(event=event) for event in events], batch_size=AT_ONCE)

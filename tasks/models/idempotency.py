@@ -3,7 +3,7 @@ from django.utils import timezone
 
 
 class Idempotency(models.Model):
-    """The reply to a request that must have one effect, however often it is sent."""
+    """The stored reply to a request that must have one effect, however often it is sent."""
 
     actor = models.CharField(max_length=80)
     key = models.CharField(max_length=80)

@@ -1,7 +1,7 @@
-"""Questions that are asked again and again: their SQL is built once, and holds its constants itself.
+"""Queries that are asked again and again, whose SQL is built once and contains its constants as literals.
 
-Building a query takes several times as long as running it. And a partial index serves only where the database
-reads the values of its condition in the query's text.
+Building a query takes several times as long as running it. Besides, the database uses a partial index only if
+it finds the values of the index's condition in the text of the query.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,22 +15,22 @@ from django.db import connection
 from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
 from django.db.models.sql import InsertQuery, UpdateQuery
 
-GIVEN = "\0"  # in the text, where a value comes with each question
+GIVEN = "\0"  # marks in the text where a value is given with each call
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Stands in a query for the value of that number."""
+    """A placeholder in a query for the value with that number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A query's text for one kind of database, and what makes rows of its answer."""
+    """A query's text for one kind of database, and what turns its result into rows."""
 
     text: str
-    given: tuple[int, ...]  # which value stands at each place
+    given: tuple[int, ...]  # the number of the value at each placeholder
     compiler: Any
     converters: dict[int, Any]
     rows: QuerySet[Any, Any]
@@ -47,7 +47,7 @@ class _BuiltUpdate:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What Django's iterables ask of a query set, with SQL that is there already."""
+    """A stand-in for a query set, offering what Django's iterables ask of one, with SQL built in advance."""
 
     rows: QuerySet[Any, Any]
     compiler: Any
@@ -63,9 +63,10 @@ class _Asked:
 
 
 class Prepared:
-    """A query of which only the values change that `build` takes; for the present moment it has to say Now().
+    """A query whose SQL is built once, and in which only the values that `build` takes vary.
 
-    `build` gets an expression for each of them. Its query set gives model instances, or a tuple for each row.
+    `build` gets an expression for each value. Its query set yields model instances or tuples. For the current
+    time it must use Now(), because a fixed time would become part of the SQL.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:
@@ -74,13 +75,13 @@ class Prepared:
         self._known: dict[str, _Built] = {}
 
     def rows(self, *values: Any) -> list[tuple[Any, ...]]:
-        """What it finds, as the database gives it."""
+        """Return the rows for these values as the database returns them."""
         with connection.cursor() as cursor:
             cursor.execute(*_asked(self._built(), values))
             return cursor.fetchall()
 
     def found(self, *values: Any) -> list[Any]:
-        """What its query set finds."""
+        """Return what the query set yields for these values."""
         built = self._built()
         compiler = copy(built.compiler)
         compiler.connection = connection
@@ -93,7 +94,7 @@ class Prepared:
         return found
 
     def first(self, *values: Any) -> Any:
-        """The first of what its query set finds; None where that is nothing."""
+        """Return the first item that the query set yields for these values, or None if there is none."""
         return next(iter(self.found(*values)), None)
 
     def _built(self) -> _Built:
@@ -108,10 +109,10 @@ class Prepared:
 
 
 class PreparedUpdate:
-    """An update of which only the values change that `rows` takes, and those that are written.
+    """An update whose SQL is built once; only the values that select the rows and the written values vary.
 
-    `rows` gets an expression for each of its values. `changed` names the fields that are written with a value
-    each time, `always` what is written in the same way each time.
+    `rows` gets an expression for each value that it takes. `changed` names the fields that are written with a
+    new value each time, and `always` holds what is written the same way each time.
     """
 
     def __init__(self, rows: Callable[..., QuerySet[Any, Any]], *changed: str, **always: Any) -> None:
@@ -120,7 +121,7 @@ class PreparedUpdate:
         self._known: dict[str, _BuiltUpdate] = {}
 
     def write(self, *values: Any, **changes: Any) -> int:
-        """Write it into the rows of these values. Returns into how many."""
+        """Write the changes to the rows that these values select, and return how many rows that were."""
         built = self._built()
         named = zip(self._changed, built.fields, strict=True)
         written = [_as_kept(changes[name], field) for name, field in named]
@@ -142,14 +143,14 @@ class PreparedUpdate:
 
 
 class PreparedInsert:
-    """A new row of a table, as `save(force_insert=True)` writes it, without its signals."""
+    """An INSERT of one row, written as `save(force_insert=True)` writes it but without sending signals."""
 
     def __init__(self, model: type[Model]) -> None:
         self._model = model
         self._known: dict[str, str] = {}
 
     def insert(self, row: Model) -> None:
-        """Write it, and give it its key. Raises IntegrityError."""
+        """Write the row and set its primary key. Raises IntegrityError."""
         fields = [field for field in self._model._meta.concrete_fields if not field.primary_key]
         values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
         with connection.cursor() as cursor:
@@ -170,19 +171,19 @@ class PreparedInsert:
 
 
 def _text_of(compiler: Any) -> tuple[str, tuple[int, ...]]:
-    """A query's text, and which of the given values stands at each of its places."""
+    """Return the query's text, and the number of the value at each of its placeholders."""
     text, values = compiler.as_sql()
     given = tuple(value.number for value in values if isinstance(value, _Given))
     return (text % tuple(map(_literal, values))).replace("%", "%%").replace(GIVEN, "%s"), given
 
 
 def _asked(built: _Built | _BuiltUpdate, values: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The text, and the value at each of its places."""
+    """Return the text, and the value at each of its placeholders."""
     return built.text, [_adapted(values[number]) for number in built.given]
 
 
 def _as_kept(value: Any, field: "Field[Any, Any]") -> Any:
-    """What the field keeps of the value, of another row its key."""
+    """Return the value as the field stores it; for a related row, its key."""
     return field.get_db_prep_save(value.pk if isinstance(value, Model) else value, connection)
 
 
@@ -191,7 +192,7 @@ def _adapted(value: Any) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """The value as it stands in SQL. Raises TypeError for one that is no constant of the program."""
+    """Return the value as an SQL literal. Raises TypeError for a type that is not allowed as a constant."""
     match value:
         case _Given():
             return GIVEN

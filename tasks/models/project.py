@@ -13,13 +13,13 @@ from tasks.text.repository_urls import has_password, redact
 
 
 def validate_slug(slug: str) -> None:
-    """C-9 and D-7 name conflicts and disputes; no project may be called so."""
+    """Refuse the slugs "c" and "d", because C-9 and D-7 name conflicts and disputes."""
     if slug.lower() in {"c", "d"}:
         raise ValidationError(f"{slug} stands for conflicts and disputes; choose another short name.")
 
 
 def validate_settings(data: Any) -> None:
-    """The admin's form names the key at fault."""
+    """Refuse settings that cannot be used; the message names the key at fault."""
     try:
         ProjectSettings.from_json(data)
     except (SettingsError, TypeError) as error:
@@ -27,7 +27,7 @@ def validate_settings(data: Any) -> None:
 
 
 def validate_repository(url: str) -> None:
-    """Members read the address, and events keep it for ever."""
+    """Refuse a URL with a password in it, because members can read the URL and events keep it for ever."""
     if has_password(url):
         raise ValidationError(
             "The address holds a password or a token, which every member would see. Leave it out and put the "
@@ -35,7 +35,7 @@ def validate_repository(url: str) -> None:
         )
 
 
-# Not on the columns: a migration would import them for ever.
+# These are not on the columns, because migrations would have to import them for ever.
 VALIDATORS = {"slug": validate_slug, "settings": validate_settings, "repo_url": validate_repository}
 
 # How a project may end (END-1 to END-7).
@@ -72,7 +72,7 @@ class Project(models.Model):
         CODE = "code", "Code"  # each task goes through the loop by itself
         DOCUMENTS = "documents", "Documents"  # its tasks are gaps, which a session closes in rounds
 
-    # Coders begin only on these; what else is red then is theirs.
+    # Coders begin only in these states, so whatever turns red afterwards is their doing.
     FIT = (Base.GREEN, Base.NOTHING, Base.ACCEPTED)
 
     slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
@@ -176,28 +176,28 @@ class Project(models.Model):
 
     @property
     def address(self) -> str:
-        """The repository's address as people may read it: an older one may hold a password."""
+        """The repository's URL as people may read it; passwords, which an old URL may contain, are masked."""
         return redact(self.repo_url)
 
     @property
     def branch(self) -> str:
-        """What sentences call the target branch, also before it is known."""
+        """The target branch as sentences call it, even before its name is known."""
         return self.target_branch or "The default branch"
 
     @property
     def config(self) -> ProjectSettings:
-        """The validated settings. Raises SettingsError where a row was edited past the form."""
+        """The validated settings. Raises SettingsError if the row was edited past the form and is invalid."""
         return _settings_of(json.dumps(self.settings, sort_keys=True))
 
 
 @lru_cache(maxsize=1024)
 def _settings_of(text: str) -> ProjectSettings:
-    """Read once, however many rows hold them: each query of a project makes a new row."""
+    """Parse settings, cached by their text, because each query of a project makes a new instance."""
     return ProjectSettings.from_json(json.loads(text))
 
 
 class Membership(models.Model):
-    """What one person may do in one project."""
+    """A person's role in one project."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer"  # reads
@@ -218,7 +218,7 @@ class Membership(models.Model):
 
 
 class Section(models.Model):
-    """An ordered group of tasks; may sit in another and wait for others."""
+    """An ordered group of tasks; it may be nested in another section and wait for others."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sections")
     parent = models.ForeignKey(

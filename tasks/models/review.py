@@ -14,11 +14,11 @@ from tasks.models.task import Task
 
 class ReviewQuerySet(models.QuerySet["Review"]):
     def standing(self) -> "ReviewQuerySet":
-        """Without those of rounds that were rolled back."""
+        """Leave out the reviews of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
     def of_turn(self, submission: Any, turn: Any) -> "ReviewQuerySet":
-        """What all reviewers said of the submission in this turn of its task."""
+        """Return the reviews by all reviewers of the submission in this turn of its task."""
         return self.filter(submission=submission, turn=turn)
 
 
@@ -63,7 +63,7 @@ class Review(models.Model):
         return f"{self.verdict} by {self.by_agent}"
 
     def of_its_turn(self) -> "ReviewQuerySet":
-        """Itself, and what others said of the same submission in the same turn of the task."""
+        """Return this review and the others of the same submission in the same turn of the task."""
         if self.turn is None:
             return Review.objects.filter(pk=self.pk)
         return Review.objects.of_turn(self.submission_id, self.turn)
@@ -71,16 +71,19 @@ class Review(models.Model):
 
 class FindingQuerySet(models.QuerySet["Finding"]):
     def standing(self) -> "FindingQuerySet":
-        """Without those of rounds that were rolled back."""
+        """Leave out the findings of rounds that were rolled back."""
         return self.filter(rolled_back__isnull=True)
 
     def of_points(self, origins: Iterable[Any]) -> "FindingQuerySet":
-        """Each time that these points, named by the findings as first raised, were raised."""
+        """Return every finding that raises one of these points, named by the keys of their first findings."""
         return self.filter(Q(pk__in=origins) | Q(first__in=origins))
 
 
 class Finding(models.Model):
-    """One point of a review. `first` ties the same point over the rounds; rulings hang on it."""
+    """One point of a review.
+
+    `first` refers to the finding that first raised the same point; rulings are attached to that one.
+    """
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="findings")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="findings")
@@ -141,39 +144,39 @@ class Finding(models.Model):
 
     @property
     def origin(self) -> "Finding":
-        """The finding as it was raised first; itself if this is that."""
+        """The finding that first raised this point; itself if it is the first."""
         return self.first or self
 
     def chain(self) -> FindingQuerySet:
-        """Each time that the point was raised; also in rounds that were rolled back."""
+        """Return every finding that raised this point, including those of rounds that were rolled back."""
         return Finding.objects.of_points([self.origin.pk])
 
     @property
     def location(self) -> str:
-        """path:line as far as known."""
+        """The place as path:line, or only the path if the line is unknown; empty if neither is known."""
         return f"{self.path}:{self.line}" if self.path and self.line else self.path
 
 
 class AnswerQuerySet(models.QuerySet["Answer"]):
     def standing(self) -> "AnswerQuerySet":
-        """Without those of rounds that were rolled back."""
+        """Leave out the answers of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
     def given(self) -> "AnswerQuerySet":
-        """What the coder said; a finding that was passed over has an answer that says so."""
+        """Return the answers that a coder gave, without those that record a finding passed over."""
         return self.exclude(kind=Answer.Kind.SILENT)
 
     def fetched(self) -> "AnswerQuerySet":
-        """Without those of submissions that could not be fetched."""
+        """Leave out the answers of submissions that could not be fetched."""
         return self.exclude(submission__state=Submission.State.LOST)
 
     def taken(self) -> "AnswerQuerySet":
-        """Of submissions that were taken: neither lost nor red."""
+        """Return the answers of submissions that were accepted for review: neither lost nor red."""
         return self.exclude(submission__state__in=Submission.UNTAKEN)
 
 
 class Answer(models.Model):
-    """How a submission treats a finding."""
+    """How a submission responds to a finding."""
 
     class Kind(models.TextChoices):
         ADDRESSED = "addressed"
@@ -206,7 +209,7 @@ class Answer(models.Model):
 
 
 class Comment(models.Model):
-    """A remark on a task; may point at a place and answer another."""
+    """A remark on a task; it may point at a place and reply to another remark."""
 
     class Status(models.TextChoices):
         OPEN = "open"

@@ -6,8 +6,9 @@ from tasks.triggers import no_change, no_deletion
 
 
 class Seal(models.Model):
-    """The hash of a project's events up to one of them, and of the seal before: whoever changes the record
-    breaks it. Append-only, by triggers of the database.
+    """The hash of a project's events up to one of them and of the seal before: changing the record breaks it.
+
+    The table is append-only, which triggers of the database enforce.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="seals")

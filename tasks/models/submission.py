@@ -9,7 +9,10 @@ from tasks.models.task import Task
 
 
 class Rollback(models.Model):
-    """A human took a task back to the end of an earlier round. Nothing of them is deleted (RB-2)."""
+    """A person's decision to take a task back to the end of an earlier round.
+
+    Nothing of the rounds that are taken back is deleted (RB-2).
+    """
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="rollbacks")
     from_round = models.PositiveSmallIntegerField()
@@ -36,15 +39,15 @@ class Rollback(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def standing(self) -> "SubmissionQuerySet":
-        """Without those of rounds that were rolled back."""
+        """Leave out the submissions of rounds that were rolled back."""
         return self.filter(rolled_back__isnull=True)
 
     def fetched(self) -> "SubmissionQuerySet":
-        """Without those that could not be fetched."""
+        """Leave out the submissions that could not be fetched."""
         return self.exclude(state=Submission.State.LOST)
 
     def taken(self) -> "SubmissionQuerySet":
-        """Neither lost nor red; work that was not taken has answered nothing."""
+        """Return the submissions that are neither lost nor red; one of those two has answered no finding."""
         return self.exclude(state__in=Submission.UNTAKEN)
 
     def newest_first(self) -> "SubmissionQuerySet":
@@ -52,7 +55,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 
 
 class Submission(models.Model):
-    """What a coder hands in for a round: a commit, a response, one answer per finding."""
+    """What a coder hands in for a round: a commit, a response, and one answer per finding."""
 
     class Kind(models.TextChoices):
         COMMITS = "commits"
@@ -141,7 +144,7 @@ class Submission(models.Model):
 
 
 class Bundle(models.Model):
-    """The commits themselves, so that an accepted submission does not die with its host."""
+    """The commits of a submission as a git bundle, so that they do not die with the host that has them."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="bundle")
     data = models.BinaryField()

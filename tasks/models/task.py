@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 RANK_STEP = 1024
 DIGITS_MAX = 9  # of a task's number
-FEW = 200  # tasks that a search finds
+FEW = 200  # a search that finds at most so many tasks is repeated by their keys
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
     def startable(self, now: Any = None) -> "TaskQuerySet":
-        """What the loop may pick now, in its order: reviews, work under way, new work; top to bottom."""
+        """Return what the loop may pick, in its order: reviews, work under way, new work; each by rank."""
         order = models.Case(
             *[
                 models.When(status=status, then=states.MEANINGS[status].order)
@@ -41,16 +41,17 @@ class TaskQuerySet(models.QuerySet["Task"]):
         )
 
     def read_once(self) -> "TaskQuerySet":
-        """The same tasks, by their keys where there are few: counting and listing them reads no text again.
+        """Return the same tasks, selected by their keys if they are few, so that no text is searched again.
 
-        For searches: no index finds a part of a word, so the text of every row is read. Where there are many,
-        reading on in the order of the list until a page is full is less work.
+        This is for searches: no index finds a part of a word, so the text of every row is read, and counting
+        and listing would each do so. If many tasks match, it is less work to read in the order of the list
+        until a page is full.
         """
         keys = list(self.order_by().values_list("pk", flat=True)[: FEW + 1])
         return self.filter(pk__in=keys) if len(keys) <= FEW else self
 
     def open_to_agents(self) -> "TaskQuerySet":
-        """In a state for agents, in a section that goes on, and not waiting for what has to land before.
+        """Return the tasks that agents may work on, outside stopped sections and waiting for nothing.
 
         Reviews and work under way do not wait for dependencies.
         """
@@ -58,9 +59,10 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return for_agents.exclude(status=Status.PENDING, waits_for__gt=0)
 
     def in_the_loop(self) -> "TaskQuerySet":
-        """What agents are started for: in a project of documents its session, and not the gaps themselves.
+        """Return the tasks for which agents are started: in a project of documents its session, not the gaps.
 
-        A session that has given out no gap has no work for its engineer, and an amendment never for a coder.
+        A session that has given out no gap has no work for its engineer, and an amendment has none for a
+        coder.
         """
         given = Task.objects.gaps().filter(project=models.OuterRef("project"), status=Status.IN_PROGRESS)
         unused = Q(origin=Task.Origin.ROUNDS, status__in=[Status.PENDING, Status.IN_PROGRESS])
@@ -69,22 +71,22 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return self.filter(worked).exclude(unused & ~models.Exists(given)).exclude(uncoded)
 
     def gaps(self) -> "TaskQuerySet":
-        """Without sessions, set-up tasks and amendments: what people want to be done."""
+        """Leave out sessions, set-up tasks and amendments, so that what people asked for remains."""
         return self.exclude(origin__in=Task.BESIDE_GAPS)
 
     def named(self, ref: str) -> "TaskQuerySet":
-        """The task of that name (ledger-214); empty where it names none."""
+        """Return the task of that name, such as ledger-214; nothing if the name is none."""
         slug, _, number = ref.rpartition("-")
         if not (number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX):
             return self.none()
         return self.filter(project__slug=slug, number=number)
 
     def to_land(self) -> "TaskQuerySet":
-        """Accepted, and not on the target branch yet."""
+        """Return the tasks that are accepted and not yet on the target branch."""
         return self.filter(accepted__isnull=False, landed_at__isnull=True)
 
     def can(self, verb: str) -> "TaskQuerySet":
-        """The tasks that `verb` may start from, by the same table as the verb itself."""
+        """Return the tasks from whose status the table of moves lets `verb` start."""
         return self.filter(status__in=states.MOVES[verb].sources)
 
 
@@ -181,7 +183,7 @@ class Task(TaskMoves):
             ),
         ]
         indexes = [
-            # The tick's question per project; partial, so that a million finished tasks cost nothing.
+            # For the tick's query per project; partial, so that a million finished tasks cost nothing.
             models.Index(
                 fields=["project", "status", "rank"],
                 name="task_startable",
@@ -192,18 +194,18 @@ class Task(TaskMoves):
                 name="task_to_land",
                 condition=Q(accepted__isnull=False, landed_at__isnull=True),
             ),
-            # As the tasks of a project are listed, read on until a page is full.
+            # For listing the tasks of a project, which are read in this order until a page is full.
             models.Index(fields=["project", "rank", "number"], name="task_in_order"),
             models.Index(fields=["section", "status"], name="task_by_section"),
-            # The board's columns, and what is counted in them. The status comes before the stage, so that
-            # what is finished is passed over.
+            # For the board's columns and their counts. The status comes before the stage, so that finished
+            # tasks are skipped.
             models.Index(fields=["project", "status", "stage", "rank"], name="task_board"),
             models.Index(fields=["project", "status", "-status_at"], name="task_done"),
-            # Whether somebody is there for the columns of specialists.
+            # For asking whether any task is in the columns of specialists.
             models.Index(
                 fields=["project", "status", "stage"], name="task_escalated", condition=~Q(escalation="")
             ),
-            # What landed last, and how much of a section has.
+            # For what landed last, and for how much of a section has landed.
             models.Index(fields=["-landed_at"], name="task_landed", condition=Q(landed_at__isnull=False)),
             models.Index(
                 fields=["section", "status"], name="task_landed_of", condition=Q(landed_at__isnull=False)
@@ -222,35 +224,38 @@ class Task(TaskMoves):
         super().save(*args, **kwargs)
 
     def put_before_first_stage(self) -> None:
-        """There a new task waits that nobody has begun. Saving does it; rows in bulk have to be told."""
+        """Put a new task before the project's first stage, if nobody has begun it.
+
+        Saving a new task does this; it has to be called for rows that are created in bulk.
+        """
         if self.round == 0 and self.status == Status.PENDING:
             self.stage = stages.first_stage(self.project.config).name
 
     @property
     def ref(self) -> str:
-        """The name that people and agents use: ledger-214."""
+        """The name that people and agents use, such as ledger-214."""
         return f"{self.project.slug}-{self.number}"
 
     @property
     def is_session(self) -> bool:
-        """Whether its rounds are about the gaps of its project."""
+        """Whether the task is a session, whose rounds are about the gaps of its project."""
         return self.origin == self.Origin.ROUNDS
 
     @property
     def marker(self) -> str:
-        """The box in TODO.md."""
+        """The task's box in TODO.md, such as "[x]"."""
         return f"[{states.MEANINGS[Status(self.status)].marker}]"
 
     @property
     def where(self) -> str:
-        """Its stage among those of the project, for people; empty where there is only one."""
+        """The task's stage among those of the project, for people; empty if the project has only one."""
         if not self.escalation and "stages" not in self.project.settings:
             return ""
         is_escalated = bool(self.escalation)
         return stages.where(self.project.config, self.stage, self.home_stage, is_escalated=is_escalated)
 
     def last_submission(self) -> "Submission | None":
-        """The newest one of the rounds that stand."""
+        """Return the newest submission of the rounds that were not rolled back, or None."""
         found: Submission | None = _last_standing.first(self.pk)
         if found is not None:
             found.task = self
@@ -268,7 +273,7 @@ _locked = Prepared(lambda pk: locked(_with_section).filter(pk=pk).order_by())
 
 
 def locked_task(pk: int) -> Task:
-    """The task with its project and section, locked until the transaction ends.
+    """Return the task with its project and section, locked until the transaction ends.
 
     Raises Task.DoesNotExist.
     """
@@ -279,7 +284,7 @@ def locked_task(pk: int) -> Task:
 
 
 class Dependency(models.Model):
-    """`task` starts only after `on` has landed."""
+    """A link by which `task` starts only after `on` has landed."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies")
     on = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependant_links")

@@ -1,6 +1,6 @@
-"""What may happen to a task: its moves, each a row of the table in tasks/states.py.
+"""The moves of a task, each a row of the table in tasks/states.py.
 
-Nobody outside this class assigns `status`.
+Nothing outside this class assigns `status`.
 """
 
 from functools import cache
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StaleTask(Exception):
-    """Somebody was faster: the task is no longer as the caller saw it."""
+    """Somebody was faster, so the task is no longer as the caller saw it."""
 
     def __init__(self, task: Any) -> None:
         now = type(task).objects.filter(pk=task.pk).values_list("status", flat=True).first()
@@ -37,7 +37,7 @@ class StaleTask(Exception):
 
 @cache
 def _moving(task: "type[TaskMoves]", *changed: str) -> PreparedUpdate:
-    """A compare-and-set that writes these fields."""
+    """Return a prepared compare-and-set update that writes these fields of a task."""
     return PreparedUpdate(
         lambda pk, version, status: task.objects.filter(pk=pk, version=version, status=status),
         *changed, version=F("version") + 1,
@@ -64,9 +64,9 @@ class TaskMoves(models.Model):
         data: dict[str, Any] | None = None,
         **changes: Any,
     ) -> None:
-        """Make one move of the table: row and event in one transaction, by compare-and-set.
+        """Make one move of the table by compare-and-set: the row and its event, in one transaction.
 
-        Raises IllegalMove where the table refuses and StaleTask where somebody was faster.
+        Raises IllegalMove if the table does not allow the move, and StaleTask if somebody was faster.
         """
         old, new = self.status, states.target(verb, self.status, to)
         values = {"status": new, "status_at": timezone.now(), **changes}
@@ -79,7 +79,7 @@ class TaskMoves(models.Model):
                     data={"round": changes.get("round", self.round), **(data or {})},
                 )  # fmt: skip
         if not moved:
-            raise StaleTask(self)  # out here: nothing was written that the caller's transaction must undo
+            raise StaleTask(self)  # outside the block: nothing was written that has to be undone
         self.version += 1
         for name, value in values.items():
             setattr(self, name, value)
@@ -94,25 +94,28 @@ class TaskMoves(models.Model):
         self.move("submit", actor=actor, note=note, not_before=None)
 
     def send_back(self, *, note: str, not_before: Any = None) -> None:
-        """The submission cannot be taken, or its build or tests are red: same round, next attempt."""
+        """Send the submission back within its round: it cannot be taken, or its build or tests are red."""
         self.move("send_back", note=note, not_before=not_before)
 
     def reject(self, *, actor: Actor, note: str = "") -> None:
         self.move("reject", actor=actor, note=note, round=self.round + 1, rejections=self.rejections + 1)
 
     def next_stage(self) -> Stage | None:
-        """Where the task goes on once its work here is approved; None where it is done then."""
+        """Return the stage that the task goes to once it is approved here; None if it is finished then."""
         return stages.onward(self.project.config, self.stage, self.home_stage)
 
     def advance(
         self, submission: "Submission", *, actor: Actor, note: str = "", not_before: Any = None
     ) -> None:
-        """The work of this stage is approved; the next one begins at that commit, with counts of its own."""
+        """Send the task, whose work at this stage is approved, to the next stage with counts of its own.
+
+        The next stage begins at the approved commit.
+        """
         states.target("advance", self.status)
         after = self.next_stage()
         if after is None:
             raise ValueError(f"{self.ref} is at its last stage.")
-        is_back = bool(self.home_stage and not self.escalation)  # what was sent back is no new beginning
+        is_back = bool(self.home_stage and not self.escalation)  # a task that was sent back keeps its counts
         home = self.home_stage if is_back and after.name != self.home_stage else ""
         self.move(
             "advance", actor=actor, note=note, not_before=not_before, stage=after.name, home_stage=home,
@@ -122,7 +125,7 @@ class TaskMoves(models.Model):
         )  # fmt: skip
 
     def stage_before(self) -> stages.Stage:
-        """The stage that an objection sends it back to. Raises Refused where it is at the first one."""
+        """Return the stage that an objection sends the task back to. Raises Refused if there is none."""
         before = stages.previous_stage(self.project.config, self.stage)
         if before is None:
             raise Refused(
@@ -132,16 +135,19 @@ class TaskMoves(models.Model):
         return before
 
     def backflow(self, *, actor: Actor, note: str) -> None:
-        """An objection sends it one stage back; its present stage is remembered (ITM-2).
+        """Send the task one stage back because of an objection, and remember its present stage (ITM-2).
 
-        Raises Refused where there is no stage before this one.
+        Raises Refused if there is no stage before this one.
         """
         states.target("backflow", self.status)
         before = self.stage_before()
         self._cross("backflow", before, actor=actor, note=note, home_stage=self.stage)
 
     def forward(self, *, actor: Actor, note: str) -> None:
-        """The stage it was sent back to disagrees: it goes forward again to where the objection is from."""
+        """Send the task forward to the stage that objected, because the stage it was sent back to disagrees.
+
+        Raises Refused if the task was not sent back.
+        """
         states.target("forward", self.status)
         home = stages.stage_named(self.project.config, self.home_stage)
         if home is None:
@@ -155,24 +161,26 @@ class TaskMoves(models.Model):
         )  # fmt: skip
 
     def approve(self, submission: "Submission", *, actor: Actor, note: str = "") -> None:
-        """Its review accepts the submission."""
+        """Accept the submission by its review."""
         self._accept("approve", submission, actor=actor, note=note)
 
     def ship(self, submission: "Submission", *, actor: Actor, note: str) -> None:
-        """As `approve`, while a conflict waits that holds nothing."""
+        """Accept the submission like `approve`, while a conflict that holds nothing is still open."""
         self._accept("ship", submission, actor=actor, note=note)
 
     def rule_accept(
         self, submission: "Submission", *, actor: Actor, note: str, not_before: Any = None
     ) -> None:
-        """As `approve`, by a ruling."""
+        """Accept the submission like `approve`, by a ruling."""
         self._accept("rule_accept", submission, actor=actor, note=note, not_before=not_before)
 
     def _accept(
         self, verb: str, submission: "Submission", *, actor: Actor, note: str, **changes: Any
     ) -> None:
-        """The submission is to be landed; `accepted` is the outbox. Only from the last stage: else the task
-        advances. A session lands after its last gap.
+        """Mark the submission to be landed by `accepted`, or move the task on if it is not finished yet.
+
+        Unless it is at the last stage, the task advances instead. A session with open gaps goes on to its
+        next round, and lands after the last gap.
         """
         data = {"sha": submission.sha}
         if self.is_session and self.open_gaps().exists():
@@ -185,37 +193,40 @@ class TaskMoves(models.Model):
     # --- A session, and the gaps that it works on ---
 
     def open_gaps(self) -> "TaskQuerySet":
-        """The gaps of the session's project that are neither settled nor put off."""
+        """Return the gaps of the session's project that are neither settled nor deferred."""
         return self.project.tasks.gaps().filter(status__in=states.UNFINISHED - {Status.DEFERRED})
 
     def next_round(self, *, note: str = "") -> None:
-        """The round was passed, and gaps are left."""
+        """Begin the next round of a session whose round was passed while gaps are left."""
         self.move("next_round", note=note, round=self.round + 1, not_before=None)
 
     def review_rest(self, *, note: str, final: bool, submission: int) -> None:
-        """Nothing is left to write: a review of the whole (`final`), or of what none has looked at."""
+        """Send a session with nothing left to write to review.
+
+        The review is of the whole if `final`, and otherwise of what nobody has reviewed yet.
+        """
         self.move("review_rest", note=note, not_before=None, data={"final": final, "submission": submission})
 
     def take_up(self, round_: int, *, note: str = "") -> None:
-        """A gap is given out in this round of its session."""
+        """Give out a gap in this round of its session."""
         self.move("start", note=note, round=round_, not_before=None)
 
     def propose(self, round_: int, *, actor: Actor, note: str = "") -> None:
-        """A document of this round says how the gap is closed."""
+        """Hand in a gap, for which a document of this round proposes how to close it."""
         self.move("submit", actor=actor, note=note, round=round_, not_before=None)
 
     def send_gap_back(self, *, actor: Actor, note: str) -> None:
-        """Its review, or a ruling, asks for more; the rounds are its session's."""
+        """Send a gap back because its review or a ruling asks for more; its session counts the rounds."""
         self.move("reject", actor=actor, note=note, rejections=self.rejections + 1)
 
     def accept_gap(self, *, actor: Actor, note: str) -> None:
-        """Its review signed it off. It lands with its session."""
+        """Accept a gap that its review signed off. It lands with its session."""
         with transaction.atomic():
             self.move("approve", actor=actor, note=note, finished_by="review")
             hooks.recount_dependants(self)
 
     def restore(self, status: str, round_: int, *, actor: Actor, note: str) -> None:
-        """As it was before rounds of its session that were taken back."""
+        """Put a gap back to how it was before rounds of its session that were taken back."""
         with transaction.atomic():
             self.move(
                 "restore", to=status, actor=actor, note=note, round=round_, finished_by="", accepted=None,
@@ -226,11 +237,11 @@ class TaskMoves(models.Model):
         self.move("hold", actor=actor, note=note, accepted=None)
 
     def stop_for_help(self, *, note: str, actor: Actor = SYSTEM) -> None:
-        """Only a person can help; a card in the queue says why."""
+        """Stop the task because only a person can help; a card in the queue says why."""
         self.move("stop_for_help", note=note, actor=actor, accepted=None)
 
     def escalate(self, stage: str, *, reason: str, actor: Actor = SYSTEM, note: str = "") -> None:
-        """To a column of specialists; approved there, it goes on from its home stage (LAD-3)."""
+        """Send the task to a column of specialists, from where it goes on from its home stage (LAD-3)."""
         self.move(
             "escalate", actor=actor, note=note,
             data={"stage": stage, "from_stage": self.stage, "reason": reason}, stage=stage,
@@ -238,19 +249,23 @@ class TaskMoves(models.Model):
         )  # fmt: skip
 
     def exhaust(self, *, actor: Actor, note: str) -> None:
-        """The last resort: too many rejections. The section stops where the project says so."""
+        """Fail the task after too many rejections, and stop its section or project if the settings say so."""
         with transaction.atomic():
             self.move("exhaust", actor=actor, note=note, rejections=self.rejections + 1)
             self.stop_sections()
 
     def stop_sections(self) -> None:
-        """A failed task stops its section, its project or nothing, as the project says."""
+        """Stop the section or the project of a failed task, or nothing, as the project's settings say."""
         stop = {"section": Q(pk=self.section_id), "project": Q(project=self.project_id)}
         if which := stop.get(self.project.config.on_failed):
             Section.objects.filter(which).update(is_stopped=True)
 
     def landed(self, sha: str, *, actor: Actor = SYSTEM) -> None:
-        """The SHA is proven to be on the target branch. Not a move: completed is a verdict, landed a fact."""
+        """Write down that the commit is proven to be on the target branch.
+
+        This is no move: "completed" is a verdict, and landed is a fact. Raises StaleTask if it is neither
+        completed nor disputed, or is marked as landed already.
+        """
         with transaction.atomic():
             changed = self._row.filter(
                 landed_at__isnull=True, status__in=[Status.COMPLETED, Status.DISPUTED]
@@ -270,15 +285,15 @@ class TaskMoves(models.Model):
         self.refresh_from_db()
 
     def clash(self, *, note: str) -> None:
-        """The approved commits do not fit onto the target branch any more: a new round, no rejection."""
+        """Begin a new round, without a rejection: the approved commits conflict with the target branch."""
         self.move("clash", note=note, round=self.round + 1, accepted=None)
 
     def review_again(self, *, note: str) -> None:
-        """The approved commits were rebased, and the project wants them reviewed as they are now."""
+        """Send the rebased commits to review once more, as the project wants."""
         self.move("review_again", note=note, accepted=None)
 
     def rule_revise(self, *, actor: Actor, note: str, not_before: Any, **place: str) -> None:
-        """A ruling sends it back to work; `place` names stage and home_stage where it belongs elsewhere."""
+        """Send the task back to work by a ruling; `place` gives another stage and home_stage for it."""
         with transaction.atomic():
             self.move(
                 "rule_revise", actor=actor, note=note, round=self.round + 1, finished_by="", accepted=None,
@@ -290,7 +305,7 @@ class TaskMoves(models.Model):
         self.move("rule_review", actor=actor, note=note, not_before=not_before)
 
     def retry(self, to: str, *, actor: Actor, note: str, not_before: Any) -> None:
-        """A human sends a disputed or failed task on; earlier counts stay listed but no longer count."""
+        """Send a disputed or failed task on, for a person; earlier counts stay listed but no longer count."""
         with transaction.atomic():
             self.move(
                 "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
@@ -300,7 +315,7 @@ class TaskMoves(models.Model):
             self._restart_sections()
 
     def _restart_sections(self) -> None:
-        """A stopped section goes on once nothing in it is failed."""
+        """Let each stopped section of the project go on if none of its tasks is failed."""
         for section in Section.objects.filter(project=self.project_id, is_stopped=True):
             if not section.tasks.filter(status=Status.FAILED).exists():
                 section.is_stopped = False
@@ -312,7 +327,7 @@ class TaskMoves(models.Model):
             self._restart_sections()
 
     def resume(self, *, actor: Actor, note: str = "") -> None:
-        """Back to where the facts say it was: disputed, under way, or not begun."""
+        """Bring a deferred task back to what the facts say: disputed, under way, or not begun."""
         if hooks.is_held(self):
             to = Status.DISPUTED
         else:
@@ -320,7 +335,7 @@ class TaskMoves(models.Model):
         self.move("resume", to=to, actor=actor, note=note, rejections=0, counts_since=timezone.now())
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
-        """Not for landed tasks, nor while a push is under way."""
+        """Cancel the task. Raises IllegalMove if it has landed or is being pushed."""
         with transaction.atomic():
             if locked(self._row).get().landed_at is not None:
                 raise states.IllegalMove("cancel", "landed")
@@ -331,7 +346,7 @@ class TaskMoves(models.Model):
             self._restart_sections()
 
     def finish(self, *, actor: Actor, note: str = "") -> None:
-        """A maintainer finished it outside the program; nothing is landed for it.
+        """Complete the task because a maintainer finished it outside the program; nothing is landed for it.
 
         Raises Refused while a CRITICAL or HIGH conflict on it is undecided (DEC-7).
         """
@@ -355,9 +370,9 @@ class TaskMoves(models.Model):
             hooks.recount_dependants(self)
 
     def rollback(self, to_round: int, *, actor: Actor, note: str) -> None:
-        """Back to the end of `to_round`: the round after it begins again, under the same number (RB-2).
+        """Take the task back to the end of `to_round`; the next round begins again with its number (RB-2).
 
-        Like every human option that starts a task again it begins the counts anew.
+        The counts begin anew, as with everything by which a person starts a task again.
         """
         with transaction.atomic():
             self.move(
@@ -368,7 +383,10 @@ class TaskMoves(models.Model):
             self._restart_sections()
 
     def put_back(self, snapshot: dict[str, Any], *, actor: Actor, note: str) -> None:
-        """To where it was before a ruling that is taken back. It is no move where the status is the same."""
+        """Put the task back to where it was before a ruling that is taken back.
+
+        If its status is the same, this is no move.
+        """
         columns = snapshots.columns_of(snapshot)
         status = columns.pop("status")
         if status == self.status:
@@ -379,7 +397,7 @@ class TaskMoves(models.Model):
             self.stop_sections()
 
     def _stage_in(self, round_: int) -> str:
-        """Where that round was worked on, as far as what was handed in tells."""
+        """Return the stage at which that round was worked on, as far as the submissions tell."""
         first = stages.first_stage(self.project.config).name
         submissions = self.submissions.exclude(stage="").filter(round__lte=round_).order_by("-round", "-pk")
         there = submissions.values_list("stage", flat=True).first() or first

@@ -4,7 +4,7 @@ from tasks.models.project import Project
 
 
 class FollowedTodo(models.Model):
-    """The TODO.md of a repository that its project follows: what was taken of it, and what waits.
+    """The TODO.md in the repository that a project follows: what was taken from it, and what waits.
 
     Hosts read and write the file; `tasks/todo/following.py` has the rules.
     """

@@ -1,1 +1,1 @@
-"""What people and agents say beside the work."""
+"""Comments by people and agents beside the work."""

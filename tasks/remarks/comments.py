@@ -1,4 +1,4 @@
-"""What people and agents say beside the work: remarks in threads, with @names of members."""
+"""Comments by people and agents beside the work, in threads, with @names of members."""
 
 from django.db import transaction
 
@@ -9,10 +9,10 @@ from tasks.models.event import record
 from tasks.text.regex import regex
 
 BODY_MAX = 20_000
-NOTE_MAX = 500  # of the event
+NOTE_MAX = 500  # characters of the event's note
 MENTIONS_MAX = 20
 
-# A name of Django's accounts behind an @ that ends no word: not the one of an address.
+# A user name after an @ that does not follow a word, as the @ of an e-mail address does.
 _NAME = regex(r"(?<![\w@.+/-])@([\w.@+-]{1,150})")
 
 
@@ -29,10 +29,11 @@ def add_comment(
     stage: str = "",
     sends: str = "",
 ) -> Comment:
-    """Write the remark and its event, which names the members that a person mentions.
+    """Write the comment and its event, which names the members whom a person mentions.
 
-    `dispute` is the one beside which it was said (D-7), `stage` where its writer worked, `sends` how the task
-    moves with it: back or forward. Raises Refused: text_missing, text_too_long.
+    `dispute` is the dispute beside which it was written (D-7), `stage` is where its writer works, and `sends`
+    says how the task moves with it: back or forward. Raises Refused("text_missing") if it is empty,
+    Refused("text_too_long") if it is too long.
     """
     body = body.strip()
     if not body:
@@ -58,7 +59,7 @@ def add_comment(
 
 
 def mentioned(body: str, project: Project, *, by: Actor) -> list[int]:
-    """The keys of the members whom a person names, not of that person. Nobody follows an agent's call."""
+    """Return the keys of the members whom a person mentions, except that person; agents mention nobody."""
     if by.kind != "person" or "@" not in body:
         return []
     names = set()
@@ -70,7 +71,10 @@ def mentioned(body: str, project: Project, *, by: Actor) -> list[int]:
 
 
 def settle(comment: Comment, *, actor: Actor, resolved: bool = True) -> None:
-    """Mark what a thread asks for as done, or open it again. Raises Refused: unchanged."""
+    """Mark what a thread asks for as done, or open it again.
+
+    Raises Refused("unchanged") if that is its status already.
+    """
     old, new = Comment.Status.OPEN, Comment.Status.RESOLVED
     if not resolved:
         old, new = new, old

@@ -14,7 +14,7 @@ BY_KIND = "import"
 
 
 def export_comments(task: Task) -> dict[str, str]:
-    """The files by their paths, one for each artifact; threads about none stand in that of the task."""
+    """Return the files by their paths, one for each artifact; threads about none go into the task's own."""
     by_artifact: dict[str, list[list[Comment]]] = {}
     for thread in threads_of(task.comments.order_by("at", "pk")):
         by_artifact.setdefault(artifact_of(thread[0].target), []).append(thread)
@@ -44,7 +44,7 @@ def _item(task: Task, artifact: str, threads: list[list[Comment]]) -> Item:
 
 
 def _with_dispute(item: Item, task: Task, disputed: Objection) -> Item:
-    """What the design says of an item over which two stages disagree."""
+    """Add what the design says of an item over which two stages disagree."""
     limit = task.project.config.dispute_rounds_to_human
     is_stuck = disputed.is_open and disputed.rounds >= limit and task.status == Status.DISPUTED
     return Item(
@@ -54,7 +54,7 @@ def _with_dispute(item: Item, task: Task, disputed: Objection) -> Item:
 
 
 def _inside(artifact: str, target: str) -> str:
-    """What a target names within its artifact, where it can be put together again."""
+    """Return what a target names within its artifact; empty if it names the artifact itself."""
     inside = target.removeprefix(f"{artifact}::") if artifact else target
     return "" if inside == artifact else inside
 
@@ -67,10 +67,11 @@ def _target(artifact: str, inside: str) -> str:
 
 @transaction.atomic
 def import_comments(task: Task, text: str, *, artifact: str, actor: Actor) -> list[str]:
-    """Bring the comments of a file to the task, each once; of known ones take status and resolution.
+    """Add the comments of a file to the task, each once, and update status and resolution of known ones.
 
-    What the file says of rounds and flags is not taken: that is reckoned from the comments. Imported ones
-    move nothing. Raises FaultyFile; then nothing is changed.
+    What the file says about rounds and flags is ignored, because that is computed from the comments. Imported
+    comments move nothing. Returns a line about what changed, in a list that is empty if nothing did. Raises
+    FaultyFile; then nothing is changed.
     """
     item = read_meta(text)
     locked_task(task.pk)

@@ -1,8 +1,8 @@
 """Core: the comments beside an artifact, as `<artifact>.meta.yaml` (ITM-1).
 
-The form is that of the design: comments with the ids c001, c002, and so on, each with author, timestamp,
-target or parent, content, status and resolution; above them what the item says of a dispute between stages.
-Whatever is wrong with a file is reported at once, each fault with its line; nothing in it is executed.
+The format is that of the design: comments with the ids c001, c002, and so on, each with author, timestamp,
+target or parent, content, status and resolution; above them, what the item says of a dispute between stages.
+All faults of a file are reported at once, each with its line, and nothing in it is executed.
 """
 
 import re
@@ -55,11 +55,11 @@ class Item:
     dispute_agents: tuple[str, ...] = ()
     status: str = ""
     flag: str = ""
-    lines: dict[str, int] = field(default_factory=dict, compare=False)  # of each comment, by its id
+    lines: dict[str, int] = field(default_factory=dict, compare=False)  # the line of each comment, by its id
 
 
 def artifact_of(target: str) -> str:
-    """The file that a target names: tests/247.md of `tests/247.md::test_sum`; empty where it names none."""
+    """Return the file that a target names, as tests/247.md in `tests/247.md::test_sum`; empty if none."""
     path = re.split(r"::|#", target.strip(), maxsplit=1)[0].strip()
     parts = path.split("/")
     safe = path and not path.startswith(("/", "~", "-")) and ".." not in parts and "" not in parts
@@ -68,7 +68,7 @@ def artifact_of(target: str) -> str:
 
 
 def artifact_in(text: str) -> str:
-    """The artifact that the first line of a written file names; empty where it names none."""
+    """Return the artifact that the first line of an exported file names; empty if it names none."""
     named = re.match(r"# Artifact: ([^\n]{1,200})\n", text)
     return named[1] if named and artifact_of(named[1]) == named[1] else ""
 
@@ -77,7 +77,7 @@ def artifact_in(text: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Several lines stand as a block, the rest as YAML has it."""
+    """Writes texts of several lines as blocks, and everything else in YAML's usual form."""
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:
@@ -90,7 +90,7 @@ _Dumper.add_representer(str, _text)
 
 
 def write_meta(item: Item, artifact: str = "") -> str:
-    """The file; `read_meta` takes it back to an equal item."""
+    """Return the text of the file; `read_meta` reads it back to an equal item."""
     head: dict[str, Any] = {}
     if item.issue:
         head["issue"] = item.issue
@@ -118,7 +118,7 @@ def _row(comment: MetaComment) -> dict[str, Any]:
 
 
 def numbered(comments: Iterable[MetaComment]) -> tuple[MetaComment, ...]:
-    """The comments with the ids c001, c002, ... in their order; parents follow."""
+    """Return the comments with the ids c001, c002, ... in order; the ids of their parents follow."""
     every = list(comments)
     names = {comment.id: f"c{number:03d}" for number, comment in enumerate(every, 1)}
     return tuple(
@@ -130,13 +130,13 @@ def numbered(comments: Iterable[MetaComment]) -> tuple[MetaComment, ...]:
 
 
 def read_meta(text: str) -> Item:
-    """The item in a file. Raises FaultyFile with everything that is wrong; then nothing is to be used."""
+    """Return the item in a file. Raises FaultyFile with all that is wrong; then nothing may be used."""
     node = compose(text, SIZE_MAX)
     return _Reader().item(node)
 
 
 class _Reader:
-    """One walk over the nodes: mappings, lists and scalars of known keys, and nothing below them."""
+    """One walk over the nodes: mappings, lists and scalars under known keys, and nothing below them."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -218,7 +218,7 @@ class _Reader:
         return MetaComment(**values) if len(self.faults) == before else None
 
     def check_parents(self, comments: list[MetaComment], lines: dict[str, int]) -> None:
-        """What a comment answers stands before it."""
+        """Report comments whose parent is not above them."""
         seen: set[str] = set()
         for comment in comments:
             if comment.parent and comment.parent not in seen:
@@ -252,7 +252,7 @@ class _Reader:
         return 0
 
     def time(self, node: yaml.Node) -> datetime | None:
-        """A moment; without a zone it is UTC."""
+        """Return the time in UTC, which is assumed if no zone is named; None if it is invalid."""
         if isinstance(node, yaml.ScalarNode):
             loader = yaml.SafeLoader("")
             try:

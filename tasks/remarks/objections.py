@@ -18,17 +18,17 @@ class Objection:
 
     @property
     def stage(self) -> str:
-        """Where the objection is from."""
+        """The stage that raised the objection."""
         return self.root.stage
 
     @property
     def rounds(self) -> int:
-        """Each reply that moved the task is one round of the dispute."""
+        """The number of rounds of the dispute: one for each reply that moved the task."""
         return max(len(self.moves) - 1, 0)
 
     @property
     def agents(self) -> list[str]:
-        """Who moved it, in order."""
+        """Who moved the task, in order."""
         return [comment.by_label for comment in self.moves]
 
     @property
@@ -42,16 +42,16 @@ class Objection:
 
     @property
     def flag(self) -> str:
-        """What stands on the card and in the file beside the artifact."""
+        """The sentence for the card and for the file beside the artifact."""
         return f"Agents disagree after {self.rounds} rounds - human decision needed"
 
     def side(self, sends: str) -> list[Comment]:
-        """What one side said when it moved the task."""
+        """Return what one side wrote when it moved the task."""
         return [comment for comment in self.moves if comment.sends == sends]
 
 
 def threads_of(comments: Iterable[Comment]) -> list[list[Comment]]:
-    """Comments as threads, oldest first; each begins with the one that answers none of them."""
+    """Return the comments as threads, oldest first; each begins with the comment that replies to none."""
     every = sorted(comments, key=lambda comment: (comment.at, comment.pk))
     known = {comment.pk: comment for comment in every}
     threads: dict[int, list[Comment]] = {}
@@ -65,7 +65,7 @@ def threads_of(comments: Iterable[Comment]) -> list[list[Comment]]:
 
 
 def objections_among(comments: Iterable[Comment]) -> list[Objection]:
-    """The threads that began by sending work back."""
+    """Return the threads that began by sending work back."""
     return [
         Objection(thread[0], [each for each in thread if each.sends], thread)
         for thread in threads_of(comments)
@@ -74,10 +74,10 @@ def objections_among(comments: Iterable[Comment]) -> list[Objection]:
 
 
 def objections_of(task: Task) -> list[Objection]:
-    """Those of a task, in one query."""
+    """Return the objections on a task, with one query."""
     return objections_among(task.comments.order_by())
 
 
 def tag_of(before: str, stage: str) -> str:
-    """The tag of a task over which two stages disagree (COL-2)."""
+    """Return the tag of a task over which two stages disagree (COL-2)."""
     return f"dispute-{before}-vs-{stage}"

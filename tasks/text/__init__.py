@@ -1,1 +1,1 @@
-"""Core: reading text, for every room."""
+"""Core: reading and writing text, for every room."""

@@ -1,6 +1,6 @@
-"""How many of something, as one says it."""
+"""Counts in words."""
 
 
 def counted(count: int, noun: str) -> str:
-    """“1 finding”, “2 findings”: for a noun whose plural only takes an s."""
+    """Return "1 finding" or "2 findings", for a noun whose plural only takes an s."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

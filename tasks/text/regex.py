@@ -1,7 +1,7 @@
 """Core: regular expressions that are compiled when they are first used.
 
-There are some four hundred; to compile them all took a quarter of the time in which a command starts, and
-most commands use a handful.
+There are some four hundred. Compiling them all took a quarter of the time in which a command starts, and most
+commands use a handful.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _waiting: list[_Later] = []
 
 
 class _Later:
-    """What `re.compile` gives; from its first use on its methods are those of the compiled one."""
+    """A stand-in for a compiled pattern; once it is used, its methods are those of the compiled one."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
         self.pattern, self._wanted = pattern, flags
@@ -23,7 +23,7 @@ class _Later:
         return getattr(self.compile(), name)
 
     def compile(self) -> re.Pattern[Any]:
-        """Now."""
+        """Compile the pattern, and replace the methods with those of the compiled one."""
         compiled = re.compile(self.pattern, self._wanted)
         for name in METHODS:
             setattr(self, name, getattr(compiled, name))
@@ -31,13 +31,13 @@ class _Later:
 
 
 def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A regular expression for the top of a module. What is wrong with it is only said when it is used."""
+    """Return a regular expression for the top of a module. An error in it is raised only when it is used."""
     later = _Later(pattern, flags)
     _waiting.append(later)
     return cast("re.Pattern[AnyStr]", later)
 
 
 def compile_all() -> None:
-    """Compile every one that is known by now. For a process that forks: what it has its children share."""
+    """Compile every pattern defined so far, so that a process that forks shares them with its children."""
     while _waiting:
         _waiting.pop().compile()

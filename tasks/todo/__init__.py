@@ -1,1 +1,1 @@
-"""TODO.md to rows and back."""
+"""Conversion between TODO.md and rows of the database."""

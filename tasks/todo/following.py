@@ -1,8 +1,8 @@
 """Following the TODO.md of a project's repository: what a new version of the file changes, and what waits.
 
-People write the file, so it decides where it says something new. What agents' landed work changed in it
-waits for a person, and a tick of theirs closes nothing. The program only fills boxes, and recognises its own
-ticks by the version that it wrote. Rows only; a host reads and writes the file
+People write the file, so it decides wherever it says something new. What the landed work of agents changed in
+it waits for a person, and ticks of theirs close nothing. The program itself only fills boxes, and recognises
+its own ticks by the version that it wrote. This module handles rows only; a host reads and writes the file
 (agents/hosts/branches/todo.py).
 """
 
@@ -25,14 +25,14 @@ from tasks.text.regex import regex
 from tasks.todo.format import TodoError
 from tasks.todo.importing import Earlier, ImportReport, import_todo, items_of
 
-SHOWN = 20  # sentences about what waits
+SHOWN = 20  # sentences that are kept about what waits
 TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
-OPEN = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.REVIEW})  # what an unfinished box says
+OPEN = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.REVIEW})  # the statuses of an unfinished box
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The file in one commit of the target branch, and the one that was taken last; empty where unknown."""
+    """The file in one commit of the target branch, and its text when it was last taken; empty if unknown."""
 
     sha: str
     path: str
@@ -43,9 +43,10 @@ class Version:
 
 
 def take(project: Project, version: Version) -> bool:
-    """Bring the tasks into the shape of this version (RND-8). False where a person is to look at it first.
+    """Bring the project's tasks into the shape of this version of the file (RND-8).
 
-    A file that cannot be read changes nothing, and the row says why.
+    Returns False if a person is to look at it first, or if it cannot be read; then nothing changes, and the
+    row says why.
     """
     actor = Actor("system", f"{version.path} at {version.sha[:8]}"[:120])
     problem, waits = "", False
@@ -54,7 +55,7 @@ def take(project: Project, version: Version) -> bool:
         with transaction.atomic():
             locked(Project.objects).get(pk=project.pk)
             followed = FollowedTodo.objects.get(project=project)
-            if followed.path != version.path:  # another file: nothing of the one before is gone from it
+            if followed.path != version.path:  # another file: what the old one listed is not gone
                 followed.lines, followed.opened = {}, []
             earlier = _earlier(followed, version)
             report = import_todo(project, version.text, actor=actor, earlier=earlier)
@@ -76,7 +77,7 @@ def take(project: Project, version: Version) -> bool:
 
 
 def _earlier(followed: FollowedTodo, version: Version) -> dict[int, Earlier]:
-    """What the version before said of each task, by the task's number."""
+    """Return what the version before said of each task, by the task's number."""
     if not version.before:
         return {}
     try:
@@ -91,7 +92,7 @@ def _numbers(report: ImportReport) -> set[int]:
 
 
 def _sentences(report: ImportReport, gone: Collection[str], project: Project) -> list[str]:
-    """What the version changes beside ticks."""
+    """Return a sentence for each change of the version besides ticks."""
     return [*report.lines(), *(f"Gone: {project.slug}-{number}" for number in gone)]
 
 
@@ -118,7 +119,7 @@ def _follow(
     earlier: Mapping[int, Earlier],
     actor: Actor,
 ) -> None:
-    """Close what somebody ticked, tell what is gone or open again, and remember the file."""
+    """Close tasks that somebody ticked, record those that are gone or open again, and remember the file."""
     known = Task.objects.select_related("project", "section").in_bulk([row.pk for row, _ in report.said])
     opened = set(followed.opened)
     for row, item in report.said:
@@ -149,7 +150,7 @@ def _follow(
 
 
 def _close(task: Task, version: Version, actor: Actor) -> None:
-    """A person ticked the box. What may not be finished by hand now stays, and the record says why."""
+    """Finish the task because a person ticked its box, or record why that is not possible."""
     why = f"{', '.join(version.changed_by)} changed the file; only people close tasks so."
     if not version.changed_by:
         try:
@@ -161,7 +162,10 @@ def _close(task: Task, version: Version, actor: Actor) -> None:
 
 
 def grant(project: Project, sha: str, *, user: Any) -> None:
-    """Let a version pass that waits for a person, who may. Raises Refused: moved_on."""
+    """Let a version pass that waits for a person; the caller has checked that this person may.
+
+    Raises Refused("moved_on") if another version is waiting by now.
+    """
     with transaction.atomic():
         waiting = FollowedTodo.objects.filter(project=project, waiting=sha).exclude(waiting="")
         if not waiting.update(granted=sha, waiting="", waiting_for=[], seen="", looked_at=None):
@@ -173,12 +177,12 @@ def grant(project: Project, sha: str, *, user: Any) -> None:
 
 
 def to_tick(followed: FollowedTodo) -> list[Task]:
-    """Finished tasks whose box is not known to be filled, without those that a person emptied."""
+    """Return the finished tasks whose box is not known to be filled, without those that a person emptied."""
     return [task for task in _finished(followed) if task.number not in followed.ticked]
 
 
 def _finished(followed: FollowedTodo) -> list[Task]:
-    """Tasks of the file that landed, or that somebody finished, and whose box nobody emptied since."""
+    """Return the tasks of the file that landed or were finished, and whose box nobody has emptied since."""
     numbers = {int(number) for number in followed.lines}.difference(followed.opened)
     done = followed.project.tasks.filter(status=Status.COMPLETED, number__in=numbers)
     tasks = list(done.exclude(landed_at__isnull=True, finished_by="").order_by("number"))
@@ -188,9 +192,9 @@ def _finished(followed: FollowedTodo) -> list[Task]:
 
 
 def ticked(followed: FollowedTodo, text: str) -> tuple[str, list[Task]]:
-    """The text that was taken last with the boxes of finished tasks filled, and these tasks.
+    """Return the text that was taken last with the boxes of finished tasks filled, and those tasks.
 
-    Nothing else changes: a box that a person emptied, or filled otherwise, stays as it is.
+    Nothing else changes: a box that a person emptied or filled differently stays as it is.
     """
     items, lines, done = items_of(text), text.split("\n"), []
     for task in _finished(followed):
@@ -203,7 +207,10 @@ def ticked(followed: FollowedTodo, text: str) -> tuple[str, list[Task]]:
 
 
 def wrote(followed: FollowedTodo, tasks: Collection[Task], *, sha: str, branch: str) -> None:
-    """The program has pushed its ticks. On the target branch that is the version that was taken last."""
+    """Write down that the program has pushed its ticks.
+
+    On the target branch, the pushed commit becomes the version that was taken last.
+    """
     project = followed.project
     with transaction.atomic():
         now = {"sha": sha, "seen": sha} if branch == project.target_branch else {}
@@ -213,13 +220,16 @@ def wrote(followed: FollowedTodo, tasks: Collection[Task], *, sha: str, branch: 
 
 
 def note_ticked(followed: FollowedTodo) -> None:
-    """No box waits any more, until the file or a task changes."""
+    """Write down that no box waits to be filled, until the file or a task changes."""
     numbers = [task.number for task in to_tick(followed)]
     FollowedTodo.objects.filter(pk=followed.pk, sha=followed.sha).update(ticked=[*followed.ticked, *numbers])
 
 
 def look(project: Project, rested: datetime) -> FollowedTodo | None:
-    """The row of the project, for a host that looks at the file now; None where another one just did."""
+    """Return the project's row for a host that looks at the file now.
+
+    Returns None if another host looked after `rested`, or is looking at this moment.
+    """
     row, _ = FollowedTodo.objects.get_or_create(project=project)
     row.project = project
     if row.looked_at is not None and row.looked_at > rested:

@@ -1,4 +1,4 @@
-r"""Core: TODO.md in and out.
+r"""Core: reading and writing TODO.md.
 
     # Title and free text (the preamble)
 
@@ -15,13 +15,13 @@ r"""Core: TODO.md in and out.
 
       Free Markdown, indented by two spaces.
 
-Headings and tasks begin in the first column; whatever is indented belongs to the task above. What looks like
-a heading or a task is text inside the fence of a preamble or section, and behind a backslash (`\## so`). In
-lists a backslash keeps a separator: `Read\; write`.
+Headings and tasks begin in the first column; whatever is indented belongs to the task above. A line that
+looks like a heading or a task is text if it is inside a fence of a preamble or section, or if it follows a
+backslash (`\## like this`). In lists, a backslash keeps a separator: `Read\; write`.
 
-`render` writes the canonical form, and `parse` gives back exactly what was rendered. Of other files these
-are lost and nothing else: a byte order mark, CRLF, blank lines around texts, spaces around titles and values,
-`*` and `+` as bullets, `[X]`, tabs as indent, capitals in keys and severities, the order of attributes, empty
+`render` writes the canonical form, and `parse` returns exactly what was rendered. From other files, only
+these are lost: a byte order mark, CRLF, blank lines around texts, spaces around titles and values, `*` and
+`+` as bullets, `[X]`, tabs as indent, capitals in keys and severities, the order of attributes, empty
 attributes and empty items of lists.
 """
 
@@ -43,9 +43,9 @@ FIRST_SECTION = "Tasks"  # where the tasks above the first heading go
 ATTRIBUTES = ("source", "severity", "tags", "depends")
 
 HEADING = regex(r"(#{2,})[ \t]*(.*)")
-# Not a link such as "- [a](b)"; up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
+# Not a link such as "- [a](b)". Up to three characters, so that "[ x]" and "[ok]" are refused, not skipped.
 TASK = regex(r"(?:-[ \t]*|[*+][ \t]+)\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
-# What only the lenient reading takes for more than text; the export puts a backslash before it.
+# What only the lenient reading takes for more than text; the export puts a backslash before these.
 NUMBERED = regex(r"[0-9]{1,9}[.)][ \t]+\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(.*)")
 TOP_HEADING = regex(r"#[ \t]+(\S.*)")
 UNDERLINE = regex(r"(?:={2,}|-{3,})[ \t]*")
@@ -62,7 +62,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a file: the line's number from 1, its text, and why in a sentence."""
+    """One fault of a file: the line's number from 1, its text, and the reason as a sentence."""
 
     line: int
     text: str
@@ -70,25 +70,25 @@ class Problem:
 
     @classmethod
     def at(cls, lines: Sequence[str], number: int, reason: str) -> "Problem":
-        """A problem of that line, its text cut and safe to print."""
+        """Return a problem of that line, with its text cut and made safe to print."""
         return cls(number, CONTROL.sub(REPLACEMENT, lines[number - 1][:EXCERPT_MAX]), reason)
 
 
 class TodoError(ValueError):
-    """The file cannot be taken; `problems` holds all that is wrong with it, top to bottom."""
+    """A file that cannot be read; `problems` holds everything that is wrong with it, from top to bottom."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: problem.line)
         super().__init__("\n".join(f"line {problem.line}: {problem.reason}" for problem in self.problems))
 
     def lines(self, file: str) -> list[str]:
-        """Each problem with its place in the file of that name."""
+        """Return each problem with its place in the file of that name."""
         return [f"{file}:{problem.line}: {problem.reason}" for problem in self.problems]
 
 
 @dataclass(frozen=True, slots=True)
 class TodoTask:
-    """One task of the file. `depends` names titles or refs; no severity means that the file says none."""
+    """One task of the file. `depends` names titles or refs; without a severity the file gives none."""
 
     title: str
     status: Status = Status.PENDING
@@ -103,7 +103,7 @@ class TodoTask:
 
 @dataclass(frozen=True, slots=True)
 class TodoSection:
-    """One heading with what stands below it. Level 0 has no heading: the tasks above the first one."""
+    """One heading with what is below it. Level 0 has no heading: it holds the tasks above the first one."""
 
     title: str
     level: int = 2
@@ -115,7 +115,7 @@ class TodoSection:
 
 @dataclass(frozen=True, slots=True)
 class TodoFile:
-    """The whole file; the sections in its order, nested by their levels."""
+    """The whole file: its preamble, and its sections in order, nested by their levels."""
 
     preamble: str = ""
     sections: tuple[TodoSection, ...] = ()
@@ -125,7 +125,7 @@ class TodoFile:
         return any(section.tasks for section in self.sections)
 
     def parents(self) -> list[int | None]:
-        """For each section the index of the one that it sits in."""
+        """Return for each section the index of the one that contains it, or None."""
         found: list[int | None] = []
         around: list[int] = []
         for index, section in enumerate(self.sections):
@@ -146,7 +146,7 @@ def parse(text: str) -> TodoFile:
 
 
 def no_task(text: str) -> Problem:
-    """What to say of a file without a task: at the first line that may be meant as one, where it has one."""
+    """Return the problem of a file without a task, at the first line that may be meant as one."""
     lines = split_lines(text)
     for number, line in enumerate(lines, start=1):
         if item := ITEM.fullmatch(line):
@@ -159,21 +159,21 @@ def _box_of(item: re.Match[str]) -> str:
 
 
 def render(todo: TodoFile) -> str:
-    """Write the canonical form. Raises TodoError for a value that would be read back as another one."""
+    """Write the canonical form. Raises TodoError for a value that would be read back as a different one."""
     blocks = [_escaped(todo.preamble, is_preamble=True)]
     for section in todo.sections:
         blocks += _section_blocks(section)
         for task in section.tasks:
             blocks += _task_blocks(task)
     text = "".join(f"{block}\n\n" for block in blocks if block)[:-1]
-    # No limit of size here: a large project is still written, only not read.
+    # The size is not limited here: a large project can be written, although it cannot be read again.
     if _Reader(split_lines(text)).read() != todo:
         raise TodoError([Problem(1, "", "These values have no form in TODO.md that keeps them as they are.")])
     return text
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines as `parse` numbers them."""
+    """Return the lines as `parse` numbers them."""
     return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n").split("\n")
 
 
@@ -181,17 +181,17 @@ def split_lines(text: str) -> list[str]:
 
 
 def as_line(value: str) -> str:
-    """A title or another value of one line."""
+    """Make a title, or another value of one line, fit for the file."""
     return CONTROL.sub(REPLACEMENT, re.sub(r"\r?\n|\r", " ", value)).strip()
 
 
 def as_text(value: str) -> str:
-    """The body of a task."""
+    """Make the body of a task fit for the file."""
     return _trimmed(CONTROL.sub(REPLACEMENT, value.replace("\r\n", "\n").replace("\r", "\n")).split("\n"))
 
 
 def as_section_text(value: str) -> str:
-    """The body of a section, which must not leave a fence open over what follows."""
+    """Make the body of a section fit for the file, so that it leaves no fence open over what follows."""
     text, fence = as_text(value), ""
     for line in text.split("\n"):
         fence = after_fence(line, fence)
@@ -298,7 +298,7 @@ class _Reader:
         )
 
     def identity(self, number: int, rest: str) -> tuple[str, str]:
-        """What follows the marker, as title and ref."""
+        """Split what follows the marker into title and ref."""
         begin = rest.rfind("<!--")
         if begin >= 0 and (match := IDENTITY.fullmatch(rest, begin)):
             return rest[:begin].strip(), match[1]
@@ -307,14 +307,14 @@ class _Reader:
         return rest, ""
 
     def attributes(self, block: _Block) -> tuple[dict[str, str], int]:
-        """The attributes directly below the task, and how many lines they take."""
+        """Return the attributes directly below the task, and how many lines they take up."""
         values: dict[str, str] = {}
         for used, line in enumerate(block.lines):
             match = ATTRIBUTE.fullmatch((_dedented(line) or "").strip())
             if match is None:
                 return values, used
             key, value, number = match[1].lower(), match[3], block.line + 1 + used
-            if key not in ATTRIBUTES and value and not match[2]:  # a URL, or C++
+            if key not in ATTRIBUTES and value and not match[2]:  # a URL, or C++ such as std::vector
                 return values, used
             if key not in ATTRIBUTES:
                 known = ", ".join(ATTRIBUTES)
@@ -351,7 +351,7 @@ class _Reader:
                 self.report(number, f"The line holds the control character U+{ord(match[0]):04X}.")
 
     def check_sections(self, todo: TodoFile) -> None:
-        """Levels that do not skip one; titles that are unique where they stand."""
+        """Report levels that skip one, and section titles that occur twice under one parent."""
         level = 1
         seen: dict[tuple[int | None, str], int] = {}
         for section, parent in zip(todo.sections, todo.parents(), strict=True):
@@ -369,7 +369,7 @@ class _Reader:
                 )
 
     def check_identities(self, todo: TodoFile) -> None:
-        """Each task is one task: by its ref, else by its title in the section."""
+        """Report tasks that occur twice, by their ref or else by their title in the section."""
         refs: dict[str, int] = {}
         for section in todo.sections:
             titles: dict[str, TodoTask] = {}
@@ -388,9 +388,9 @@ def _head(line: str) -> re.Match[str] | None:
 
 
 def after_fence(line: str, fence: str) -> str:
-    """The fence that is open after this line: the marks that opened it, or nothing.
+    """Return the fence that is open after this line: the marks that opened it, or an empty string.
 
-    A fence is closed by the same character, at least as many of them, with nothing behind.
+    A fence is closed by at least as many of the same character, with nothing after them.
     """
     match = FENCE.fullmatch(line)
     if match is None:
@@ -401,7 +401,7 @@ def after_fence(line: str, fence: str) -> str:
 
 
 def _dedented(line: str) -> str | None:
-    """The line without the indent of a task's text; None where it has none."""
+    """Return the line without the indent of a task's text; None if it has no indent and is not blank."""
     for indent in ("  ", "\t", " \t"):
         if line.startswith(indent):
             return line.removeprefix(indent)
@@ -413,13 +413,13 @@ def _unescaped(line: str) -> str:
 
 
 def _is_marked(line: str) -> bool:
-    """Whether one of the two readings takes the line for more than text."""
+    """Whether the strict or the lenient reading takes the line for more than text."""
     lenient = (NUMBERED, TOP_HEADING, UNDERLINE)
     return bool(_head(line)) or any(pattern.fullmatch(line) for pattern in lenient)
 
 
 def _trimmed(lines: list[str]) -> str:
-    """The lines as one text, without blank lines around it."""
+    """Join the lines to one text, without the blank lines around it."""
     filled = [index for index, line in enumerate(lines) if line.strip()]
     return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
 
@@ -458,9 +458,9 @@ def _task_blocks(task: TodoTask) -> list[str]:
 
 
 def _escaped(text: str, *, is_preamble: bool) -> str:
-    """Free text with a backslash before what would be read as a heading or a task.
+    """Return free text with a backslash before each line that would be read as a heading or a task.
 
-    The title of the whole file stays as it is: the first top heading of the preamble.
+    The first top heading of the preamble is the title of the file and stays as it is.
     """
     lines, fence = [], ""
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""TODO.md to rows and back.
+"""Importing TODO.md into rows, and exporting rows as TODO.md.
 
 Both directions start from one outline of the project's rows, and rows are compared with a file in the form in
 which the export would write them. So importing an export changes nothing.
@@ -29,7 +29,7 @@ from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
 from tasks.todo.lenient import Reading, read_leniently
 
-# What a marker means for a new task: nothing of it ran here, so nothing of it is under way or in dispute.
+# What a marker means for a new task: it has never run here, so it can be neither under way nor in dispute.
 STATUS_OF_NEW = {
     Status.PENDING: Status.PENDING,
     Status.IN_PROGRESS: Status.PENDING,
@@ -41,29 +41,29 @@ STATUS_OF_NEW = {
     Status.CANCELLED: Status.CANCELLED,
 }
 FIELDS = ("title", "body", "source", "severity", "tags")
-ALIKE = 0.6  # how like its old title a line reads that was only reworded
-FOLLOWED_MAX = 2000  # tasks that a reworded line is compared with
+ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
+FOLLOWED_MAX = 2000  # tasks with which a line that may be reworded is compared
 PATH = " / "  # "Server / Tests" names a section whose title alone is not unique
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What an import did. `missing` are the tasks that the file does not hold; they were left alone."""
+    """What an import did. `missing` are the tasks that the file does not list; they were left alone."""
 
     created: tuple[Task, ...]
     updated: tuple[Task, ...]
     unchanged: tuple[Task, ...]
     missing: tuple[Task, ...]
     notes: tuple[str, ...]
-    said: tuple[tuple[Task, TodoTask], ...] = ()  # what the file says of each task that it holds
+    said: tuple[tuple[Task, TodoTask], ...] = ()  # what the file says of each task that it lists
 
     def lines(self) -> list[str]:
-        """Each task that is new or changed, as it was understood."""
+        """Return a line for each new or changed task, as the import understood it."""
         new = [f"New: {_told(task)}" for task in self.created]
         return new + [f"Changed: {task.ref} {_told(task)}" for task in self.updated]
 
     def digest(self, text: str) -> str:
-        """Names what this file makes of this project: another file or other rows have another one."""
+        """Return a hash of what this file makes of this project; another file or other rows change it."""
         told = [text, self.lines(), [task.body for task in (*self.created, *self.updated)], self.notes]
         told += [[task.ref for task in rows] for rows in (self.unchanged, self.missing)]
         return sha256(json.dumps(told).encode()).hexdigest()
@@ -71,14 +71,14 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What a file said of a task when it was last read, and the path of the section that it stood in."""
+    """What a file said of a task when it was last read, and the path of the section that listed it."""
 
     item: TodoTask
     section: str
 
 
 def items_of(text: str) -> dict[int, Earlier]:
-    """The tasks of a file that people wrote, by their lines. Raises TodoError."""
+    """Return the tasks of a file that people wrote, by their line numbers. Raises TodoError."""
     read = read_leniently(text)
     todo = format.parse(read.text)
     paths: list[str] = []
@@ -107,10 +107,10 @@ def import_todo(
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
     Unless `strict`, a file is read as people write one, and the notes say line by line what was read
-    otherwise than it stands there. A known task keeps its status, whatever the file says. What the file does
-    not hold stays, ranked behind what it holds. With `earlier`, what the file said before of tasks by their
-    numbers, a task takes only what is said otherwise since then. Raises TodoError with every problem (of
-    cycles the first), or because there is no task in it; then nothing has changed.
+    differently from how it is written. A known task keeps its status, whatever the file says. What the file
+    does not list stays, ranked behind what it lists. `earlier` is what the file said before, by the tasks'
+    numbers; with it, a task takes over only what has changed since then. Raises TodoError with every problem,
+    of which cycles report only the first, or because the file has no task; then nothing has changed.
     """
     read = None if strict else read_leniently(text)
     try:
@@ -128,7 +128,7 @@ def _import(
 ) -> ImportReport:
     wanted = format.parse(text)
     with transaction.atomic():
-        locked(Project.objects).get(pk=project.pk)  # two imports would give out the same numbers
+        locked(Project.objects).get(pk=project.pk)  # otherwise two imports could give out the same numbers
         report = _Import(project, wanted, format.split_lines(text), actor, earlier).run()
         if not wanted.has_tasks:
             raise TodoError([format.no_task(text)])
@@ -140,7 +140,7 @@ def _import(
 
 
 def export_todo(project: Project) -> str:
-    """The project's sections and tasks as a file in which every task is named by its ref."""
+    """Return the project's sections and tasks as a file that names every task by its ref."""
     outline = _Outline(project)
     names, entries = outline.places_by_name(), outline.entries_by_place()
     sections = [
@@ -164,7 +164,7 @@ def export_todo(project: Project) -> str:
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A section; `line` is 0 where the file does not hold it."""
+    """A section; `line` is 0 if the file does not list it."""
 
     row: Section
     title: str
@@ -175,7 +175,7 @@ class _Place:
     changed: list[str] = field(default_factory=list)
 
     def upwards(self) -> Iterator["_Place"]:
-        """This section and those that it sits in."""
+        """Yield this section and then those that contain it, from the inside out."""
         place: _Place | None = self
         while place is not None:
             yield place
@@ -192,7 +192,7 @@ class _Place:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A task; `line` is 0 where the file does not hold it."""
+    """A task; `line` is 0 if the file does not list it."""
 
     row: Task
     title: str
@@ -208,7 +208,7 @@ class _Entry:
 
 
 class _Outline:
-    """The rows of a project in the order of its file: each section with its tasks, then those within it."""
+    """A project's rows in the order of its file: each section, its tasks, then the sections within it."""
 
     def __init__(self, project: Project) -> None:
         self.places: list[_Place] = []
@@ -250,7 +250,7 @@ class _Outline:
         return found
 
     def places_by_name(self) -> dict[str, list[_Place]]:
-        """Sections by what a file may call them: their title, or their path from the top."""
+        """Return the sections by what a file may call them: their title, or their path from the top."""
         found: dict[str, list[_Place]] = defaultdict(list)
         for place in self.places:
             for name in {place.title, place.path}:
@@ -259,7 +259,7 @@ class _Outline:
 
 
 def _as_item(entry: _Entry) -> TodoTask:
-    """The row as the export writes it."""
+    """Return the row as the export writes it."""
     row = entry.row
     tags = [format.as_line(str(tag)) for tag in row.tags]
     return TodoTask(
@@ -275,17 +275,17 @@ def _as_item(entry: _Entry) -> TodoTask:
 
 
 def circle_in(project: Project) -> str:
-    """Which of the project's tasks and sections wait for each other for ever, in a sentence; empty: none."""
+    """Return a sentence about the project's tasks and sections that wait for each other; empty if none do."""
     circle = _first_circle(_Outline(project))
     return _says(circle) if circle else ""
 
 
 def _first_circle(outline: _Outline) -> list[_Place | _Entry]:
-    """The first circle of tasks and sections of which none could ever begin.
+    """Return the first circle of tasks and sections of which none could ever begin; empty if there is none.
 
-    A task is done after its dependencies, and after its section begins. A section begins after those that it
-    comes after and after the one around it; it is done after that, after its tasks and after the sections in
-    it. A finished task waits for nothing.
+    A task is done after its dependencies, and after its section begins. A section begins after the sections
+    named in its `after` and after the section around it; it is done after it begins, after its tasks and
+    after the sections within it. A finished task waits for nothing.
     """
     graph: TopologicalSorter[tuple[str, _Place | _Entry]] = TopologicalSorter()
     for place in outline.places:
@@ -323,7 +323,7 @@ def _preorder(parent: _Place | None, children: dict[_Place | None, list[_Place]]
 
 
 class _Import:
-    """Compares file and rows, collecting problems; writes only where there are none."""
+    """One import: compares file and rows, collects problems, and writes only if there are none."""
 
     def __init__(
         self,
@@ -338,7 +338,7 @@ class _Import:
         self.outline = _Outline(project)
         self.known_places = list(self.outline.places)
         self.known_entries = list(self.outline.entries)
-        # What the file holds, in its order.
+        # What the file lists, in its order.
         self.places: list[tuple[_Place, TodoSection]] = []
         self.entries: list[tuple[_Entry, TodoTask]] = []
         self.problems: list[Problem] = []
@@ -374,7 +374,7 @@ class _Import:
     # Comparing.
 
     def match_places(self) -> None:
-        """Find the row of each section by its path, or plan one."""
+        """Find the row of each section by its path, or plan a new one."""
         known = {(place.parent, place.title): place for place in self.known_places}
         for item, above in zip(self.wanted.sections, self.wanted.parents(), strict=True):
             parent = None if above is None else self.places[above][0]
@@ -385,14 +385,14 @@ class _Import:
                 )
                 self.outline.places.append(place)
             place.line = item.line
-            # The tasks above the first heading say nothing about the section that they go to.
+            # Tasks above the first heading say nothing about the section that they are put into.
             if item.level and format.as_section_text(place.row.body) != item.body:
                 place.row.body = item.body
                 place.changed.append("body")
             self.places.append((place, item))
 
     def match_entries(self) -> None:
-        """Find the row of each task, or plan one: by its ref, else by section and title, else by title alone.
+        """Find the row of each task by its ref, else by section and title, else by title; or plan a new one.
 
         A line that moved to another section is still the same task.
         """
@@ -418,7 +418,7 @@ class _Import:
             )
 
     def entries_by_name(self) -> tuple[dict[tuple[str, str], list[_Entry]], dict[str, list[_Entry]]]:
-        """Known tasks by section and title, and by title, as the file called them when it was last read."""
+        """Return known tasks by section and title, and by title, as the file last named them."""
         here: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
         anywhere: dict[str, list[_Entry]] = defaultdict(list)
         for entry in self.known_entries:
@@ -429,7 +429,10 @@ class _Import:
         return here, anywhere
 
     def reworded(self, place: _Place, item: TodoTask) -> _Entry | None:
-        """The task of a file that is followed whose line here is gone, and reads much like this new one."""
+        """Return the task whose line in this section is gone and read much like this new one, or None.
+
+        Only a file that is followed has such tasks.
+        """
         gone = [
             (SequenceMatcher(None, was.item.title, item.title).ratio(), entry)
             for entry in self.known_entries[:FOLLOWED_MAX]
@@ -439,7 +442,10 @@ class _Import:
         return entry if likeness >= ALIKE else None
 
     def choose(self, same: list[_Entry], item: TodoTask, by_ref: dict[str, _Entry]) -> _Entry | None:
-        """The task of a line among those of its section and title; nothing else is taken for it then."""
+        """Return the task that the line means, by its ref or among those of its section and title.
+
+        Returns None if there is none.
+        """
         if item.ref:
             return by_ref.get(item.ref)
         free = [entry for entry in same if not entry.line]
@@ -452,7 +458,7 @@ class _Import:
         return free[0]
 
     def planned(self, place: _Place, item: TodoTask) -> _Entry:
-        """A new task."""
+        """Plan a new task."""
         status = STATUS_OF_NEW[item.status]
         row = Task(
             project=self.project,
@@ -470,7 +476,7 @@ class _Import:
         return entry
 
     def edited(self, entry: _Entry, place: _Place, item: TodoTask) -> _Entry:
-        """A known task with the values of the file."""
+        """Give a known task the values of the file."""
         old, new = _as_item(entry), replace(item, severity=item.severity or Severity.MEDIUM)
         was = self.earlier.get(entry.row.number)
         for name in FIELDS:
@@ -485,7 +491,7 @@ class _Import:
         return entry
 
     def is_said(self, name: str, item: TodoTask, was: Earlier | None) -> bool:
-        """Whether the file decides on it: a file that is followed does where it says something new."""
+        """Whether the file decides on this value; a file that is followed does if it says something new."""
         value = getattr(item, name)
         if was is not None:
             waits_no_more = name == "depends" and item.status == Status.COMPLETED
@@ -554,7 +560,7 @@ class _Import:
     # Writing.
 
     def keep_preamble(self) -> None:
-        """The text above the first section; a file without one leaves it as it is."""
+        """Store the text above the first section; a file without one leaves the stored text as it is."""
         title, _, rest = self.wanted.preamble.partition("\n")
         text = rest.strip("\n") if title.startswith("# ") else self.wanted.preamble
         if text.strip() and text != format.as_section_text(self.project.preamble):
@@ -563,9 +569,9 @@ class _Import:
             record(self.project, "edited", actor=self.actor, note="The text above the first section.")
 
     def put_in_order(self) -> None:
-        """Rank what the file holds as it stands there, and the rest of each section behind it.
+        """Rank what the file lists in its order, and the rest of each section behind it.
 
-        Where that is the order already, the ranks stay.
+        If that is the order already, the ranks stay as they are.
         """
         children: dict[_Place | None, list[_Place]] = defaultdict(list)
         for place in [*[place for place, _ in self.places], *[p for p in self.known_places if not p.line]]:
@@ -627,7 +633,7 @@ class _Import:
                 Dependency.objects.bulk_create([Dependency(task=entry.row, on_id=pk) for pk in missing])
 
     def record_the_rest(self) -> None:
-        """One event for what is no task's own: known sections that changed, known tasks that moved."""
+        """Record one event for what belongs to no single task: changed sections, and a new order of tasks."""
         notes = [
             f"Section “{place.title}”: {', '.join(place.changed)}."
             for place in self.known_places
@@ -639,7 +645,7 @@ class _Import:
             record(self.project, "edited", actor=self.actor, note=" ".join(notes))
 
     def recount(self) -> None:
-        """Of every unfinished task that waits for something, before or now; of none where nothing moved."""
+        """Recount every unfinished task that waits for something or did so; do nothing if nothing moved."""
         moves = {"section", "depends"}
         if not (
             any(place.is_new or "after" in place.changed for place, _ in self.places)

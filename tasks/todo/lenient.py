@@ -1,8 +1,8 @@
-r"""Core: a TODO.md as people write it, brought into the form that `format.parse` takes.
+r"""Core: turns a TODO.md as people write it into the form that `format.parse` reads.
 
-What is read otherwise than it stands there is told, line by line. What the export writes stays as it is: its
-tasks have identity comments, below which nothing is taken apart, and it puts a backslash before text that
-would be read as something else here.
+Whatever is read differently from how it is written is noted, line by line. What the export writes stays as it
+is: its tasks have identity comments, below which nothing is taken apart, and it puts a backslash before text
+that would be misread here.
 """
 
 import re
@@ -29,14 +29,14 @@ from tasks.todo.format import (
     split_lines,
 )
 
-Line = tuple[str, int]  # what `parse` reads, and the line of the file that it comes from
+Line = tuple[str, int]  # a line for `parse`, and the line of the file that it comes from
 INDENTED = regex(r"([ \t]+)(\S.*)")
 NAMES_MAX = 60  # characters of a title in a note
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The lines for `parse`, where each of them comes from, and what was read otherwise than it stands."""
+    """The lines for `parse`, the line of the file behind each, and what was read differently."""
 
     lines: tuple[str, ...]
     origins: tuple[int, ...]
@@ -47,7 +47,7 @@ class Reading:
         return "\n".join(self.lines)
 
     def origin(self, line: int) -> int:
-        """The line of the file behind a line that `parse` was given."""
+        """Return the line of the file behind a line that was given to `parse`."""
         return self.origins[min(line, len(self.origins)) - 1] if self.origins else line
 
 
@@ -74,7 +74,7 @@ class _Section:
 
 
 def read_leniently(text: str) -> Reading:
-    """The file in the form that `parse` takes. What cannot be mended is left for `parse` to report."""
+    """Return the file in the form that `parse` reads. What cannot be mended is left for `parse` to report."""
     return _Reader(split_lines(text)).read()
 
 
@@ -83,10 +83,10 @@ class _Reader:
         self.lines = lines
         self.notes: list[Problem] = []
         self.sections = [_Section(0, 0, "")]
-        self.open: list[_Task] = []  # the task that is being read, below those that it is a part of
+        self.open: list[_Task] = []  # the task that is being read, preceded by the tasks that contain it
         self.fence = ""
         self.has_title = False
-        self.shift = 0  # where the file has several top headings, all others stand one level below
+        self.shift = 0  # 1 if the file has several top headings, which puts all others one level lower
         self.outside = False  # the last line was text below a task without an indent
 
     def note(self, number: int, reason: str) -> None:
@@ -114,7 +114,7 @@ class _Reader:
     # One line.
 
     def is_underlined(self, number: int) -> bool:
-        """Whether the line is a heading by the rule in the next one (setext)."""
+        """Whether the line is a heading because of the rule in the next one (setext)."""
         line = self.lines[number - 1]
         below = self.lines[number] if number < len(self.lines) else ""
         above = self.lines[number - 2] if number > 1 else ""
@@ -137,7 +137,7 @@ class _Reader:
             self.text(number, line)
 
     def may_be_part(self) -> bool:
-        """A box in an indented line is a task, but below one of ours it is text of it."""
+        """Whether a box in an indented line is a task; below a task of the export it is part of its text."""
         return not self.open or not self.open[0].identity
 
     def heading(self, number: int, level: int, title: str) -> None:
@@ -222,7 +222,7 @@ class _Reader:
         elif self.outside:
             self.open[-1].lines.append((f"  {line}" if line.strip() else "", number))
         elif line.strip() and not INDENTED.fullmatch(line):
-            self.fence = ""  # the text of a task ends where the indent does
+            self.fence = ""  # the text of a task ends with its indent
             self.take(number, line)
             return
         else:
@@ -232,7 +232,7 @@ class _Reader:
     # The whole.
 
     def tell_apart(self) -> None:
-        """Two sections under one parent and two tasks of one section must not have the same name."""
+        """Rename sections under one parent, and tasks of one section, that have the same name."""
         around: list[_Section] = []
         used: set[tuple[int, str]] = set()
         for section in self.sections[1:]:
@@ -260,7 +260,7 @@ class _Reader:
         return title
 
     def is_taken(self, item: _Section | _Task) -> bool:
-        """Tasks above the first heading have a section of that name already."""
+        """Whether tasks above the first heading have taken this section's name already."""
         return isinstance(item, _Section) and item.level == 2 and bool(self.sections[0].tasks)
 
     def written(self) -> Iterator[Line]:
@@ -274,7 +274,7 @@ class _Reader:
                 yield from self.below(task)
 
     def below(self, task: _Task) -> Iterator[Line]:
-        """Attributes first, with the parts that it waits for; then whatever else stands there."""
+        """Yield the attributes first, with the parts that the task waits for, and then its text."""
         values, others, rest = self.attributes(task)
         if task.parts and task.marker != "x":
             names = "; ".join(re.sub(r"([\\;])", r"\\\1", part.title) for part in task.parts)
@@ -291,7 +291,7 @@ class _Reader:
         yield from rest
 
     def attributes(self, task: _Task) -> tuple[list[Line], list[Line], list[Line]]:
-        """The attributes directly below a task, lines that only look like some, and the rest."""
+        """Return the attributes directly below a task, lines that only look like attributes, and the rest."""
         values: list[Line] = []
         others: list[Line] = []
         seen: set[str] = set()
@@ -311,7 +311,7 @@ class _Reader:
 
 
 def _item(line: str) -> re.Match[str] | None:
-    """A task in the first column, with a dash or a number."""
+    """Match a task in the first column, with a bullet or a number."""
     return TASK.fullmatch(line) or NUMBERED.fullmatch(line)
 
 
@@ -321,7 +321,7 @@ def _key(line: str) -> str:
 
 
 def _within(line: str, indent: int) -> str:
-    """The text of a part, moved to where the text of a task stands."""
+    """Return the text of a nested task, indented as the text of a task in the first column."""
     if not indent or not line.strip():
         return line
     content = line.expandtabs(4)

@@ -31,7 +31,7 @@ class Command(ProgramCommand):
 
 
 def find_task(ref: str) -> Task:
-    """The task of that name. Raises CommandError."""
+    """Return the task of that name. Raises CommandError if there is none."""
     task = Task.objects.select_related("project").named(ref).first()
     if task is None:
         raise CommandError(f"There is no task {ref}.")
