@@ -1,8 +1,8 @@
-"""The site: settings, addresses, admin, API root, system checks."""
+"""The site: settings, URLs, admin, the root of the API, system checks."""
 
 import sys
 
-try:  # A newer SQLite than the one Python was linked against, where its wheel installs.
+try:  # If its wheel is installed, it is a newer SQLite than the one that Python was linked against.
     import pysqlite3
 except ImportError:
     pass

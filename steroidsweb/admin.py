@@ -1,6 +1,6 @@
 """The admins of Django and of django-q2 in unfold's look, for superusers only.
 
-A schedule names any Python function to call, so nobody writes one here.
+A schedule names any Python function to call, so nobody can write one here.
 """
 
 from datetime import timedelta
@@ -50,7 +50,7 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A new colleague may sign in; Django's own default would keep them out of every page."""
+        """Let a new user sign in, whom Django's own default would keep out of every page."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -61,14 +61,14 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
 
 @admin.register(Group)
 class GroupAdmin(SuperuserAdmin, DjangoGroupAdmin, ModelAdmin):
-    """Nothing here asks for groups; memberships of projects say who may what."""
+    """Groups, which this program does not use: memberships of projects say who may do what."""
 
     filter_horizontal = ()
 
 
 @admin.register(Schedule)
 class ScheduleAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.ScheduleAdmin, ModelAdmin):
-    """The program writes its own schedules when it is set up. A form for them would call any function."""
+    """The schedules, which the program writes at set-up. A form for them could call any function."""
 
     actions = ()
 
@@ -80,12 +80,12 @@ class SuccessAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.TaskAdmin, ModelAdmin):
 
 @admin.register(Failure)
 class FailureAdmin(ReadOnlyAdmin, SuperuserAdmin, q2.FailAdmin, ModelAdmin):
-    """What went wrong in the background, and a second try."""
+    """Background jobs that failed, with an action to try them again."""
 
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    """Who signed in and who changed what here. Rulings, settings and members of a project are its events."""
+    """Who signed in and who changed what here. Rulings and settings of a project are its events instead."""
 
     list_display = ("at", "kind_label", "who", "about", "note", "address")
     list_filter = ("kind",)
@@ -113,7 +113,7 @@ class InvitedRoleInline(NamedInline):
 
 @admin.register(Invitation)
 class InvitationAdmin(MadeByAdmin, SuperuserAdmin, BaseAdmin):
-    """Links for new colleagues: the page of an open one shows its link. Who deletes one takes it back."""
+    """Links for new colleagues: the page of an open one shows its link, and deleting one takes it back."""
 
     list_display = ("__str__", "by", "at", "expires_at", "used_by")
     fields = ("whom", "expires_at")
@@ -150,7 +150,7 @@ class InvitationAdmin(MadeByAdmin, SuperuserAdmin, BaseAdmin):
 
 if apps.is_installed("allauth"):
     for registered in list(admin.site._registry):
-        if registered.__module__.startswith("allauth."):  # who signs in how is not typed in by hand
+        if registered.__module__.startswith("allauth."):  # how users sign in is not edited by hand
             admin.site.unregister(registered)
 
 if apps.is_installed("allauth.mfa"):
@@ -158,7 +158,7 @@ if apps.is_installed("allauth.mfa"):
 
     @admin.register(Authenticator)
     class AuthenticatorAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-        """Second factors. Whoever lost theirs signs in by password again once theirs are deleted."""
+        """Second factors. Users who lost theirs sign in by password once it is deleted here."""
 
         list_display = ("user", "type", "created_at", "last_used_at")
         fields = list_display

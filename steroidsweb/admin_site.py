@@ -1,4 +1,4 @@
-"""The admin's site."""
+"""The site object of the admin."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from unfold.sites import UnfoldAdminSite
 
 
 class AdminSite(UnfoldAdminSite):
-    """Every page is given the list of all models; it is made where one shows it."""
+    """An admin site that builds the list of all models only on the pages that show it."""
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         made = super().get_app_list

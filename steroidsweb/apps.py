@@ -10,13 +10,13 @@ from django.urls import get_resolver
 
 
 def check_pages(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Django's check of the admins, which are there once the addresses are loaded."""
+    """Run Django's check of the admins, which exist only once the URLs are loaded."""
     _ = get_resolver().url_patterns
     return list(check_admin_app(app_configs, **kwargs))
 
 
 class PagesConfig(SimpleAdminConfig):
-    """The admin in unfold's look. Its pages are loaded with the addresses; loop and commands need none."""
+    """The admin in unfold's look, loaded with the URLs, since the loop and the commands do not need it."""
 
     default_site = "steroidsweb.admin_site.AdminSite"
 

@@ -1,4 +1,4 @@
-"""What is written down of the whole installation: signing in and out, and every change in the admin."""
+"""The audit of the whole installation: signing in and out, and every change in the admin."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def note(kind: str, who: Any, request: HttpRequest | None = None, *, about: str 
 @receiver(user_logged_in)
 def _signed_in(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
     note(Kind.SIGNED_IN, user, request, note=", ".join(_ways(request)))
-    if not request.session.session_key:  # another person was signed in there before
+    if not request.session.session_key:  # another user was signed in before, so Django flushed the session
         request.session.create()
     SignedIn.objects.get_or_create(
         session_id=request.session.session_key,
@@ -41,7 +41,7 @@ def _signed_in(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> N
 
 
 def _ways(request: HttpRequest) -> list[str]:
-    """How the person showed who they are, where there is more than one way."""
+    """Return how the user proved who they are, if django-allauth recorded it."""
     ways = [each["method"] for each in request.session.get("account_authentication_methods", [])]
     words = {
         "password": "password",
@@ -59,14 +59,17 @@ def _signed_out(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> 
 
 @receiver(user_login_failed)
 def _refused(sender: Any, credentials: dict[str, Any], request: HttpRequest, **kwargs: Any) -> None:
-    """A name that nobody has is not kept: people also type passwords where their name belongs."""
+    """Write down a refused sign-in, with the user name only if it exists.
+
+    People also type passwords into the field for the name.
+    """
     named = get_user_model().objects.filter(username=credentials.get("username") or "").first()
     note(Kind.REFUSED, named, request, note="" if named else "Nobody has that name.")
 
 
 @receiver(post_save, sender=LogEntry)
 def _changed(sender: Any, instance: LogEntry, created: bool, **kwargs: Any) -> None:
-    """Users, members, tokens, agents, hosts, settings: whatever somebody changes by hand comes by here."""
+    """Write down every change in the admin: users, members, tokens, agents, hosts, settings."""
     if not created:
         return
     model = instance.content_type.name if instance.content_type else ""

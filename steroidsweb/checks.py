@@ -1,4 +1,4 @@
-"""System checks: what can be wrong at start, each with an id and with what to do."""
+"""System checks: what can be wrong at the start, each with an id and with what to do about it."""
 
 import os
 import sqlite3
@@ -13,15 +13,15 @@ from django.db import DatabaseError
 
 SAFE_SQLITE = (3, 51, 3)
 OLDEST_GIT = (2, 38)
-# Of git 2.x the first release of each series that runs nothing which a clone to be fetched from names
-# (CVE-2024-32004, CVE-2024-32465); series before these were never mended, later ones need it not.
+# For each series of git 2.x, the first release that runs nothing which is named by a clone it fetches from
+# (CVE-2024-32004, CVE-2024-32465). Older series were never mended, and newer ones never had the fault.
 MENDED_GIT = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1, 45: 1}
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smbfs", "9p", "fuse.sshfs"}
 
 
 @register("steroids")
 def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """The data folder can be written, is nobody else's, and lies on a disk of this machine."""
+    """Check that the data folder is writable, closed to other users, and on a local disk."""
     home = Path(settings.HOME)
     nearest = home if home.exists() else next(parent for parent in home.parents if parent.exists())
     found: list[CheckMessage] = []
@@ -47,7 +47,7 @@ def check_home(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
 
 
 def _filesystem(path: Path) -> str:
-    """The type of the file system that holds the path; empty where it cannot be told."""
+    """Return the type of the file system that holds the path; empty if it cannot be determined."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
@@ -60,7 +60,7 @@ def _filesystem(path: Path) -> str:
 
 @register("steroids")
 def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """SQLite before 3.51.3 has a rare corruption in just our way of using it."""
+    """Check that SQLite is 3.51.3 or newer, since older ones can corrupt a database used as this one is."""
     embedded = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
     if not embedded or sqlite3.sqlite_version_info >= SAFE_SQLITE:
         return []
@@ -75,7 +75,7 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 
 @register("steroids")
 def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Git is there and knows what we ask of it."""
+    """Check that git can be run and is new enough."""
     try:
         version = _git_version()
         is_too_old = _numbers(version)[:2] < OLDEST_GIT
@@ -87,20 +87,20 @@ def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMes
 
 
 def _git_version() -> str:
-    """As git says it. Raises OSError, SubprocessError and IndexError."""
+    """Return git's version as it prints it. Raises OSError, SubprocessError or IndexError."""
     done = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True)
     return done.stdout.split()[2]
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Raises ValueError where not even the first two are numbers."""
+    """Return the first three numbers of a version. Raises ValueError if the first two are not numbers."""
     first, second, *more = version.split(".")
     return int(first), int(second), int(more[0]) if more and more[0].isdecimal() else 0
 
 
 @register("steroids", deploy=True)
 def check_git_is_mended(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Outside of a sandbox git reads clones that agents could prepare."""
+    """Check that git is safe if runs have no sandbox, since it then reads clones that agents can prepare."""
     if not _why_open():
         return []
     try:
@@ -122,7 +122,7 @@ def check_git_is_mended(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register("steroids")
 def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """A job must not be delivered again while it may still run."""
+    """Check that a job is not delivered again while it may still be running."""
     queue = settings.Q_CLUSTER
     waiting = -(-(int(queue["queue_limit"]) + 1) // int(queue["workers"]))
     least = int(queue["timeout"]) * (1 + waiting) + 3
@@ -139,7 +139,7 @@ def check_queue(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
 
 @register("steroids")
 def check_leases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """A shim ends its agent before another host may take the run over."""
+    """Check that a shim ends its agent before another host may take over the run."""
     seconds = settings.DURATIONS
     if seconds["beat"] * 2 < seconds["orphan"] < seconds["lease"]:
         return []
@@ -156,15 +156,16 @@ def check_leases(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 def check_staff(
     app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Every column has somebody, and no agent without a domain stands in for all the others.
+    """Check that every column has an agent, and that no coder without a domain stands in for all the others.
 
-    Asked by `manage.py check --database default`; warnings, for an error would refuse `migrate` as well.
+    This runs with `manage.py check --database default`. It gives only warnings, because an error would stop
+    `migrate` too.
     """
     if not databases or "default" not in databases:
         return []
     try:
         return list(_staff())
-    except DatabaseError:  # its tables are still to be made
+    except DatabaseError:  # the tables do not exist yet
         return []
 
 
@@ -186,7 +187,7 @@ def _staff() -> Iterator[CheckMessage]:
 
 @register("steroids", deploy=True)
 def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Agents of the same user can read what this program stores, unless they are enclosed."""
+    """Check that runs have a sandbox; without one, agents can read what this program stores."""
     if not (why := _why_open()):
         return []
     return [
@@ -199,7 +200,7 @@ def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 
 def _why_open() -> str:
-    """Why runs of this host have no sandbox; empty where they have one, or there are none without."""
+    """Return why runs of this host have no sandbox; empty if they have one, or if one is required."""
     from agents.hosts import sandbox
 
     return "" if settings.SANDBOX == sandbox.REQUIRED else str(sandbox.standing()["why_open"])

@@ -1,4 +1,4 @@
-"""A database that an earlier version made, before the first release: what to do with it, in a sentence."""
+"""What to do with a database that was made by a version before the first release."""
 
 import shlex
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-NAMED_MAX = 3  # migrations
+NAMED_MAX = 3  # migrations that the message names
 
 
 def refusal() -> str:
-    """Why this version does not work with the database, and how to begin afresh; empty where it does.
+    """Return why this version cannot use the database, and how to begin afresh; empty if it can use it.
 
-    Migrations that were applied and are not on the disk are another version's. A database that cannot be
-    read says nothing here: whichever command wants it says so itself.
+    Migrations that were applied but are not on disk belong to another version. A database that cannot be read
+    is not reported here, because the command that needs it reports it.
     """
     strange = _strange_migrations()
     if not strange:
@@ -31,11 +31,11 @@ def refusal() -> str:
 
 
 def _strange_migrations() -> list[str]:
-    """Migrations of our own apps that were applied to the database, and that this version does not have."""
+    """Return the applied migrations of this program's apps that this version does not have."""
     base = Path(settings.BASE_DIR)
     ours = {app: base / app / "migrations" for app in settings.INSTALLED_APPS if (base / app).is_dir()}
     if _is_file() and not Path(connection.settings_dict["NAME"]).exists():
-        return []  # to look for it would make it
+        return []  # connecting to it would create it
     try:
         with connection.cursor() as cursor:
             if "django_migrations" not in connection.introspection.table_names(cursor):
@@ -56,7 +56,7 @@ def _is_file() -> bool:
 
 
 def _commands() -> list[str]:
-    """What moves the data folder away, and the database where it does not lie in there."""
+    """Return the commands that move away the data folder, and the database if it is not inside."""
     home, database = Path(settings.HOME), connection.settings_dict
     name, commands = str(database["NAME"]), [_move(home)]
     if not _is_file():
@@ -70,7 +70,7 @@ def _commands() -> list[str]:
 
 
 def _move(path: Path) -> str:
-    """`mv` to a name beside it that nothing has yet."""
+    """Return an `mv` command to a free name in the same folder."""
     free = path.with_name(f"{path.name}-earlier")
     number = 2
     while free.exists():

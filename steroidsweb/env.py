@@ -1,4 +1,4 @@
-"""Reading settings from the environment, failing loudly."""
+"""Reading settings from environment variables; an invalid value stops the program."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 
 
 def env_str(name: str, default: str = "") -> str:
-    """The variable as text; NAME_FILE, where set, names a file that holds it."""
+    """Return the variable as text; if NAME_FILE is set, it names a file that contains the text."""
     path = os.environ.get(f"{name}_FILE")
     if path:
         try:
@@ -24,7 +24,7 @@ def env_str(name: str, default: str = "") -> str:
 
 
 def env_bool(name: str, default: bool) -> bool:
-    """Yes or no; anything that is neither raises ImproperlyConfigured."""
+    """Return the variable as a bool. Raises ImproperlyConfigured if it is neither yes nor no."""
     word = os.environ.get(name)
     if word is None:
         return default
@@ -36,7 +36,7 @@ def env_bool(name: str, default: bool) -> bool:
 
 
 def env_number(name: str, default: float, *, minimum: float = 0) -> float:
-    """A number not below `minimum`; anything else raises ImproperlyConfigured."""
+    """Return the variable as a number. Raises ImproperlyConfigured if it is none or below `minimum`."""
     word = os.environ.get(name)
     if word is None:
         return default
@@ -50,7 +50,7 @@ def env_number(name: str, default: float, *, minimum: float = 0) -> float:
 
 
 def env_int(name: str, default: int, *, minimum: int = 0) -> int:
-    """A whole number not below `minimum`; anything else raises ImproperlyConfigured."""
+    """Return the variable as a whole number. Raises ImproperlyConfigured if it is none or below `minimum`."""
     value = env_number(name, default, minimum=minimum)
     if value != int(value):
         raise ImproperlyConfigured(f"{name}={os.environ[name]!r} is not a whole number.")
@@ -58,13 +58,13 @@ def env_int(name: str, default: int, *, minimum: int = 0) -> int:
 
 
 def env_list(name: str, default: list[str]) -> list[str]:
-    """Words separated by commas."""
+    """Return the words of the variable, which are separated by commas."""
     word = os.environ.get(name)
     return default if word is None else [part.strip() for part in word.split(",") if part.strip()]
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """Addresses and networks separated by commas, such as `10.0.0.0/8,::1`; none where it is not set."""
+    """Return the addresses and networks of the variable, such as `10.0.0.0/8,::1`; empty if it is not set."""
     try:
         return [ip_network(word) for word in env_list(name, [])]
     except ValueError as error:
@@ -72,14 +72,14 @@ def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
 
 
 def redis(url: str) -> str:
-    """The address with an end to waiting: a store that hangs must hold up nobody for long."""
+    """Return the URL with time-outs, so that a store that hangs does not hold anybody up for long."""
     if not url:
         return ""
     return f"{url}{'&' if '?' in url else '?'}socket_connect_timeout=2&socket_timeout=5"
 
 
 SQLITE_OPTIONS = {
-    # FULL: with NORMAL a power cut may lose acknowledged rulings. IMMEDIATE: no upgrade deadlocks.
+    # FULL, because with NORMAL a power cut may lose acknowledged rulings. IMMEDIATE avoids upgrade deadlocks.
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
     "init_command": (
@@ -89,9 +89,9 @@ SQLITE_OPTIONS = {
 }
 
 
-GONE = 20  # seconds after which either side of a connection without an answer takes the other for gone
+GONE = 20  # seconds without an answer after which either side of a connection gives up the other
 POSTGRES_OPTIONS = {
-    # As they ship, a connection whose packets vanish hangs for two hours. A server without these would keep
+    # By default, a connection whose packets vanish hangs for two hours. A server without these would keep
     # the locks of a host that lost power for as long, and every other host would wait for them.
     "connect_timeout": "10",
     "keepalives_idle": "10",
@@ -102,14 +102,17 @@ POSTGRES_OPTIONS = {
         "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2 "
         f"-c tcp_user_timeout={GONE * 1000}"
     ),
-    # What a connection asks for the fifth time it has prepared: most questions took longer to plan than to
-    # answer. Empty: never, for a pooler that knows no prepared statements.
+    # The fifth time that a connection sends a query, it prepares it: most took longer to plan than to
+    # run. Empty: never, for a pooler that does not support prepared statements.
     "prepare_threshold": "5",
 }
 
 
 def database(url: str) -> dict[str, object]:
-    """Django's DATABASES entry for sqlite:///path or postgres://user:password@host:port/name."""
+    """Return Django's DATABASES entry for sqlite:///path or postgres://user:password@host:port/name.
+
+    Raises ImproperlyConfigured.
+    """
     parts = urlsplit(url)
     common = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
     if parts.scheme == "sqlite":
@@ -152,7 +155,7 @@ ROLES = ("viewer", "triager", "maintainer")  # from the least to the most
 
 @dataclass(frozen=True, slots=True)
 class OIDC:
-    """The OpenID Connect provider of the team, and whom it brings in."""
+    """The team's OpenID Connect provider, and which of its users may come in."""
 
     name: str
     issuer: str
@@ -164,7 +167,7 @@ class OIDC:
 
     @property
     def apps(self) -> list[dict[str, object]]:
-        """In the words of django-allauth's settings."""
+        """The provider in the format of django-allauth's settings."""
         about = {"server_url": self.issuer}
         return [
             {
@@ -175,7 +178,7 @@ class OIDC:
 
 
 def single_sign_on() -> OIDC | None:
-    """STEROIDS_OIDC_*; None where no issuer is named. Raises ImproperlyConfigured."""
+    """Return the provider in STEROIDS_OIDC_*; None if no issuer is set. Raises ImproperlyConfigured."""
     issuer = env_str("STEROIDS_OIDC_ISSUER").rstrip("/")
     if not issuer:
         return None
@@ -195,7 +198,7 @@ def single_sign_on() -> OIDC | None:
 
 
 def _group(word: str) -> tuple[str, str, str]:
-    """platform=ledger:maintainer, taken apart."""
+    """Parse an entry such as platform=ledger:maintainer. Raises ImproperlyConfigured."""
     group, _, rest = word.partition("=")
     project, _, role = rest.partition(":")
     if not group or not project or role not in ROLES:

@@ -1,4 +1,4 @@
-"""The pages that say no outside of our views: nothing there, not allowed, nothing to see, no form of ours."""
+"""The pages for errors outside the program's views: not found, not allowed, form expired, wrong method."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from steroidsweb.security import API, GetResponse
 from tasks.admin.base import SuperuserAdmin
 from tasks.errors import Refused
 
-PATH_MAX = 200  # characters of an address that are repeated
+PATH_MAX = 200  # characters of a URL that a page repeats
 
 
 def _answer(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
@@ -21,7 +21,7 @@ def _answer(request: HttpRequest, title: str, refused: Refused, **context: Any) 
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404: there is nothing, or nothing that this person may know of; the page does not say which."""
+    """Return the 404 page, which does not say whether the page is missing or only hidden from this user."""
     hint, back, word = "Check the address.", reverse("admin:index"), "Dashboard"
     if not admin.site.has_permission(request):
         hint, word = "There may be for whoever is signed in.", "Sign in"
@@ -34,7 +34,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403 of the admin's pages: which right is missing."""
+    """Return the admin's 403 page, which says which right is missing."""
     view = getattr(request.resolver_match, "func", None)
     owner = getattr(view, "model_admin", None)
     takes = "It takes a higher role in the project."
@@ -45,7 +45,7 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 for a form without the cookie that it was made with, or from another site."""
+    """Return the 403 page for a form without its CSRF cookie, or from another site."""
     refused = Refused(
         "form_expired",
         "Nothing was done: this form is no longer valid, or your browser sent no cookie with it.",
@@ -57,7 +57,7 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def methods_in_words(get_response: GetResponse) -> GetResponse:
-    """A bare 405 says where to go instead: the page that the form stands on."""
+    """Replace an empty 405 answer by a page that leads back to the page of the form (middleware)."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -75,7 +75,7 @@ def methods_in_words(get_response: GetResponse) -> GetResponse:
 
 
 def _page_above(path: str) -> str:
-    """The nearest address above this one at which there is something."""
+    """Return the nearest path above this one that resolves."""
     while (path := path.rstrip("/").rpartition("/")[0] + "/") != "/":
         try:
             resolve(path)

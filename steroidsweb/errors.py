@@ -1,4 +1,4 @@
-"""Every error of the API is JSON with a code, a sentence and what to do next."""
+"""The errors of the API: JSON with a code, a sentence and what to do next."""
 
 import logging
 import sys
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn what our verbs raise, what the framework raises and our own faults into one shape."""
+    """Turn whatever a view raised, expected or not, into an answer of one shape."""
     refused = as_refused(error)
     if refused is not None and refused.status == 503:
         log.warning("A request to %s is to be sent again: %s", context["request"].path, error)
@@ -54,7 +54,7 @@ TOO_LARGE = Refused("too_large", "The request is larger than 1 MiB.", "Send less
 
 
 def busy(error: BaseException) -> Refused:
-    """What is said where the database cannot do it at the moment, and why that is."""
+    """Return the refusal for a database that cannot do its work at the moment, with the reason."""
     return Refused(
         "busy", f"The database cannot do this at the moment: {why_not(error)}.",
         "Send it again in a second; with the same Idempotency-Key it counts once.", status=503,
@@ -62,7 +62,7 @@ def busy(error: BaseException) -> Refused:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page of a request that failed: the program's mistake, or a database that is busy or away."""
+    """Return the answer for a request that failed by a fault of the program or a busy or missing database."""
     error = sys.exc_info()[1]
     if error is None or not is_passing(error):
         return defaults.server_error(request)
@@ -73,13 +73,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, path: str = "") -> JsonResponse:
-    """The JSON answer to an address of the API that there is not."""
+    """Return the JSON answer for a URL of the API that does not exist."""
     refused = Refused("not_found", f"There is nothing at {request.path[:200]}.", HINTS[404], status=404)
     return JsonResponse(refused.as_json(), status=404)
 
 
 def as_refused(error: Exception) -> Refused | None:
-    """The refusal that this error means; None for one that is our fault."""
+    """Return the refusal that this error means; None if the error is a fault of the program."""
     match error:
         case Refused():
             return error
@@ -121,7 +121,7 @@ def as_refused(error: Exception) -> Refused | None:
 
 
 def _of_the_framework(error: exceptions.APIException) -> Refused:
-    """What the REST framework found wrong with a request before a view saw it."""
+    """Return the refusal for an error that the REST framework raised."""
     match error:
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return Refused(

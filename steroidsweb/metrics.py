@@ -1,4 +1,4 @@
-"""How the installation does, in the format of Prometheus: counted from the rows when somebody asks."""
+"""The installation's metrics in the format of Prometheus, counted from rows at each request."""
 
 import hmac
 from contextlib import suppress
@@ -20,13 +20,13 @@ from disputes.models import Dispute
 from tasks import broker
 from tasks.models import Landing, Task
 
-# Upper limits of the ages by which open cards are counted, as a histogram names them.
+# The upper limits of the ages by which open cards are counted, named as in a histogram.
 AGES = {"3600": timedelta(hours=1), "86400": timedelta(days=1), "604800": timedelta(days=7)}
 FORWARDED = ("X-Forwarded-For", "Forwarded")
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The figures, for who brings STEROIDS_METRICS_TOKEN; where none is set, for this machine alone."""
+    """Return the metrics to a request with STEROIDS_METRICS_TOKEN; if none is set, to this machine only."""
     if why := _refusal(request):
         return HttpResponse(f"{why}\n", status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry()
@@ -52,7 +52,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _count(registry: CollectorRegistry) -> None:
-    """Fill the registry: each figure by one query."""
+    """Fill the registry, with one query for each metric."""
     _by(registry, "tasks", "Tasks, by their status.", "status", Task.objects.all())
     _by(registry, "runs_live", "Runs that have not ended, by their role.", "role", Run.objects.live())
     queued = Run.objects.filter(status=Run.Status.QUEUED)

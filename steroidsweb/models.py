@@ -1,4 +1,4 @@
-"""What the site itself keeps: who tried to sign in how often, who is signed in, invited, and changed what."""
+"""The site's own tables: tries to sign in, sessions, invitations, and the audit."""
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -10,9 +10,9 @@ from tasks.triggers import no_change, no_deletion
 
 
 class SignInTries(models.Model):
-    """Tries in a row without success, for one name from one address, or for one address.
+    """Failed tries in a row to sign in, for one name from one address, or for one address.
 
-    The key is a hash: people also type passwords where their name belongs.
+    The key is a hash, because people also type passwords into the field for the name.
     """
 
     key = models.CharField(max_length=64, primary_key=True)
@@ -28,9 +28,10 @@ class SignInTries(models.Model):
 
 
 class AuditEntry(models.Model):
-    """What concerns the whole installation: who signed in from where, who changed what in the admin.
+    """An act that concerns the whole installation: who signed in from where, who changed what in the admin.
 
-    What happens in a project is an event of it. Append-only, by triggers of the database.
+    What happens in a project is an event of the project instead. The table is append-only, which triggers of
+    the database enforce.
     """
 
     class Kind(models.TextChoices):
@@ -64,7 +65,7 @@ class AuditEntry(models.Model):
 
 
 class SignedIn(models.Model):
-    """Where and with what a session began, for its person; gone with the session."""
+    """Where a session began and with which browser, shown to its user; deleted with the session."""
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="signed_in")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="signed_in")
@@ -81,12 +82,12 @@ class SignedIn(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
-        """Those whose link still makes an account."""
+        """Return the invitations whose link still makes an account."""
         return self.filter(used_at=None, expires_at__gt=timezone.now())
 
 
 class Invitation(models.Model):
-    """A link for one new colleague. It is signed, not stored; who takes it back deletes the row."""
+    """A link for one new colleague. It is signed and not stored; deleting the row takes it back."""
 
     whom = models.CharField("for whom", max_length=200, blank=True, help_text="For your own memory.")
     by = models.ForeignKey(
@@ -114,7 +115,7 @@ class Invitation(models.Model):
 
 
 class InvitedRole(models.Model):
-    """A role that comes with an invitation."""
+    """A role in a project that comes with an invitation."""
 
     invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles")
     project = models.ForeignKey("tasks.Project", on_delete=models.CASCADE, related_name="+")

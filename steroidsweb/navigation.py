@@ -1,4 +1,4 @@
-"""The admin's look and its sidebar."""
+"""The look of the admin, and its sidebar."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +14,11 @@ def _item(title: str, icon: str, view: str, permission: str = MEMBER) -> dict[st
 
 
 def _file(name: str) -> Callable[[Any], str]:
-    """Its address, which is known once the program runs."""
+    """Return a function that gives the URL of a static file, which is known only once the program runs."""
     return lambda request: static(f"steroids/{name}")
 
 
-# An entry has a link, or the view and what that takes: its address is known once the program runs.
+# An entry has a link, or a view with its arguments, whose URL is known only once the program runs.
 GROUPS: list[dict[str, Any]] = [
     {
         "title": "Work",

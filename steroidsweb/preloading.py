@@ -1,4 +1,4 @@
-"""What a process does before it forks others that stay: what they will need is loaded once, and shared."""
+"""What a process loads before it forks others that live long, so that they share it."""
 
 import gc
 
@@ -8,7 +8,7 @@ from tasks.text.regex import compile_all
 
 
 def load_everything() -> None:
-    """Load all pages and compile all patterns; a garbage collection in a child touches nothing of that."""
+    """Load all pages, compile all patterns, and keep both away from garbage collection in the children."""
     list(get_resolver().url_patterns)
     compile_all()
     gc.collect()

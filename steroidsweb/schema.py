@@ -1,4 +1,4 @@
-"""What the OpenAPI schema says beside the good answers: every way in which the API says no."""
+"""The refusals in the OpenAPI schema: every way in which the API says no."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ WRITING = {"post", "put", "patch", "delete"}
 
 
 def refusals(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """A hook of drf-spectacular: add to each operation the refusals that it can meet."""
+    """Add to each operation the refusals that it can give, as a hook of drf-spectacular."""
     result["components"].setdefault("schemas", {})["Refusal"] = SHAPE
     answer = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
     for path, operations in result["paths"].items():

@@ -1,6 +1,7 @@
-"""Headers that every answer carries, the methods that pages take, and how much a request may bring.
+"""Middleware for the headers of every answer, the methods that pages accept, and the size of requests.
 
-A text of an agent that got past escaping would still not run: pages take scripts from this host's files only.
+Even a text of an agent that got past escaping would not run, because pages load scripts only from this host's
+files.
 """
 
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from steroidsweb.errors import TOO_LARGE
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-# The two exceptions are unfold's: its Alpine makes functions out of attributes of the templates, and a few of
-# its components carry a width in style="". Neither lets a <script>, an on…= attribute or a <style> through.
+# The two exceptions are for unfold: its Alpine makes functions from attributes of the templates, and a few of
+# its components have a width in style="". Neither allows a <script>, an on…= attribute or a <style>.
 PAGE = {
     "default-src": "'none'",
     "script-src": "'self' 'unsafe-eval'",
@@ -45,7 +46,7 @@ PAGE_METHODS = ("GET", "HEAD", "POST")
 
 
 def headers(get_response: GetResponse) -> GetResponse:
-    """Content-Security-Policy and Permissions-Policy; Django's own middleware sets the other headers."""
+    """Set Content-Security-Policy and Permissions-Policy; Django's own middleware sets the other headers."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -58,7 +59,7 @@ def headers(get_response: GetResponse) -> GetResponse:
 
 
 def methods(get_response: GetResponse) -> GetResponse:
-    """405 for what no form sends: a view that asks for POST only by its name would take it for a GET."""
+    """Answer 405 to methods that no form sends, which a view that checks only for POST takes for a GET."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.method not in PAGE_METHODS and not request.path.startswith(API):
@@ -69,10 +70,11 @@ def methods(get_response: GetResponse) -> GetResponse:
 
 
 def sizes(get_response: GetResponse) -> GetResponse:
-    """413 for a body above the limit, by what it says of its length, before anybody reads it.
+    """Answer 413 to a body above the limit, by its declared length, before anything reads it.
 
-    Django's own limit leaves out files, which it would keep on disk for whoever is not signed in. A body
-    that names no length is none to Django. Bundles have a limit of their own, after the token.
+    Django's own limit leaves out files, which it would store on disk even for users who are not signed in. A
+    body without a length counts as empty for Django. Bundles have a limit of their own, checked after the
+    token.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

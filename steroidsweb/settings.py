@@ -1,4 +1,4 @@
-"""One file of settings, read from the environment. docs/settings.md explains each variable."""
+"""Django's settings, read from environment variables. docs/settings.md explains each of them."""
 
 import os
 from pathlib import Path
@@ -19,14 +19,14 @@ from steroidsweb.env import (
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-os.umask(0o077)  # whatever the program writes is for its own user
+os.umask(0o077)  # only its own user can read what the program writes
 HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
-HOME.mkdir(parents=True, exist_ok=True, mode=0o700)  # SQLite opens no file in a folder that is not there
+HOME.mkdir(parents=True, exist_ok=True, mode=0o700)  # SQLite cannot open a file in a missing folder
 DEBUG = env_bool("DEBUG", False)
 
 
 def _secret_key() -> str:
-    """From SECRET_KEY or SECRET_KEY_FILE, else from the file that `make setup` wrote."""
+    """Return the key from SECRET_KEY or SECRET_KEY_FILE, or else from the file that `make setup` wrote."""
     key = env_str("SECRET_KEY")
     if not key and (HOME / "secret-key").exists():
         key = (HOME / "secret-key").read_text().strip()
@@ -63,7 +63,7 @@ INSTALLED_APPS = [
     "disputes",
     "agents",
     "steroidsweb",
-    "django_q",  # after ours, whose command `qcluster` comes before its own
+    "django_q",  # after steroidsweb, whose command `qcluster` replaces its own
 ]
 MIDDLEWARE = [
     "tasks.log_lines.of_a_request",
@@ -143,7 +143,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_HANDLERS: list[str] = []  # no form of ours sends files
+FILE_UPLOAD_HANDLERS: list[str] = []  # no form of this program sends files
 
 LANGUAGE_CODE = "en"
 USE_I18N = False  # the pages have one language; to look each word up took a sixth of a page's time
@@ -151,7 +151,7 @@ FORMAT_MODULE_PATH = ["steroidsweb.formats"]
 TIME_ZONE = env_str("TIME_ZONE", "UTC")
 USE_TZ = True
 STATIC_URL = "static/"
-WHITENOISE_USE_FINDERS = True  # served from the packages: nothing to collect, nothing to forget
+WHITENOISE_USE_FINDERS = True  # files are served from their packages, so `collectstatic` is not needed
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -160,7 +160,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_METADATA_CLASS": None,  # OPTIONS is no way to learn what there is
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS must not reveal what exists
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
@@ -215,7 +215,7 @@ LOGGING = {
 
 # --- Our own options ------------------------------------------------------------------------------------
 
-# Where people reach the pages: begins every link in a message. Empty: API_URL, which suits a single machine.
+# The URL at which people reach the pages, with which links in messages begin. Empty: API_URL.
 URL = env_str("STEROIDS_URL").rstrip("/")
 if URL and not URL.startswith(("https://", "http://")):
     raise ImproperlyConfigured(f"STEROIDS_URL={URL} is no address; it begins with https:// or http://.")
@@ -235,7 +235,7 @@ PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
 # The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
 PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
-# Whoever brings it may read /metrics; without one only this machine may.
+# Requests with this token may read /metrics; if it is empty, only this machine may.
 METRICS_TOKEN = env_str("STEROIDS_METRICS_TOKEN")
 # Schemes git may use. `file` covers repositories on this machine.
 GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
@@ -278,7 +278,7 @@ DURATIONS = {
         "output_copy": 2.0,  # how often the log of a live run is copied into its rows
     }.items()
 }
-# For so many days these are kept; 0: for ever. Events, reviews and rulings always are.
+# How many days these are kept; 0 is for ever. Events, reviews and rulings are always kept.
 KEEP_DAYS = {
     name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default)
     for name, default in {
@@ -290,15 +290,15 @@ KEEP_DAYS = {
     }.items()  # fmt: skip
 }
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
-# Whether runs are enclosed: required, wanted (where it works) or off. docs/safety.md says what each holds.
+# Whether runs are in a sandbox: required, wanted (if it works) or off. docs/safety.md explains each.
 SANDBOX = env_str("STEROIDS_SANDBOX", "wanted")
 if SANDBOX not in {"required", "wanted", "off"}:
     raise ImproperlyConfigured(f"STEROIDS_SANDBOX={SANDBOX} is none of required, wanted, off.")
-# What runs may read of this host besides the system and the toolchains that are found.
+# What runs may read on this host besides the system and the toolchains that were found.
 SANDBOX_PATHS = env_list("STEROIDS_SANDBOX_PATHS", [])
-# Hosts that every run may reach from inside, private ones too: a package index of your own.
+# Hosts that every run may reach from its sandbox, even private ones, such as a package index of your own.
 SANDBOX_HOSTS = env_list("STEROIDS_SANDBOX_HOSTS", [])
-# What one run may take of its host.
+# What one run may use of its host.
 RUN_PROCESSES_MAX = env_int("STEROIDS_RUN_PROCESSES_MAX", 1000, minimum=10)
 RUN_MEMORY_MAX_BYTES = env_int("STEROIDS_RUN_MEMORY_MAX_BYTES", 8 * 1024**3, minimum=64 * 1024**2)
 RUN_DISK_MAX_BYTES = env_int("STEROIDS_RUN_DISK_MAX_BYTES", 10 * 1024**3, minimum=1024**2)

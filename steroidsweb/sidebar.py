@@ -1,4 +1,4 @@
-"""What the sidebar asks on every page: who sees which entry, and the number on the queue."""
+"""What the sidebar needs on every page: who sees which entry, and the numbers beside entries."""
 
 from functools import cache
 from typing import Any
@@ -15,9 +15,10 @@ from tasks.access import READ, is_superuser, project_ids
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups of the sidebar. Badges are filled in here: unfold would show an empty one as a red dot.
+    """Return the groups of the sidebar, with badges only if they have a text.
 
-    Each is asked for where it is shown, and by then the first page has counted already.
+    Unfold would show an empty badge as a red dot. A badge is computed when it is shown, and by then the first
+    page has counted already.
     """
     if getattr(request, "has_no_sidebar", False):
         return []
@@ -35,13 +36,13 @@ def _address(view: str, *args: str) -> str:
 
 
 def queue_badge(request: HttpRequest) -> str:
-    """How many disputes wait for the person; empty for none, at most 99+."""
+    """Return how many disputes wait for the user; empty for none, at most "99+"."""
     number = numbers.badges(request).queue
     return capped(number) if number else ""
 
 
 def runs_badge(request: HttpRequest) -> str:
-    """How many runs are under way in the person's projects; empty for none, at most 99+."""
+    """Return how many runs are under way in the user's projects; empty for none, at most "99+"."""
     number = numbers.badges(request).runs
     return capped(number) if number else ""
 
@@ -51,5 +52,5 @@ def has_project(request: HttpRequest) -> bool:
 
 
 def no_inline_colours(request: HttpRequest) -> dict[str, None]:
-    """Unfold would write its colours into a <style> of each page, which our policy refuses: colours.css."""
+    """Keep unfold from writing colours into a <style>, which the policy refuses; colours.css has them."""
     return {"colors": None}

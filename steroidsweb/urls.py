@@ -40,7 +40,7 @@ urlpatterns = [
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<int:pk>/end/", sessions.end, name="session-end"),
     path("invited/<str:signed>/", invited, name="invited"),
-    path("admin/login/", sign_in, name="account_login"),  # the admin's own address, before its own view
+    path("admin/login/", sign_in, name="account_login"),  # must come before admin.site.urls
     path("admin/", admin.site.urls),
     path(
         "api/v1/",

@@ -1,7 +1,7 @@
-"""What fills the slots: the one place where a lower room is given a function of a room above it.
+"""What fills the slots: the one place that gives a lower room a function of a room above it.
 
-Each is loaded when its slot is first called: most commands call none, and loading them all took a third of
-a start.
+Each function is loaded when its slot is first called: most commands call none, and loading them all took a
+third of the time to start.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ FILLED: list[tuple[Slot[Any, Any], str]] = [
 
 
 class LoadedWhenCalled:
-    """A function by its name, which takes its own place in the slot when that is first called."""
+    """A function known by its name, which is loaded and put into the slot when the slot is first called."""
 
     def __init__(self, slot: Slot[Any, Any], name: str) -> None:
         self.slot, self.name = slot, name
@@ -40,6 +40,6 @@ class LoadedWhenCalled:
 
 
 def fill_slots() -> None:
-    """Called once, when all apps are there."""
+    """Fill all slots; called once, when all apps are loaded."""
     for slot, name in FILLED:
         slot.fill(LoadedWhenCalled(slot, name))

@@ -1,1 +1,1 @@
-"""Who signs in, how, from where, and who is invited."""
+"""Who signs in, how and from where, and who is invited."""

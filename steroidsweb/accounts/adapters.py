@@ -1,4 +1,4 @@
-"""How django-allauth behaves here: nobody makes an account alone, and it says no more than it must."""
+"""How django-allauth behaves here: nobody can sign up alone, and it shows few messages."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 PAGES = "/account/"
-SILENT = "account/messages/logged_in.txt"  # who signed in sees that
+SILENT = "account/messages/logged_in.txt"  # whoever signed in can see it anyway
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: the pages of django-allauth stand in the frame of the sign-in page."""
+    """Put the pages of django-allauth into the frame of the sign-in page (context processor)."""
     if not request.path.startswith(PAGES):
         return {}
     request.has_no_sidebar = True  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""The brake on wrong passwords and codes: so many tries, then a wait that doubles with each further one.
+"""The brake on wrong passwords and codes: a few free tries, then a wait that doubles with each further try.
 
-A try is counted before its password is looked at, in a row that all processes share: of a hundred tries at
-once no more get through than of a hundred in a row. A success takes its own count back. What a refused try is
-told depends on the tries only, never on whether there is such a person or the password was right.
+A try is counted before its password is checked, in a row that all processes share, so that a hundred tries at
+once get no further than a hundred in a row. A success removes its own count. What a refused try is told
+depends only on the tries, and never on whether the user exists or the password was right.
 """
 
 from collections.abc import Sequence
@@ -18,27 +18,27 @@ from steroidsweb.models import SignInTries
 from tasks.locking import locked
 from tasks.text.counting import counted
 
-FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row: one name from one address; one address under any names
+FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row for one name from one address, and for one address
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
-MEMORY = timedelta(minutes=15)  # tries are forgotten so long after the last one, or after its wait
+MEMORY = timedelta(minutes=15)  # tries are forgotten this long after the wait for the last one
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A row of SignInTries, and how many tries it lets through without a wait."""
+    """A row of SignInTries, and how many tries it allows without a wait."""
 
     key: str
     limit: int
 
     def wait_after(self, count: int) -> timedelta:
-        """How long the next try has to wait after so many in a row."""
+        """Return how long the next try has to wait after so many in a row."""
         if count < self.limit:
             return timedelta()
         return min(FIRST_WAIT * 2 ** min(count - self.limit, 20), LONGEST_WAIT)
 
 
 def counters(name: str, address: str) -> list[Counter]:
-    """What a try counts for, in the order in which the rows are locked."""
+    """Return the counters of a try, in the order in which their rows are locked."""
     found = [
         Counter(_key("name", name.casefold(), address), FOR_NAME),
         Counter(_key("address", address), FOR_ADDRESS),
@@ -47,7 +47,7 @@ def counters(name: str, address: str) -> list[Counter]:
 
 
 def for_code(user_pk: int) -> list[Counter]:
-    """What a code of a second factor counts for: the person, from wherever it comes."""
+    """Return the counters of a code for a second factor: the user's, wherever the code comes from."""
     return [Counter(_key("code", str(user_pk)), FOR_NAME)]
 
 
@@ -56,10 +56,10 @@ def _key(*words: str) -> str:
 
 
 def begin_try(counted: Sequence[Counter]) -> timedelta:
-    """Count a try and let it through: nothing. Or how long it has to wait; then it is not counted."""
+    """Count a try and return a zero wait, or return how long it has to wait; then it is not counted."""
     with transaction.atomic():
         rows = _locked(counted)
-        now = timezone.now()  # not before the rows are ours: whoever waited for them is not early
+        now = timezone.now()  # only once the rows are locked, because locking may have taken a while
         if (wait := max(row.free_at for row in rows) - now) > timedelta():
             return wait
         for row, counter in zip(rows, counted, strict=True):
@@ -71,7 +71,7 @@ def begin_try(counted: Sequence[Counter]) -> timedelta:
 
 
 def take_back(counted: Sequence[Counter]) -> None:
-    """After a success: the name's count ends, the address's loses this one try."""
+    """Delete the name's count after a success, and take this one try off the address's count."""
     with transaction.atomic():
         rows = _locked(counted)
         now = timezone.now()
@@ -85,7 +85,7 @@ def take_back(counted: Sequence[Counter]) -> None:
 
 
 def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
-    """The rows of the counters, made where there are none, and nobody else's until the transaction ends."""
+    """Return the rows of the counters, created if missing, locked until the transaction ends."""
     now = timezone.now()
     SignInTries.objects.filter(forget_at__lt=now).exclude(key__in=[each.key for each in counted]).delete()
     SignInTries.objects.bulk_create(
@@ -97,7 +97,7 @@ def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
 
 
 def in_words(wait: timedelta) -> str:
-    """Rounded up, so that whoever waits so long has waited enough."""
+    """Return the wait in words, rounded up so that waiting this long is enough."""
     seconds = ceil(wait.total_seconds())
     number, unit = (seconds, "second") if seconds < 60 else (ceil(seconds / 60), "minute")
     return counted(number, unit)

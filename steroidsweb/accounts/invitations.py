@@ -1,4 +1,4 @@
-"""Invitations: a signed link that makes one account, with the roles that it names."""
+"""Invitations: signed links, each of which makes one account with the roles that it names."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,7 @@ def invite(
     whom: str = "",
     days: int = DAYS,
 ) -> Invitation:
-    """An invitation for one person; `roles` by project may be empty."""
+    """Create an invitation for one person, valid for so many days; `roles` by project may be empty."""
     with transaction.atomic():
         made = Invitation.objects.create(whom=whom, by=by, expires_at=timezone.now() + timedelta(days=days))
         InvitedRole.objects.bulk_create(
@@ -50,13 +50,13 @@ def invite(
 
 
 def note_made(made: Invitation, request: HttpRequest | None = None) -> None:
-    """Into the audit: who invites whom to what."""
+    """Write into the audit who invites whom to what."""
     to = ", ".join(f"{each.role} in {each.project.slug}" for each in made.roles.select_related("project"))
     audit.note(AuditEntry.Kind.INVITED, made.by, request, about=f"{made}", note=to or "no project")
 
 
 def link(invitation: Invitation, base: str) -> str:
-    """The address to send to whoever is invited; `base` is where people reach the pages."""
+    """Return the URL to send to the invited person; `base` is the URL at which people reach the pages."""
     signed = signer().sign(str(invitation.pk))
     return base.rstrip("/") + reverse("invited", args=[signed])
 
@@ -66,7 +66,7 @@ def signer() -> Signer:
 
 
 def read(signed: str) -> Invitation:
-    """The invitation of a link. Raises Refused where it is nobody's, was used or is over."""
+    """Return the invitation of a link. Raises Refused if the link is forged, used, expired or taken back."""
     try:
         pk = signer().unsign(signed)
     except BadSignature as error:
@@ -78,13 +78,13 @@ def read(signed: str) -> Invitation:
 
 
 def opened(request: HttpRequest) -> Invitation | None:
-    """The invitation that this browser has open, for a sign-in that leads over another host."""
+    """Return the invitation that this browser has open, for a sign-in that leads by way of another host."""
     pk = request.session.get(IN_SESSION)
     return Invitation.objects.open().filter(pk=pk).first() if pk else None
 
 
 def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
-    """The invitation is this account's, and its roles are. Raises Refused where another took it meanwhile."""
+    """Use the invitation for this account, which gets its roles. Raises Refused if it is no longer open."""
     with transaction.atomic():
         now = timezone.now()
         if not Invitation.objects.open().filter(pk=invitation.pk).update(used_at=now, used_by=user):
@@ -126,7 +126,10 @@ class JoinForm(BaseUserCreationForm):
 @refuses
 @require_http_methods(["GET", "HEAD", "POST"])
 def invited(request: HttpRequest, signed: str) -> HttpResponse:
-    """The page of an invitation: name and password, or the team's own sign-in."""
+    """Show the page of an invitation, and create the account from a name and a password.
+
+    The page also offers the team's single sign-on, if there is one.
+    """
     invitation = read(signed)
     form = JoinForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

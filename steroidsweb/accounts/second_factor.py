@@ -1,6 +1,6 @@
 """A second factor at sign-in: codes of an app, and recovery codes.
 
-Imported only where STEROIDS_MFA is not off.
+Imported only if STEROIDS_MFA is not off.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from steroidsweb.security import API
 from tasks.errors import Refused
 
 Kind = AuditEntry.Kind
-# What is open to somebody who still has to set up a second factor.
+# What a user who still has to set up a second factor may open.
 OPEN = ("/account/", "/admin/logout/", "/static/")
 MISSING = Refused(
     "second_factor_missing", "This installation asks for a second factor.",
@@ -39,7 +39,7 @@ MISSING = Refused(
 
 
 class SecondFactors(DefaultMFAAdapter):
-    """Secrets are sealed in the database, as addresses of notifications are."""
+    """Seals the secrets in the database, as the addresses of notifications are sealed."""
 
     def encrypt(self, text: str) -> str:
         return sealing.seal(text)
@@ -49,7 +49,7 @@ class SecondFactors(DefaultMFAAdapter):
 
 
 class Braked:
-    """A form for a code, behind the brake on wrong passwords: it counts for the person, wherever they are."""
+    """A form for a code, behind the brake on wrong passwords; tries count for the user, wherever they are."""
 
     user: Any
     cleaned_data: dict[str, Any]
@@ -74,16 +74,16 @@ class CodeAgainForm(Braked, ReauthenticateForm):
 
 
 def after_password(request: HttpRequest, user: Any, to: str) -> HttpResponse:
-    """Go on after a right password: to the question for a code, or in."""
+    """Go on after a correct password: to the question for a code, or to the page that was asked for."""
     record_authentication(request, user, method="password", reauthenticated=True)
     response: HttpResponse = perform_login(request, user, email_verification="none", redirect_url=to)
     return response
 
 
 def required(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware of STEROIDS_MFA=required: who is signed in without a second factor sets one up first.
+    """Make users without a second factor set one up first: the middleware of STEROIDS_MFA=required.
 
-    Tokens sign nobody in, so whatever brings one is not concerned.
+    Tokens do not sign anybody in, so requests with a token are not affected.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Where a person is signed in, and the end of a session that is not theirs any more."""
+"""Where a user is signed in, and ending a session that is no longer theirs."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,7 +16,7 @@ from steroidsweb.models import AuditEntry, SignedIn
 @staff_only
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
-    """One's own sessions, this one first."""
+    """Show the user's own sessions, with the current one first."""
     mine = SignedIn.objects.filter(user=request.user.pk, session__expire_date__gt=timezone.now())
     rows = sorted(mine, key=lambda row: (row.session_id != request.session.session_key, -row.at.timestamp()))
     here = request.session.session_key
@@ -30,7 +30,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 @staff_only
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End one of one's own sessions. Whoever has it open is asked to sign in."""
+    """End one of the user's own sessions; whoever has it open must sign in again."""
     row = get_object_or_404(SignedIn, pk=pk, user=request.user.pk)
     audit.note(AuditEntry.Kind.ENDED, request.user, request, about=f"{row.address} {row.browser}".strip())
     if row.session_id == request.session.session_key:

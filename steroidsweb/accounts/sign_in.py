@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password, behind the brake. `wait` is set where it held the try up."""
+    """Name and password, behind the brake. `wait` is set if the brake refused the try."""
 
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": "No account with this username and password may sign in. Capitals count in both.",
@@ -49,7 +49,7 @@ class SignInForm(AuthenticationForm):
 
 
 class SignInView(LoginView):
-    """The admin's sign-in page. Who has a second factor is asked for it before anything is open."""
+    """The admin's sign-in page. Users with a second factor are asked for it before anything is open."""
 
     authentication_form = SignInForm
     template_name = "admin/sign_in.html"
@@ -70,7 +70,7 @@ class SignInView(LoginView):
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """The sign-in page; a try that came too early is told so with 429 and Retry-After."""
+    """Show the sign-in page; a try that came too early gets 429 and Retry-After."""
     if request.method == "GET" and admin.site.has_permission(request):
         return redirect("admin:index")
     response = SignInView.as_view()(request)
@@ -82,7 +82,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def enter(request: HttpRequest, user: Any, to: str) -> HttpResponse:
-    """Sign in whoever has just shown a password, and go on, by way of a second factor where there is one."""
+    """Sign in a user who has just given a password, by way of their second factor if there is one."""
     if settings.MFA == "off":
         login(request, user, backend=user.__dict__.get("backend", settings.AUTHENTICATION_BACKENDS[0]))
         return redirect(to)

@@ -1,8 +1,8 @@
-"""Signing in by the team's OpenID Connect provider. Imported only where STEROIDS_OIDC_ISSUER is set.
+"""Signing in with the team's OpenID Connect provider. Imported only if STEROIDS_OIDC_ISSUER is set.
 
-Who is known by an earlier sign-in is that person. Otherwise an invitation that was just opened makes the
-account, or a verified e-mail address that exactly one account has joins the two, or a group of
-STEROIDS_OIDC_GROUPS makes one. Everybody else is refused: there is no open sign-up.
+A person who signed in before gets the same account. Otherwise, an invitation that was just opened makes one,
+or a verified e-mail address that exactly one account has joins the two, or a group in STEROIDS_OIDC_GROUPS
+makes one. Everybody else is refused: there is no open sign-up.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class SingleSignOn(DefaultSocialAccountAdapter):
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Find or make the account that the sign-in is for, or end it with a page that says why not."""
+        """Find or make the account for the sign-in, or end the sign-in with a page that says why not."""
         claims = claims_of(sociallogin)
         try:
             with transaction.atomic():
@@ -61,7 +61,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def end(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """The browser is back from the provider."""
+    """Take the browser back from the provider."""
     return _by_way_of(callback, request, provider_id)
 
 
@@ -92,7 +92,7 @@ def _page(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 
 def claims_of(sociallogin: Any) -> dict[str, Any]:
-    """What the provider says of the person: its answer to the question who it is, over the token's."""
+    """Return what the provider says of the person; its userinfo takes precedence over the token."""
     said = sociallogin.account.extra_data
     return {**(said.get("id_token") or {}), **(said.get("userinfo") or {})}
 
@@ -102,7 +102,7 @@ def email_of(claims: dict[str, Any]) -> str:
 
 
 def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) -> Any:
-    """The account that this sign-in is for. Raises Refused."""
+    """Return the account that this sign-in is for. Raises Refused if there is none."""
     email = email_of(claims)
     domains, is_verified = settings.OIDC.domains, claims.get("email_verified") is True
     if domains and not (is_verified and email.rpartition("@")[2] in domains):
@@ -130,13 +130,13 @@ def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) 
 
 
 def _known_by(email: str) -> Any:
-    """The one account with that address; none where several have it."""
+    """Return the one account with that e-mail address; None if there is none or several."""
     found = list(User.objects.filter(email__iexact=email)[:2]) if email else []
     return found[0] if len(found) == 1 else None
 
 
 def _invited(request: HttpRequest, claims: dict[str, Any]) -> Any:
-    """A new account by the invitation that this browser has opened."""
+    """Make an account by the invitation that this browser has opened; None if it has none open."""
     invitation = invitations.opened(request)
     if invitation is None:
         return None
@@ -146,7 +146,7 @@ def _invited(request: HttpRequest, claims: dict[str, Any]) -> Any:
 
 
 def _new_account(claims: dict[str, Any]) -> Any:
-    """An account without a password, under the name that the provider knows or the next free one like it."""
+    """Make an account without a password, with the provider's user name or the next free one like it."""
     wanted = str(claims.get("preferred_username") or email_of(claims).partition("@")[0] or "person")
     wanted = "".join(letter for letter in wanted if letter.isalnum() or letter in "@.+-_")[:140] or "person"
     name, number = wanted, 1
@@ -168,7 +168,7 @@ def _new_account(claims: dict[str, Any]) -> Any:
 
 
 def roles_by_groups(claims: dict[str, Any]) -> dict[str, str]:
-    """Slugs of projects, or * for all, and the role there: of several groups the one that may most counts."""
+    """Return the role by the slug of each project, or by * for all; of several groups the highest counts."""
     said = claims.get(settings.OIDC.claim) or []
     groups = {str(value) for value in (said if isinstance(said, list) else [said])}
     roles: dict[str, str] = {}
@@ -179,7 +179,7 @@ def roles_by_groups(claims: dict[str, Any]) -> dict[str, str]:
 
 
 def give_roles(user: Any, claims: dict[str, Any]) -> None:
-    """In the projects that STEROIDS_OIDC_GROUPS names, the groups alone say who may what."""
+    """Set the user's roles in the projects that STEROIDS_OIDC_GROUPS names, which only the groups decide."""
     named = {project for _, project, _ in settings.OIDC.groups}
     if not named:
         return

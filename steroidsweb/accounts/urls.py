@@ -1,4 +1,4 @@
-"""The addresses of django-allauth that this program uses; where it is on, no others are."""
+"""The URLs of django-allauth that this program uses, and no others."""
 
 from allauth.account import views as account
 from django.apps import apps

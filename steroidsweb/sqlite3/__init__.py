@@ -1,1 +1,1 @@
-"""The database backend for SQLite: Django's own, but for how it waits."""
+"""The database backend for SQLite: Django's own, except for how it waits."""

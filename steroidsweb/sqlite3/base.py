@@ -1,9 +1,9 @@
-"""Django's backend for SQLite, but for how a connection waits for another one's write.
+"""Django's backend for SQLite, except for how a connection waits for another one's write.
 
-While a connection waits inside SQLite it holds a lock of its own. Python's garbage collector may need just
-that lock, in whichever thread it happens to run, to close a cursor that was left behind. Where that thread is
-the one that writes, both would wait for each other until the time is up, and with them all other writers. So
-no wait inside SQLite is longer than a moment, and the rest of the waiting is done out here.
+While a connection waits inside SQLite, it holds a lock of its own. Python's garbage collector may need
+exactly that lock, in whichever thread it happens to run, to close a cursor that was left behind. If that
+thread is the one that writes, the two would wait for each other until their time is up, and all other writers
+with them. So no wait inside SQLite is longer than a moment, and the rest of the waiting is done in Python.
 """
 
 import random
@@ -17,18 +17,18 @@ from django.db.backends.sqlite3.features import DatabaseFeatures
 
 MOMENT = 0.02  # seconds for which SQLite itself waits
 PAUSE = 0.005
-TEXTS = 1024  # of queries, remembered in the form that SQLite takes
-TEXT_MAX = 20_000  # characters of one of them: a statement for many rows comes once
+TEXTS = 1024  # of queries that are remembered in SQLite's own notation
+TEXT_MAX = 20_000  # characters of one of them; a statement for many rows is not likely to be repeated
 
 
 class Features(DatabaseFeatures):
-    """Since 3.32 a statement takes many values; Django keeps to what an older one takes."""
+    """Features that allow more parameters per statement, which SQLite does since 3.32."""
 
     max_query_params = 32_766 if base.Database.sqlite_version_info >= (3, 32) else 999
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection. `patience`: how many seconds it waits for others before it says that it is locked."""
+    """A connection. `patience` is how many seconds it waits for others before it reports a lock."""
 
     features_class = Features
     patience = 5.0
@@ -46,7 +46,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Waits until others have written, where it holds nothing that they could wait for."""
+    """A cursor that waits until others have written, unless it holds a transaction they could wait for."""
 
     wrapper: DatabaseWrapper
 

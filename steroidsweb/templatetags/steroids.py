@@ -30,13 +30,13 @@ KINDS = {
 
 @register.filter
 def unbroken(text: str) -> str:
-    """The text with each span of time, such as 2 h 11 m, kept on one line."""
+    """Return the text with each duration, such as "2 h 11 m", kept on one line."""
     return _SPAN.sub(lambda found: f"{found[1] or ''}\N{NO-BREAK SPACE}", text)
 
 
 @register.filter
 def words(name: str) -> str:
-    """The name of a kind or a verb as people read it: rule_revise, rule revise."""
+    """Return a kind or a verb as people read it: rule_revise becomes "rule revise"."""
     return name.replace("_", " ")
 
 
@@ -45,7 +45,10 @@ register.filter("event_words", events.words)
 
 @register.simple_tag
 def age(moment: datetime | None) -> SafeString:
-    """How long ago, with the full date where the pointer rests. In no template: every row has one."""
+    """Return how long ago it was, with the full date as a tooltip.
+
+    This is no template, because every row of a list has one.
+    """
     if moment is None:
         return SafeString('<span class="age">never</span>')
     here = timezone.template_localtime(moment)
@@ -56,13 +59,13 @@ def age(moment: datetime | None) -> SafeString:
     )  # fmt: skip
 
 
-# A page shows hundreds of these chips and there are few of them: each is rendered once a process.
+# A page shows hundreds of these chips, and few different ones, so each is rendered once per process.
 
 
 @register.simple_tag
 @lru_cache(maxsize=64)
 def severity_chip(severity: str) -> SafeString:
-    """Bars and the word; only critical and high have a colour."""
+    """Return the severity as bars and a word; only critical and high have a colour."""
     return _rendered(
         "severity_chip", severity=severity, word=severity.capitalize(), rank=severity_rank(severity)
     )
@@ -71,7 +74,7 @@ def severity_chip(severity: str) -> SafeString:
 @register.simple_tag
 @lru_cache(maxsize=64)
 def kind_chip(kind: str) -> SafeString:
-    """Icon and word, never coloured."""
+    """Return the kind of a card as an icon and a word, without colour."""
     icon, word = KINDS.get(kind, ("help", kind.capitalize()))
     return _rendered("kind_chip", icon=icon, word=word)
 
@@ -79,7 +82,7 @@ def kind_chip(kind: str) -> SafeString:
 @register.simple_tag
 @lru_cache(maxsize=64)
 def status_box(status: str) -> SafeString:
-    """The box of TODO.md and the status in words."""
+    """Return the box of TODO.md and the status in words."""
     meaning = MEANINGS[Status(status)]
     return _rendered("status_box", status=status, marker=meaning.marker, word=meaning.label)
 

@@ -1,4 +1,4 @@
-"""`manage.py invite --role ledger:triager`: print a link that makes one account."""
+"""The command `manage.py invite --role ledger:triager`, which prints a link that makes one account."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The background jobs of this host."""
+"""The command that runs the background jobs of this host."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from steroidsweb.preloading import load_everything
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
-    """django-q2's, which forks its processes one from the other."""
+    """The command of django-q2, which first loads everything that the processes it forks will share."""
 
     requires_system_checks = ("steroids",)
 
