@@ -1,10 +1,10 @@
-"""Run a suite once, and alone the few real walks that failed in it: `steady.py COMMAND...`, pytest's.
+"""Run a suite once, and then alone the few slow tests that failed in it: `steady.py COMMAND...`, pytest's.
 
-A loaded machine makes an honest test fail now and then that starts processes or a browser and waits for
-them. What is marked `slow` or `browser` is tried once more with the machine to itself, if there are at most
-three of them. What passes then is written into the ledger `.ci/unsteady.txt`, to be committed: a test that is
-in the ledger already fails the build, until it is mended and its line is taken out. Nothing is tried again
-where tests were skipped that may not be, or where the run itself broke off (a status other than 1).
+A loaded machine now and then fails an honest test that starts processes or a browser and waits for them. If
+at most three tests fail, and all are marked `slow` or `browser`, they are tried once more with the machine to
+themselves. Those that pass then are written into the ledger `.ci/unsteady.txt`, to be committed: a test that
+is in the ledger already fails the build until it is mended and its line is removed. Nothing is tried again if
+tests were skipped that must not be, or if the run itself broke off (a status other than 1).
 """
 
 import json
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
-LIMIT = 3  # more failures than these are no accident
+LIMIT = 3  # more failures than this are no accident
 MARKED = "slow or browser"
 SLOWEST = 25
 SHOWN = 60  # lines of each failure, the last ones
@@ -35,7 +35,7 @@ def run(command: list[str], report: Path) -> int:
 
 
 def failures(report: Path) -> Iterator[tuple[str, str]]:
-    """Names of the tests that failed by pytest's report, with the end of what each said."""
+    """Yield the name of each test that failed by pytest's report, with the end of its message."""
     if not report.exists():
         return
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 (written by our own pytest)
@@ -52,25 +52,25 @@ def tell(report: Path) -> None:
 
 
 def last_failed() -> list[str]:
-    """What pytest itself remembers as failed."""
+    """Return the tests that pytest itself remembers as failed."""
     return sorted(json.loads(CACHE.read_text(encoding="utf-8"))) if CACHE.exists() else []
 
 
 def marked(tests: list[str]) -> set[str]:
-    """Those of the tests that start processes or a browser."""
+    """Return those of the tests that start processes or a browser."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", MARKED]
     done = subprocess.run([*command, *tests], capture_output=True, text=True, check=False)
     return set(tests) & set(done.stdout.splitlines())
 
 
 def in_ledger() -> set[str]:
-    """The tests that needed a second try before."""
+    """Return the tests that needed a second try before."""
     lines = LEDGER.read_text(encoding="utf-8").splitlines() if LEDGER.exists() else []
     return {line.split(" ", 1)[1] for line in lines if line and not line.startswith("#")}
 
 
 def why_not_again(status: int, failed: list[str]) -> str:
-    """Why these failures stand as they are; empty where they are tried again."""
+    """Return why these failures are final; empty if they are to be tried again."""
     if status != FAILED or not failed:
         return f"pytest ended with {status}"
     if len(failed) > LIMIT:
@@ -83,7 +83,7 @@ def why_not_again(status: int, failed: list[str]) -> str:
 
 
 def note(tests: list[str]) -> None:
-    """Write what was unsteady into the ledger."""
+    """Write the unsteady tests into the ledger."""
     LEDGER.parent.mkdir(exist_ok=True)
     today = datetime.now(UTC).date().isoformat()
     with LEDGER.open("a", encoding="utf-8") as ledger:

@@ -1,8 +1,8 @@
 """All figures in one go, within ten minutes on two cores: `python -m bench [--json] [--against CHECKOUT]`.
 
 Each part says what it measures and what is wanted; see docs/performance.md. The machine has to be quiet. With
-CHECKOUT another version of the program takes its turns in the part that lets it. Exit code 1 where something
-that is wanted was not reached, which the last lines name.
+CHECKOUT, another version of the program is measured too, by the parts that can. The exit status is 1 if a
+wanted figure was not reached; the last lines name it.
 """
 
 import argparse

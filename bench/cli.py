@@ -1,9 +1,9 @@
-"""How long one call of the `steroids` command takes and how much memory, the server left out.
+"""How much time and memory one call of the `steroids` command takes, apart from the server.
 
     python bench/cli.py [CALLS]
 
-The server is a stub in this process that answers at once; the command is started as agents find it. The floor
-is a bare `python` that does nothing. Wanted: a median of 60 ms, and 20 MB.
+The server is a stub in this process that answers at once, and the command is started as agents find it. The
+floor is a bare `python` that does nothing. Wanted: a median of 60 ms, and 20 MB.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""How well the parsers read real review rounds: findings, severities, verdicts, answers against labels.
+"""How well the parsers read real review rounds: findings, severities, verdicts and answers against labels.
 
     python bench/corpus.py [--json] [--misses] [--leave-out SESSION]
 
-The rounds and their labels lie beside the project, in ../shared/corpus; without them nothing is measured.
+The rounds and their labels are beside the project, in ../shared/corpus; without them, nothing is measured.
 """
 
 import argparse
@@ -20,14 +20,14 @@ sys.path.insert(0, str(ROOT))
 from disputes.protocol.responses.response import read_response  # noqa: E402
 from disputes.protocol.reviews.review import ReadReview, Verdict, read_review  # noqa: E402
 
-NEAR = 2  # lines between a label and a finding that are one
-# What the coder did with a finding, where its answer must name it.
+NEAR = 2  # lines by which a label and a finding may differ and still be the same point
+# What the coder may have done with a finding whose answer has to name it.
 ANSWERED = frozenset({"addressed", "deferred", "user_decision", "mooted_by_redesign"})
 
 
 @dataclass
 class Tally:
-    """Counts of one or many documents."""
+    """The counts of one or many documents."""
 
     labelled: int = 0
     found: int = 0
@@ -70,7 +70,7 @@ def worst(verdicts: Iterable[str]) -> str:
 
 
 def measure_review(label: Mapping[str, Any], review: ReadReview) -> Tally:
-    """One review against its labels. Observations count neither as hits nor as inventions."""
+    """Measure one review against its labels. Observations count neither as hits nor as inventions."""
     issues = [item for item in label["issues"] if item["kind"] == "issue"]
     passed_over = {item["line"] for item in label["issues"]} - {item["line"] for item in issues}
     tally = Tally(labelled=len(issues), verdicts=1)
@@ -108,7 +108,7 @@ def measure_review(label: Mapping[str, Any], review: ReadReview) -> Tally:
 
 
 def measure_reviews(labels: Mapping[str, Any], leave_out: str) -> dict[str, Tally]:
-    """A tally for each session, and one for all."""
+    """Return a tally for each session, and one for all of them."""
     sessions: dict[str, Tally] = {}
     for label in labels["reviewers"]:
         session = label["file"].partition("/")[0]
@@ -122,7 +122,7 @@ def measure_reviews(labels: Mapping[str, Any], leave_out: str) -> dict[str, Tall
 
 
 def measure_answers(labels: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether the reader of responses finds the answers that name their finding, and no others."""
+    """Count whether the reader of responses finds the answers that name their finding, and no others."""
     expected = found = missed = invented = 0
     notes: list[str] = []
     for transition in labels["transitions"]:

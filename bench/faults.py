@@ -2,9 +2,9 @@
 
     python bench/faults.py [--only WORDS] [--against CHECKOUT] [--json] [--jobs 2]
 
-A fault is a guard dropped, a comparison swapped, a lock taken away: a change of a line or two that somebody
+A fault is a guard dropped, a comparison swapped or a lock taken away: a change of a line or two that somebody
 might make by mistake (bench/faults.yaml). Each is planted into a copy of the tree, and the test files that it
-names run until a test fails. `--against` does the same in another checkout and puts both side by side.
+names run until a test fails. `--against` does the same in another checkout and shows both side by side.
 """
 
 import argparse
@@ -28,14 +28,15 @@ TABLE = Path(__file__).with_suffix(".yaml")
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "var", "__pycache__", ".*_cache", ".hypothesis")
 WANTED = 0.95  # of the faults are caught
-TIMEOUT = 900  # seconds of one fault's tests
+TIMEOUT = 900  # seconds that the tests of one fault may take
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`old` stands once in the program, whatever the file, and becomes `new`; `tests` name test files.
+    """A fault: `old` occurs once in the program, in any file, and becomes `new`; `tests` names test files.
 
-    Locks do nothing on SQLite: such a fault is tried on the server that TEST_POSTGRES_URL names.
+    Locks do nothing on SQLite, so a fault `on_postgresql` is tried on the server that TEST_POSTGRES_URL
+    names.
     """
 
     what: str
@@ -46,7 +47,7 @@ class Fault:
 
 
 def faults_of(words: str) -> list[Fault]:
-    """Those of the table whose name holds the words."""
+    """Return the faults of the table whose name contains the words."""
     rooms = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     found = [Fault(**row) for rows in rooms.values() for row in rows]
     return [fault for fault in found if words in fault.what]
@@ -69,7 +70,7 @@ class Tree:
         shutil.copytree(checkout, folder, ignore=LEFT_OUT)
 
     def place_of(self, text: str) -> Path | None:
-        """The one file of the program that holds the text once."""
+        """Return the one file of the program that contains the text exactly once, or None."""
         found = [
             path
             for app in APPS
@@ -79,12 +80,12 @@ class Tree:
         return found[0] if len(found) == 1 else None
 
     def tests(self, names: str) -> list[str]:
-        """The test files of these names that this tree has."""
+        """Return the test files with these names that this tree has."""
         found = (path for name in names.split() for path in sorted((self.root / "tests").rglob(f"{name}.py")))
         return [str(path.relative_to(self.root)) for path in found if "browser" not in path.parts]
 
     def first_failure(self, files: list[str], report: Path, settings: dict[str, str]) -> str:
-        """The first test of these files that fails; empty where none does. Raises RuntimeError."""
+        """Return the first test of these files that fails; empty if none does. Raises RuntimeError."""
         report.unlink(missing_ok=True)
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "STEROIDS_TEST_HOME": ""} | settings
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
@@ -126,7 +127,7 @@ def try_fault(fault: Fault, tree: Tree) -> Caught:
 
 
 def run(checkout: Path, faults: Iterable[Fault], jobs: int) -> list[Caught]:
-    """All faults in copies of one checkout, some at a time."""
+    """Try all faults in copies of one checkout, `jobs` at a time."""
     with tempfile.TemporaryDirectory(prefix="faults-") as folder, ThreadPoolExecutor(jobs) as pool:
         trees: Queue[Tree] = Queue()
         for number in range(jobs):
@@ -145,7 +146,7 @@ def run(checkout: Path, faults: Iterable[Fault], jobs: int) -> list[Caught]:
 
 
 def share(done: list[Caught]) -> float:
-    """How many of those that could be planted were caught."""
+    """Return the share of faults caught among those that could be planted."""
     planted = [each for each in done if not each.problem]
     return sum(bool(each.by) for each in planted) / max(len(planted), 1)
 

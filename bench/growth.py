@@ -1,4 +1,4 @@
-"""How the time of the readers grows with what they read, and that of silence with the findings it watches.
+"""How the time of the readers grows with what they read, and that of the silence check with the findings.
 
     python bench/growth.py [--only NAME] [--quick]
 
@@ -35,7 +35,7 @@ MOST_FINDINGS = 1_200
 Parser = Callable[[str], object]
 REVIEW_PARSERS: dict[str, Parser] = {
     "read_review": read_review,
-    # The text as review, as response and as what was reviewed: its bytes are counted once.
+    # The text serves as review, as response and as what was reviewed, but its bytes are counted once.
     "check_round": lambda text: check_round(text, text, text),
 }
 OTHER_PARSERS: dict[str, Parser] = {
@@ -47,7 +47,7 @@ PARSERS = REVIEW_PARSERS | OTHER_PARSERS
 
 
 def seconds(read: Callable[[Any], object], given: Any, tries: int = 3) -> float:
-    """The shortest time of this process over some tries."""
+    """Return the shortest processor time of a few tries, in seconds."""
     found = float("inf")
     for _ in range(tries):
         start = time.process_time()
@@ -59,10 +59,10 @@ def seconds(read: Callable[[Any], object], given: Any, tries: int = 3) -> float:
 
 
 def growth(read: Callable[[Any], object], sizes: list[Any]) -> tuple[float, float]:
-    """The worse of two doublings, and the time of the largest, in seconds."""
+    """Return the worse growth of two doublings, and the seconds that the largest size takes."""
     times = [float("inf")] * len(sizes)
     worst = 0.0
-    for _ in range(3):  # again, where it is too much: another process may have been in the way
+    for _ in range(3):  # repeated if it is too much, because another process may have been in the way
         times = [min(before, seconds(read, given)) for before, given in zip(times, sizes, strict=True)]
         # Below a millisecond the clock says more about the machine than about the reader.
         worst = max(late / max(early, 0.001) for early, late in pairwise(times))
@@ -72,7 +72,7 @@ def growth(read: Callable[[Any], object], sizes: list[Any]) -> tuple[float, floa
 
 
 def growths(largest: int) -> Iterator[dict[str, object]]:
-    """Each parser on each family of documents that a careless one reads again and again."""
+    """Measure each parser on each family of documents that a careless one would read again and again."""
     for family, make in FAMILIES.items():
         for name, read in PARSERS.items():
             ratio, took = growth(read, [make(largest // part) for part in (4, 2, 1)])
@@ -93,7 +93,7 @@ def watched(number: int, **about: str) -> Watched:
 
 
 PHRASE = "This is not a real issue. "
-# From a number of findings: the findings, the response, the document before it.
+# Each makes, from a number of findings, the findings, the response, and the document before it.
 SILENCES: dict[str, Callable[[int], tuple[list[Watched], str, str]]] = {
     "nothing is answered": lambda n: ([watched(i) for i in range(n)], "words\n" * n, ""),
     "places in sections of one name": lambda n: (
@@ -130,7 +130,7 @@ SILENCES: dict[str, Callable[[int], tuple[list[Watched], str, str]]] = {
 
 
 def silences() -> Iterator[dict[str, object]]:
-    """Silence on each of these, by its number of findings."""
+    """Measure the silence check on each of these, by the number of findings."""
     for name, make in SILENCES.items():
 
         def judge(number: int, make: Callable[[int], tuple[list[Watched], str, str]] = make) -> object:
@@ -157,7 +157,7 @@ def table(rows: list[dict[str, object]]) -> None:
 
 
 def told(grown: list[dict[str, object]], largest: int) -> int:
-    """Print the worst and the slowest. Returns 1 where one grows too much, else 0."""
+    """Print the worst and the slowest. Returns 1 if one grows too much, otherwise 0."""
     print(
         f"time(2n) / time(n), the worst doubling up to {largest // KIB} KiB (wanted: below {WANTED_GROWTH})"
     )

@@ -2,10 +2,10 @@
 
     python bench/house.py [--against CHECKOUT]
 
-Unreached: definitions of the product that no production code leads to. A definition is reached from where
-Python, Django and its packages enter (settings, addresses, apps, admin, commands, template tags, programs,
-migrations) by names, not by running: module-level names exactly, through their imports; methods by name
-alone, so that an unused method passes whose name is used for something else.
+Unreached: definitions of the product that no production code leads to. What is reached is followed by names,
+without running anything, from where Python, Django and packages enter the product (settings, URLs, apps,
+admin, commands, template tags, programs, migrations). Module-level names are matched exactly, through their
+imports; methods only by name, so that an unused method passes if its name is used for something else.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from structure import measure, tree_of
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("steroidsweb", "agents", "disputes", "tasks")
 
-# Settings that Django or a package asks for, and the product never does.
+# Settings that Django or a package reads, and the product never does.
 SETTINGS_OF_PACKAGES = {
     "ACCOUNT_ADAPTER", "ACCOUNT_EMAIL_VERIFICATION", "ACCOUNT_UNIQUE_EMAIL", "ACCOUNT_DEFAULT_HTTP_PROTOCOL",
     "SOCIALACCOUNT_ADAPTER", "SOCIALACCOUNT_EMAIL_VERIFICATION", "SOCIALACCOUNT_LOGIN_ON_GET",
@@ -34,7 +34,7 @@ SETTINGS_OF_PACKAGES = {
     "MFA_ALLOW_UNVERIFIED_EMAIL", "MFA_FORMS", "MFA_TOTP_ISSUER", "MFA_TOTP_TOLERANCE",
     "ROOT_URLCONF", "UNFOLD", "Q_CLUSTER", "REST_FRAMEWORK", "SPECTACULAR_SETTINGS", "WHITENOISE_USE_FINDERS",
 }  # fmt: skip
-# What Django and gunicorn look for by name, in modules whose name ends so.
+# What Django and gunicorn look for by name, by the end of the module's name.
 LOOKED_FOR = {
     "urls": re.compile(r"urlpatterns|app_name|handler\d+"),
     "wsgi": re.compile(r"application"),
@@ -43,15 +43,15 @@ LOOKED_FOR = {
     "sqlite3.base": re.compile(r"DatabaseWrapper"),
     "formats": re.compile(r"[A-Z]+_FORMAT"),
 }
-# Decorators after which somebody else holds the definition: Django's, and `source` of the tallies.
+# Decorators that register the definition somewhere: Django's, and `source` of the tallies.
 REGISTERING = {"register", "receiver", "action", "source"}
-# Classes of these bases are found by the package by themselves.
+# Classes with these bases are found by their package.
 FINDS_ITSELF = re.compile(r"\bOpenApi\w+Extension$")
 # Methods that a package calls by a name made from a field, a right, an HTTP verb or a kind of node.
 CALLED_BY_PATTERN = re.compile(
     r"^(?:(?:get|validate|clean|visit|do|filter)_\w+|has_\w+_permission|get|post|put|patch|delete)$"
 )
-# What Django asks of whatever stands as `request.user`.
+# What Django asks of any object that is `request.user`.
 ASKED_OF_USERS = {"has_perm", "has_perms", "has_module_perms"}
 PREFIX = re.compile(r"[a-z]\w*_")
 QUOTED = re.compile(r"[A-Za-z_][\w.]*(?:\[.*\])?")  # an annotation within quotes
@@ -102,7 +102,7 @@ class Module:
 
 
 class _Reader(ast.NodeVisitor):
-    """Collects what a piece of code uses; names that are local to a function are nobody's."""
+    """Collects what a piece of code uses, without names that are local to a function."""
 
     def __init__(self, module: Module, known: set[str], uses: Uses) -> None:
         self.module, self.known, self.uses = module, known, uses
@@ -169,7 +169,7 @@ class _Reader(ast.NodeVisitor):
             self.uses.texts.add(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """`f"of_{name}"` calls whatever begins so."""
+        """Collect the prefix of `f"of_{name}"`, which may call anything that begins with it."""
         first = node.values[0] if node.values else None
         if len(node.values) == 2 and isinstance(first, ast.Constant) and PREFIX.fullmatch(str(first.value)):
             self.uses.prefixes.add(first.value)
@@ -180,7 +180,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def target(self, name: str) -> Name | None:
-        """Which module-level name a name means here."""
+        """Return the module-level name that a name means here; None if it is local or foreign."""
         for bound, imports in reversed(self.scopes):
             if name in imports:
                 return _split(imports[name], self.known)
@@ -193,7 +193,7 @@ class _Reader(ast.NodeVisitor):
         return None
 
     def dotted(self, node: ast.Attribute) -> Name | None:
-        """`module.name`, where what stands before the dot is a module of ours."""
+        """Return `module.name` if what is before the last dot is one of the product's modules."""
         parts = [node.attr]
         inner: ast.expr = node.value
         while isinstance(inner, ast.Attribute):
@@ -217,7 +217,7 @@ def _split(dotted: str, known: set[str]) -> Name | None:
 
 
 def _scope(arguments: set[str], body: list[ast.stmt]) -> tuple[set[str], dict[str, str]]:
-    """The names that a function binds, and those that it imports."""
+    """Return the names that a function binds, and those that it imports."""
     bound, imports = set(arguments), {}
     for statement in body:
         for node in ast.walk(statement):
@@ -240,7 +240,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module, those inside of `if` and `try` too."""
+    """Yield the statements of a module, including those inside `if` and `try`."""
     for node in body:
         if isinstance(node, ast.If) and not ast.unparse(node.test).startswith("__name__"):
             yield ast.copy_location(ast.Expr(node.test), node)
@@ -261,7 +261,7 @@ def _is_registered(node: Definition) -> bool:
 
 
 def read(root: Path) -> dict[str, Module]:
-    """The modules of the product with their definitions; migrations are left out."""
+    """Return the modules of the product with their definitions, without migrations."""
     modules: dict[str, Module] = {}
     trees: dict[str, ast.Module] = {}
     for package in PACKAGES:
@@ -345,7 +345,7 @@ def _package_tree(path: Path) -> ast.Module:
 
 @cache
 def hooks(module: str, name: str, depth: int = 0) -> frozenset[str]:
-    """The names that a class of a package has, with those of its bases; read, not imported."""
+    """Return the names that a package's class and its bases have, read from files and not imported."""
     path = _package_file(module)
     if path is None or depth > 20:
         return frozenset()
@@ -393,7 +393,7 @@ class _House:
         self.waiting: list[Entry] = []
 
     def follow(self) -> None:
-        """Reach what the entrances lead to, until nothing is new."""
+        """Reach everything that the entrances lead to, until nothing new is found."""
         for name, module in self.modules.items():
             if self.is_entrance(module):
                 self.load(name)
@@ -424,7 +424,7 @@ class _House:
         )
 
     def load(self, name: str) -> None:
-        """A module is imported, and its parents with it: what runs then is reached."""
+        """Reach what runs when a module and its parents are imported."""
         if name not in self.modules or name in self.loaded:
             return
         self.loaded.add(name)
@@ -455,7 +455,7 @@ class _House:
             self.load(module)
 
     def text(self, text: str) -> None:
-        """`a.b.name` as settings, addresses and jobs write it, `app.Model`, and a file that is handed on."""
+        """Reach what a text may name: `a.b.name` in settings, URLs and jobs, `app.Model`, or a file."""
         if text.endswith(".py"):
             self.load(next((name for name, one in self.modules.items() if one.path.name == text), ""))
         if not re.fullmatch(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+", text):
@@ -485,7 +485,7 @@ class _House:
             self.load(f"{name[0]}.{name[1]}")
 
     def methods(self) -> None:
-        """The methods of reached classes that somebody calls by name, or a package through a base class."""
+        """Reach methods of reached classes that are called by name, or by a package through a base class."""
         for module in self.modules.values():
             for entry in module.entries.values():
                 owner, _, method = entry.name.rpartition(".")
@@ -506,7 +506,7 @@ class _House:
 
     @cache  # noqa: B019 - one house a run
     def outside_of_heirs(self, name: Name) -> frozenset[str]:
-        """What classes that mix this one in have from packages: it may stand before them."""
+        """Return what subclasses of this class get from packages, since it may be a mixin before them."""
         found: set[str] = set()
         for module in self.modules.values():
             for entry in module.entries.values():
@@ -521,7 +521,7 @@ class _House:
         return self.home(_split(dotted, set(self.modules)))
 
     def home(self, name: Name | None) -> Name | None:
-        """Where a name that packages of ours hand on is defined."""
+        """Return where a name that the product's packages re-export is defined."""
         if name is None or name[1] in self.modules[name[0]].entries:
             return name
         dotted = self.modules[name[0]].imports.get(name[1], "")
@@ -529,7 +529,7 @@ class _House:
 
     @cache  # noqa: B019 - one house a run
     def outside(self, module: str, name: str) -> frozenset[str]:
-        """What the bases of a class of ours have that stand in packages."""
+        """Return the names that one of the product's classes gets from bases in packages."""
         if module not in self.modules or name not in self.modules[module].entries:
             if module in self.modules and name in self.modules[module].imports:
                 before, _, last = self.modules[module].imports[name].rpartition(".")
@@ -574,7 +574,7 @@ def _template_words(root: Path) -> set[str]:
 
 
 def _programs(root: Path) -> list[str]:
-    """`module:function` of the programs that installing would bring, and what manage.py names."""
+    """Return `module:function` of the programs that an installation adds, and what manage.py names."""
     facts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     manage = ast.parse((root / "manage.py").read_text(encoding="utf-8"))
     texts = [node.value for node in ast.walk(manage) if isinstance(node, ast.Constant)]
@@ -584,9 +584,9 @@ def _programs(root: Path) -> list[str]:
 
 
 def unreached(root: Path = ROOT) -> list[str]:
-    """Definitions of the product that no production code reaches, each as `file:line name`.
+    """Return the definitions that no production code reaches, each as `file:line name`.
 
-    A class that nobody reaches stands alone, without its methods.
+    A class that nothing reaches is listed without its methods.
     """
     house = _House(root)
     house.follow()
@@ -601,7 +601,7 @@ def unreached(root: Path = ROOT) -> list[str]:
 
 
 def figures(root: Path) -> dict[str, int]:
-    """The same in numbers, with the items of the suite, of the program in any checkout."""
+    """Return the same as numbers, with the number of tests, for the program in any checkout."""
     structure.ROOT = root
     house = measure()
     command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-p", "no:cacheprovider"]
@@ -623,7 +623,7 @@ def figures(root: Path) -> dict[str, int]:
 
 
 def compare(other: Path) -> None:
-    """Print the figures of another checkout and of this one side by side; each is measured by itself."""
+    """Print the figures of another checkout and of this one side by side, each measured by itself."""
     told = []
     for root in (other, ROOT):
         command = [sys.executable, __file__, "--json", "--root", str(root)]

@@ -1,10 +1,10 @@
-"""What an installation costs while nothing is to be done, and what each agent at work adds to that.
+"""What an installation costs while there is nothing to do, and what each agent at work adds.
 
     python bench/idle.py [--seconds 40] [--agents 20] [--json]
 
-Processor and memory (PSS) of the loop, the web server and the background jobs together, without a sandbox.
-Then the same with agents that sleep; the difference, for each of them. Wanted: at most 1 % of a core and
-250 MB; for each agent at most 0.2 % and 5 MB.
+It measures the processor time and memory (PSS) of the loop, the web server and the background jobs together,
+without a sandbox, then the same with agents that sleep, and the difference for each agent. Wanted: at most 1
+% of a core and 250 MB; for each agent at most 0.2 % and 5 MB.
 """
 
 import argparse
@@ -35,7 +35,7 @@ Agent.objects.create(name="coder", role="coder", slots={agents}, settings=dict(a
 
 
 def measured(site: Installation, seconds: float) -> dict[str, float]:
-    """Percent of a core and megabytes of all its processes, over so many seconds."""
+    """Return the percentage of a core and the megabytes of all the site's processes, over so many seconds."""
     before, begun = processor_of(site.processes()), time.monotonic()
     time.sleep(seconds)
     used = processor_of(site.processes()) - before

@@ -1,4 +1,4 @@
-"""An installation in a folder of its own, with projects and agents that are small scripts, for benchmarks."""
+"""For benchmarks: an installation in a folder of its own, with projects and agents that are small scripts."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @contextmanager
 def django_here(**environment: str) -> Iterator[None]:
-    """Django in this process, on a data folder of its own with empty tables. Once in a process."""
+    """Run Django in this process, on a data folder of its own with empty tables. Works once per process."""
     with tempfile.TemporaryDirectory(prefix="steroids-bench-") as home:
         os.environ |= {"STEROIDS_HOME": home, "SECRET_KEY": "x" * 50, **environment}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
@@ -51,13 +51,13 @@ class Installation:
         )  # fmt: skip
 
     def fill(self, script: str) -> None:
-        """Make the tables, and what the script does with them."""
+        """Create the tables, and run the script in the shell of manage.py."""
         self.manage("migrate", "--verbosity", "0")
         self.manage("shell", "--no-imports", "-c", script)
 
     @contextmanager
     def running(self, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """The resident process with its servers, ended in order."""
+        """Run the resident process with its servers, and stop it at the end of the block."""
         process = subprocess.Popen(
             [sys.executable, "manage.py", "run_orchestrator", "--quiet", *words], cwd=ROOT,
             env=self.environment, stdout=subprocess.DEVNULL,
@@ -69,12 +69,12 @@ class Installation:
             process.wait(30)
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:
-        """Rows of its database."""
+        """Return rows of the installation's database."""
         with sqlite3.connect(self.data / "steroids.sqlite3", timeout=30) as database:
             return database.execute(sql).fetchall()
 
     def wait_for(self, sql: str, wanted: int, seconds: float) -> None:
-        """Until the query counts so many. Raises TimeoutError."""
+        """Wait until the query counts so many. Raises TimeoutError."""
         deadline = time.monotonic() + seconds
         while (found := self.ask(sql)[0][0]) != wanted:
             if time.monotonic() > deadline:
@@ -82,7 +82,7 @@ class Installation:
             time.sleep(0.5)
 
     def script(self, name: str, text: str) -> Path:
-        """An agent: a file that may be run."""
+        """Write an agent's script as an executable file, and return its path."""
         path = self.home / "agents" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"#!/bin/sh\n{text}\n")
@@ -90,9 +90,9 @@ class Installation:
         return path
 
     def processes(self) -> list[int]:
-        """All processes that were started with its data folder or work in it, agents and shims included.
+        """Return all processes started with the data folder or working in it, including agents and shims.
 
-        What forks the shims names no folder; it is a child of the loop.
+        The process that forks the shims does not name the folder, but it is a child of the loop.
         """
         mark = f"{self.home}/".encode()
         found: list[int] = []
@@ -111,7 +111,7 @@ class Installation:
 
 
 def processor_of(pids: list[int]) -> float:
-    """Seconds of processor that these processes took since they began."""
+    """Return the seconds of processor time that these processes have used since they began."""
     used = 0.0
     for pid in pids:
         try:
@@ -123,7 +123,7 @@ def processor_of(pids: list[int]) -> float:
 
 
 def memory_of(pids: list[int]) -> float:
-    """Megabytes that these processes hold; what several share counts once (PSS)."""
+    """Return the megabytes that these processes use; memory that several share counts once (PSS)."""
     kilobytes = 0
     for pid in pids:
         try:
@@ -136,7 +136,7 @@ def memory_of(pids: list[int]) -> float:
 
 @contextmanager
 def installation(**environment: str) -> Iterator[Installation]:
-    """A new one with a remote repository beside it, removed afterwards."""
+    """Make a new installation with a remote repository beside it, removed afterwards."""
     with folder() as home:
         remote_in(home)
         yield Installation(home, **environment)

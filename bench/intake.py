@@ -3,8 +3,9 @@
     python bench/intake.py [--findings 200] [--earlier 2000] [--tasks 10000] [--json]
 
 The review is taken in after ten earlier ones with two thousand findings of the same task; a review of a tenth
-of the size shows how it grows. With DATABASE_URL on that database, which has to be empty; else on SQLite.
-Wanted: half a second, 40 queries and no transaction over 100 ms; five seconds for the TODO.md.
+of the size shows how the cost grows. With DATABASE_URL it runs on that database, which has to be empty, and
+otherwise on SQLite. Wanted: half a second, 40 queries and no transaction over 100 ms; five seconds for the
+TODO.md.
 """
 
 import argparse
@@ -23,7 +24,7 @@ WANTED = {"review s": 0.5, "queries": 40, "longest transaction s": 0.1, "todo s"
 
 
 def review_of(round_: int, findings: int) -> str:
-    """A review as an agent writes it, each finding at a place of its own."""
+    """Return a review as an agent writes it, with each finding at a place of its own."""
     parts = []
     for number in range(1, findings + 1):
         parts.append(
@@ -34,7 +35,7 @@ def review_of(round_: int, findings: int) -> str:
 
 
 def todo_of(tasks: int) -> str:
-    """A list in sections of a hundred."""
+    """Return a TODO.md of so many tasks, in sections of a hundred."""
     lines = ["# What is to be done"]
     for number in range(tasks):
         if number % 100 == 0:
@@ -62,7 +63,7 @@ class Watch:
 
 
 def hand_in(task: Any, round_: int, text: str) -> tuple[float, Watch]:
-    """A reviewer sends the task back with this review. Seconds of the request, and what it asked."""
+    """Send the task back with this review; return the seconds of the request and its watch."""
     from django.db import connection
     from django.test import Client
 
@@ -98,7 +99,7 @@ def hand_in(task: Any, round_: int, text: str) -> tuple[float, Watch]:
 
 
 def measured(findings: int, earlier: int) -> dict[str, float]:
-    """One review of so many findings after so many earlier ones."""
+    """Measure one review of so many findings after so many earlier ones."""
     from agents.models import Agent
     from tests.factories import create_project, create_task
 

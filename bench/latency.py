@@ -1,11 +1,11 @@
-"""How soon a coder's process is there once a reviewer has sent its work back.
+"""How soon a coder's process starts after a reviewer has sent its work back.
 
     python bench/latency.py [--tasks 20] [--json]
 
-From the moment at which the server has the review to the first thing the coder's process does, one task at a
-time, with the web server and the background jobs beside, on SQLite. The floor is the bare work in between:
-the checkout of a clone, a bare `python` for the shim, and the shell of the agent. Wanted: a median of at
-most 60 ms, a 95th percentile of at most 150 ms.
+The time is from the moment at which the server has the review to the first thing that the coder's process
+does, one task at a time, with the web server and the background jobs running too, on SQLite. The floor is the
+bare work in between: the checkout of a clone, a bare `python` for the shim, and the shell of the agent.
+Wanted: a median of at most 60 ms, and a 95th percentile of at most 150 ms.
 """
 
 import argparse
@@ -73,7 +73,7 @@ WHERE v.verdict = 'NEEDS_REVISION' ORDER BY v.id
 
 
 def floor(remote: Path, times: int) -> float:
-    """Milliseconds of the bare work between the two, the median."""
+    """Return the median milliseconds of the bare work between the two."""
     taken = []
     for number in range(times):
         begun = time.perf_counter()

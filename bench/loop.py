@@ -1,10 +1,11 @@
-"""What a task costs: its time, processor and git processes, against a script that does the bare work.
+"""What a task costs: its time, processor time and git processes, against a script that does the bare work.
 
     python bench/loop.py [--tasks 10] [--parallel 1 4 8] [--rounds 5] [--against CHECKOUT] [--json]
 
-The work: independent tasks in a repository of forty files, agents that are small scripts, nothing to build,
-no sandbox. The floor is the same clones, commit, fetches and push in one script, with a bare `python` for
-each shim and each hand-in. With CHECKOUT another version of the program takes its turns between ours.
+The work is independent tasks in a repository of forty files, with agents that are small scripts, nothing to
+build and no sandbox. The floor is the same clones, commit, fetches and push in one script, with a bare
+`python` for each shim and each hand-in. With CHECKOUT, another version of the program is measured by turns
+with this one.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[1]
 PR_SET_CHILD_SUBREAPER = 36
 FILES = 40
-FEW = 2  # tasks of the run that is taken away
+FEW = 2  # tasks of the run whose cost is subtracted
 WANTED_FLOORS = 2.0  # one task at a time
 CODER = """#!/bin/sh
 echo "$STEROIDS_RUN" > "work-$STEROIDS_RUN.txt"
@@ -83,7 +84,7 @@ def git(*words: str) -> None:
 
 
 def remote_in(folder: Path) -> Path:
-    """A bare repository with one commit of forty files."""
+    """Make a bare repository with one commit of forty files."""
     seed, remote = folder / "seed", folder / "remote.git"
     git("init", "-q", "-b", "main", str(seed))
     for number in range(FILES):
@@ -104,7 +105,7 @@ def folder() -> Iterator[Path]:
 
 
 def processor() -> float:
-    """Seconds of processor of every descendant that has ended."""
+    """Return the seconds of processor time of every descendant, once all have ended."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG) == (0, 0):
@@ -115,7 +116,7 @@ def processor() -> float:
 
 
 def floor(tasks: int) -> dict[str, float]:
-    """The bare work, a task."""
+    """Return the cost of the bare work per task."""
     with folder() as home:
         remote_in(home)
         git("clone", "-q", "--bare", str(home / "remote.git"), str(home / "mirror.git"))
@@ -128,7 +129,7 @@ def floor(tasks: int) -> dict[str, float]:
 
 
 def _counting_git(home: Path) -> Path:
-    """A folder for PATH whose git notes every process of git, its own helpers too."""
+    """Return a folder for PATH with a git that notes every git process, including its own helpers."""
     real, notes, binaries = shutil.which("git"), home / "git-notes", home / "bin"
     notes.mkdir()
     binaries.mkdir()
@@ -139,9 +140,9 @@ def _counting_git(home: Path) -> Path:
 
 
 def _counted(home: Path) -> Counter[str]:
-    """How often each command of git ran; the agent's own begin with that word, those of the remote with its.
+    """Return how often each git command ran, those of the agent and of the remote with that prefix.
 
-    A remote elsewhere pays for its own: git starts them there to take a push.
+    A remote on another machine pays for its own: git starts them there to take a push.
     """
     found: Counter[str] = Counter()
     for file in (home / "git-notes").iterdir():
@@ -156,7 +157,7 @@ def _counted(home: Path) -> Counter[str]:
 
 @cache
 def migrated(root: Path) -> Path:
-    """A data folder of that checkout with its tables and nothing in them."""
+    """Return a data folder of that checkout with empty tables."""
     home = Path(tempfile.mkdtemp(prefix="steroids-bench-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     environment = {"PATH": os.environ["PATH"], "SECRET_KEY": "x" * 50, "STEROIDS_HOME": str(home)}
@@ -166,7 +167,7 @@ def migrated(root: Path) -> Path:
 
 
 def program(root: Path, tasks: int, parallel: int, *, count: bool = False) -> dict[str, float]:
-    """The same by the program of that checkout, a task; with `count` its git processes instead."""
+    """Return the cost of that checkout's program per task; with `count`, its git processes instead."""
     with folder() as home:
         shutil.copytree(migrated(root), home / "data")
         remote, agents = remote_in(home), home / "agents"
@@ -205,7 +206,7 @@ def program(root: Path, tasks: int, parallel: int, *, count: bool = False) -> di
 
 
 def measured(root: Path, tasks: int, parallel: int) -> dict[str, float]:
-    """A task's time from the first run's start, and its processor without what the program takes to start."""
+    """Return a task's time from the first run's start, and its processor time without that of starting."""
     many, few = program(root, tasks, parallel), program(root, FEW, parallel)
     return {"seconds": many["seconds"], "processor": (many["used"] - few["used"]) / (tasks - FEW)}
 

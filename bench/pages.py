@@ -1,12 +1,12 @@
-"""How long the pages take, how many queries they ask, and how that grows with the number of disputes.
+"""How long the pages take, how many queries they make, and how that grows with the number of disputes.
 
     python bench/pages.py [--json] [--only NAME] [--requests 60]
     DATABASE_URL=postgres://user@host/big python bench/pages.py --json
 
-Two databases are measured in turns, request by request, so that a busy machine slows both down alike: the
-big one, which DATABASE_URL names, and a small one with 1,000 disputes beside it. Both are filled by
-bench/seed.py where they are empty. Time is the server's: from the request to the whole answer, in one
-process, without the network. Growth is the median time on the big one divided by that on the small one.
+Two databases are measured by turns, request by request, so that a busy machine slows both down alike: the big
+one, which DATABASE_URL names, and a small one with 1,000 disputes beside it. bench/seed.py fills them if they
+are empty. The time is the server's, from the request to the whole answer, in one process, without the
+network. Growth is the median time on the big one divided by that on the small one.
 """
 
 import argparse
@@ -31,14 +31,14 @@ from bench.seed import MEMBER, ROOT_USER, set_up  # noqa: E402
 SMALL = 1_000
 WARM_UP, TURNS = 3, 4
 WANTED_MS, WANTED_QUERIES, WANTED_GROWTH = 60.0, 12, 1.3
-HELD = ("queue", "queue-search", "dispute", "board", "dashboard", "task")  # what these are asked of
+HELD = ("queue", "queue-search", "dispute", "board", "dashboard", "task")  # have to reach these figures
 
 
 # --- What is measured, inside a process of its own --------------------------------------------------------
 
 
 def paths() -> dict[str, list[str]]:
-    """Each page's address, or several that are asked in turn."""
+    """Return each page's path, or several paths that are requested in turn."""
     from agents.models import Run
     from disputes.models import Dispute
     from tasks.models import Project, Task
@@ -70,7 +70,7 @@ def paths() -> dict[str, list[str]]:
 
 
 class Worker:
-    """Answers the requests of the measuring process, a line of JSON each."""
+    """Answers the requests of the measuring process, one line of JSON each."""
 
     def __init__(self) -> None:
         set_up()
@@ -89,7 +89,7 @@ class Worker:
             print(json.dumps(self.ask(**json.loads(line))), flush=True)
 
     def ask(self, page: str, user: str, times: int, *, cold: bool = False) -> dict[str, Any]:
-        """Seconds of each request, seconds of the processor, and the most queries that one asked."""
+        """Return the seconds and the processor time of each request, and the most queries that one made."""
         from django.core.cache import cache
         from django.db import connection
 
@@ -124,7 +124,7 @@ class Counting:
 
 
 class Database:
-    """A filled database and the process that asks it."""
+    """A filled database, and the process that requests pages from it."""
 
     def __init__(self, url: str, disputes: int, events: int) -> None:
         self.environment = {**os.environ, "DATABASE_URL": url}
@@ -158,7 +158,7 @@ class Database:
 
 
 def _create(url: str) -> None:
-    """A database of PostgreSQL has to be there before it can be filled; a file comes by itself."""
+    """Create a PostgreSQL database before it is filled; an SQLite file needs no such step."""
     if not urlsplit(url).scheme.startswith("postgres"):
         return
     import psycopg
@@ -171,13 +171,13 @@ def _create(url: str) -> None:
 
 
 def _named(url: str, name: str) -> str:
-    """The same server, another database."""
+    """Return the URL of another database on the same server."""
     address, mark, query = url.partition("?")
     return f"{address.rpartition('/')[0]}/{name}{mark}{query}"
 
 
 def small_beside(url: str) -> str:
-    """The address of the small database that belongs to a big one."""
+    """Return the URL of the small database that belongs to a big one."""
     name = url.partition("?")[0].rpartition("/")[2]
     stem, dot, ending = name.partition(".")
     return _named(url, f"{stem}_small{dot}{ending}")
@@ -185,7 +185,7 @@ def small_beside(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one page costs one person."""
+    """What one page costs for one user."""
 
     p50_ms: float
     p95_ms: float
@@ -197,7 +197,7 @@ class Measured:
 
 
 def measure(big: Database, small: Database, page: str, user: str, requests: int) -> Measured:
-    """Ask both databases in turns."""
+    """Request the page from both databases by turns."""
     found = {}
     for each in (big, small):
         found[each] = each.ask(page, user, WARM_UP, cold=True)
@@ -219,14 +219,14 @@ def measure(big: Database, small: Database, page: str, user: str, requests: int)
 
 
 def worst(by_user: dict[str, Measured]) -> dict[str, Any]:
-    """The worse of the two people in each figure, and both."""
+    """Return the worse of the two users in each figure, and both."""
     users = {user: asdict(measured) for user, measured in by_user.items()}
     figures = {name: max(user[name] for user in users.values()) for name in next(iter(users.values()))}
     return {**figures, "users": users}
 
 
 def misses(page: str, found: dict[str, Any]) -> list[str]:
-    """Which figures a page misses that has to hold them."""
+    """Return the figures that a page misses, if it has to reach them."""
     if page not in HELD:
         return []
     wanted = {"p95_ms": WANTED_MS, "queries": WANTED_QUERIES, "growth": WANTED_GROWTH}
@@ -271,7 +271,7 @@ def main() -> int:
 
 
 def paths_in_order(pages: list[str]) -> list[str]:
-    """First the pages that are held to the figures."""
+    """Return the pages, starting with those that have to reach the figures."""
     return [*(page for page in HELD if page in pages), *(page for page in pages if page not in HELD)]
 
 

@@ -1,9 +1,9 @@
-"""How fast the parsers read, how their time grows, and what a million documents do to them.
+"""How fast the parsers read, how their time grows, and how they cope with a million documents.
 
     python bench/parsers.py [--json] [--only NAME] [--quick]
     python bench/parsers.py --fuzz 1000000 [--seed 1] [--first 0]
 
-Speed is in MB (10^6 bytes) per second of one core; bench/growth.py says what growth is.
+Speed is in MB (10^6 bytes) per second on one core; bench/growth.py says what growth is.
 """
 
 import argparse
@@ -81,7 +81,7 @@ def prose(chance: Random, words: int) -> str:
 
 
 def review_text(size: int) -> str:
-    """A review of about so many bytes: findings under severities, with fields, code and a verdict."""
+    """Return a review of about so many bytes: findings under severities, with fields, code and a verdict."""
     chance, parts, length, number = Random(size), ["## Review: Retry a claim\n"], 0, 0
     while length < size - 1_500:
         number += 1
@@ -98,7 +98,7 @@ def review_text(size: int) -> str:
 
 
 def response_text(size: int) -> str:
-    """A response of about so many bytes: a table of answers, sections with prose and code, a disagreement."""
+    """Return a response of about so many bytes: a table of answers, sections with code, disagreements."""
     chance, parts, length, number = Random(size), ["## Response to Reviewer Issues\n"], 0, 0
     while length < size - 1_500:
         number += 1
@@ -126,7 +126,7 @@ def corpus(name: str) -> list[str]:
 
 
 def speed(read: Parser, texts: list[str]) -> float:
-    """MB per second over these documents."""
+    """Return the MB per second over these documents."""
     size = sum(len(text.encode()) for text in texts)
     return size / sum(seconds(read, text) for text in texts) / 1e6
 
@@ -147,7 +147,7 @@ def speeds() -> Iterator[dict[str, object]]:
 
 
 def fuzz(count: int, seed: int, first: int) -> dict[str, object]:
-    """Read so many documents; what does not hold is printed as it is found."""
+    """Read so many documents, and print whatever does not hold as it is found."""
     started, size, wrong = time.process_time(), 0, 0
     for number in range(first, first + count):
         made = document(seed, number)

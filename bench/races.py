@@ -3,13 +3,13 @@
     python bench/races.py [--database-url URL] [--hand-ins 10000] [--races 2000] [--clients 32]
 
 Every tenth hand-in is sent twice at the same moment under one Idempotency-Key. Four people rule on the same
-card at once, two of them for each side. At the end others write for some seconds, and everybody reads. The
-database must be empty; without a URL it is an SQLite file that is deleted afterwards. The exit status is 1
-where anything was lost or doubled, or an answer was 500 or above.
+card at once, two of them for each side. At the end, others write for some seconds while everybody reads. The
+database must be empty; without a URL it is an SQLite file that is deleted afterwards. The exit status is 1 if
+anything was lost or doubled, or if an answer was 500 or above.
 
 The clients share the machine with the server, so they write plain requests and read plain answers on sockets
-that they keep open: a client of Python's own would take a large part of what is measured. What both sides
-take of the processor is said beside; of PostgreSQL's processes nothing is.
+that they keep open; one of Python's own HTTP clients would take a large part of what is measured. The
+processor time of both sides is printed too, but not that of PostgreSQL's processes.
 """
 
 import argparse
@@ -40,13 +40,13 @@ from bench.installation import processor_of  # noqa: E402
 RACERS = 4  # people at one card
 HELD = 3.0  # seconds for which others write while everybody reads
 WAIT = 60.0  # seconds until the server is up, and for an answer
-KEPT = 0.5  # seconds for which a connection is used again; the server closes idle ones
+KEPT = 0.5  # seconds after which an idle connection is not used again, since the server closes it
 CHUNK = 500
-OPTIONS = ("retry", "defer")  # of a card that asks for hands, without a text
+OPTIONS = ("retry", "defer")  # options of a card that needs a person, which take no text
 
 
 class Client:
-    """One connection, kept open, and how long each of its answers took."""
+    """One connection, kept open, with the time that each of its answers took."""
 
     def __init__(self, port: int) -> None:
         self.port, self.used = port, 0.0
@@ -74,7 +74,7 @@ class Client:
         return status, json.loads(told) if told else {}
 
     def _read(self) -> tuple[int, bytes]:
-        """Status and content of an answer; each of ours says its length."""
+        """Return the status and the content of an answer, whose head must give its length."""
         read = b""
         while b"\r\n\r\n" not in read:
             read += self._some()
@@ -93,7 +93,7 @@ class Client:
 
 
 class Figures:
-    """What the clients saw."""
+    """What the clients measured."""
 
     def __init__(self) -> None:
         self.took: list[float] = []
@@ -127,7 +127,7 @@ class Figures:
 
 
 def create_runs(count: int) -> list[tuple[str, str]]:
-    """So many tasks with a live coder's run each: the name of the task and the token of the run."""
+    """Create tasks with a live coder's run each; return the name of each task and the token of its run."""
     from agents.models import Agent, Run, new_token, token_hash
     from tasks.models import Project, Section, Task
 
@@ -158,7 +158,7 @@ def create_runs(count: int) -> list[tuple[str, str]]:
 
 
 def create_cards(count: int) -> tuple[list[str], list[str]]:
-    """So many open cards, and the tokens of the people who may rule on them."""
+    """Create open cards; return their names and the tokens of the people who may rule on them."""
     from django.contrib.auth.models import User
 
     from agents.models import Token, new_token, token_hash
@@ -191,7 +191,7 @@ def create_cards(count: int) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def weighing(server_pid: int, figures: Figures) -> Iterator[None]:
-    """Say afterwards what one request took of the processor, there and here."""
+    """Print afterwards how much processor time one request took on each side."""
     children = Path(f"/proc/{server_pid}/task/{server_pid}/children").read_text().split()
     pids = [server_pid, *map(int, children)]
     before, own = processor_of(pids), time.process_time()
@@ -202,7 +202,7 @@ def weighing(server_pid: int, figures: Figures) -> Iterator[None]:
 
 
 def hand_in(port: int, runs: list[tuple[str, str]], clients: int, figures: Figures) -> None:
-    """Everybody takes the next run and hands in for it; some do it twice at once."""
+    """Let each client take the next run and hand in for it, some of them twice at once."""
     waiting = iter(enumerate(runs))
     lock = threading.Lock()
 
@@ -231,7 +231,7 @@ def hand_in(port: int, runs: list[tuple[str, str]], clients: int, figures: Figur
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """Do all of it in threads that begin at the same moment."""
+    """Do all the work in threads that begin at the same moment; return the results."""
     if len(works) == 1:
         return [works[0]()]
     start = threading.Barrier(len(works), timeout=WAIT)
@@ -245,7 +245,7 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
 
 
 def race(port: int, refs: list[str], tokens: list[str], groups: int, figures: Figures) -> Counter[str]:
-    """Four people rule on each card at the same moment; how often each option won."""
+    """Let four people rule on each card at the same moment; return how often each option won."""
     waiting, lock = iter(refs), threading.Lock()
     won: Counter[str] = Counter()
 
@@ -280,7 +280,7 @@ def race(port: int, refs: list[str], tokens: list[str], groups: int, figures: Fi
 
 
 def read(port: int, refs: list[str], tokens: list[str], clients: int, figures: Figures) -> None:
-    """Everybody reads while others write and do not come to an end."""
+    """Let everybody read while others hold the right to write."""
     with writing():
         until = time.monotonic() + HELD
 
@@ -304,7 +304,7 @@ def read(port: int, refs: list[str], tokens: list[str], clients: int, figures: F
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Nobody else can write."""
+    """Keep everybody else from writing until the block ends."""
     from django.db import connection
 
     with closing(connection.copy("elsewhere")) as other, other.cursor() as cursor:
@@ -320,7 +320,7 @@ def writing() -> Iterator[None]:
 
 
 def check_hand_ins(count: int, figures: Figures) -> None:
-    """Each hand-in has one submission, one event and one move, and its run is over."""
+    """Check that each hand-in has one submission, one event and one move, and that its run is over."""
     from agents.models import Run
     from tasks.models import Event, Submission, Task
 
@@ -343,7 +343,7 @@ def check_hand_ins(count: int, figures: Figures) -> None:
 
 
 def check_rulings(count: int, won: Counter[str], figures: Figures) -> None:
-    """Each card has the one ruling of whoever was told that it won."""
+    """Check that each card has exactly the ruling of whoever was told that it won."""
     from disputes.models import Conflict, Decision
 
     decisions = Decision.objects.filter(conflict__dispute__project__slug="cards")
@@ -361,7 +361,7 @@ def check_rulings(count: int, won: Counter[str], figures: Figures) -> None:
 
 @contextmanager
 def server(workers: int) -> Iterator[tuple[int, int]]:
-    """The web server as an installation starts it; its port, and the key of its first process."""
+    """Start the web server as an installation does; yield its port and the pid of its first process."""
     from agents.hosts import api_server
 
     port = api_server.free_port()

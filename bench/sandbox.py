@@ -1,8 +1,8 @@
-"""What the sandbox adds to a run: the time from the start of its shim to its end, in turns with and without.
+"""What the sandbox adds to a run: the time from the start of its shim to its end, with and without, by turns.
 
     python bench/sandbox.py [--runs 15] [--json]
 
-A run of one step that does nothing, in a clone of a small repository, held by a real shim. Wanted: at most
+A run has one step that does nothing, in a clone of a small repository, held by a real shim. Wanted: at most
 0.15 seconds more for a run.
 """
 
@@ -23,7 +23,7 @@ WANTED = 0.15  # seconds
 
 
 def one_run(number: int, setting: str) -> float:
-    """Seconds of one run, its preparation by the host included."""
+    """Return the seconds that one run takes, including its preparation by the host."""
     from django.conf import settings
 
     from agents.hosts import sandbox, starting

@@ -1,10 +1,10 @@
-"""How the loop bears many agents: rows alone, no processes and no git.
+"""How the loop copes with many agents, on rows alone: no processes and no git.
 
     python bench/scheduler.py [--agents 100 1000 10000] [--turns 5] [--json]
 
-For every ten agents a project of its own, in which ten tasks are under way and a hundred wait. In each turn
-one of a hundred agents comes to its end, and the loop gives out what is next. With DATABASE_URL on that
-database, whose projects and agents are deleted; else on SQLite. What is measured is one turn: its seconds,
+Every ten agents have a project of their own, in which ten tasks are under way and a hundred wait. In each
+turn one of a hundred agents ends its run, and the loop starts what is next. With DATABASE_URL it runs on that
+database, whose projects and agents are deleted, and otherwise on SQLite. It measures one turn: its seconds,
 its queries, and the time for each run that it started.
 """
 
@@ -33,7 +33,7 @@ AT_ONCE = 2000
 
 
 def fill(agents: int) -> None:
-    """Projects, agents, their runs, and the tasks that wait."""
+    """Create the projects, the agents, their runs, and the tasks that wait."""
     from agents.models import Agent, Run
     from tasks.models import Project, Section, Task
 
@@ -83,7 +83,7 @@ def fill(agents: int) -> None:
 
 
 def end_some(agents: int, chance: random.Random) -> int:
-    """Some agents come to their end, and their tasks are finished. How many."""
+    """End the runs of some agents and finish their tasks; return how many."""
     from django.utils import timezone
 
     from agents.models import Run
@@ -107,7 +107,7 @@ def clear() -> None:
 
 
 def measured(agents: int, turns: int) -> dict[str, float]:
-    """The median of some turns, after one that is not counted."""
+    """Return the median of some turns, after one that is not counted."""
     from django.db import connection
 
     from agents.loop import orchestrator
@@ -161,7 +161,7 @@ def main() -> int:
 
 
 def in_a_database(agents: int, turns: int) -> dict[str, float]:
-    """The figures of one size."""
+    """Return the figures of one size."""
     with django_here(STEROIDS_SANDBOX="off"):
         clear()
         fill(agents)
@@ -170,7 +170,7 @@ def in_a_database(agents: int, turns: int) -> dict[str, float]:
 
 
 def _analyze() -> None:
-    """As the databases do by themselves a while after so many rows have come."""
+    """Refresh the statistics, as the databases themselves do some time after so many rows were added."""
     from django.db import connection
 
     with connection.cursor() as cursor:

@@ -3,10 +3,10 @@
     DATABASE_URL=sqlite:////tmp/big.sqlite3 python bench/seed.py
     DATABASE_URL=postgres://user@host/big python bench/seed.py --disputes 1000 --events 10000
 
-The same arguments make the same rows but for the times, which end at `--until` (today). Projects are of
-unlike size: the first three hold half of everything. A tenth of the disputes is open, and each project has
-a backlog of the same size, so that the pages show as much however many disputes there are. Two people can be
-signed in: bench-root, a superuser, and bench-member, a triager of the three largest projects.
+The same arguments make the same rows except for the times, which end at `--until` (today). Projects differ in
+size: the first three have half of everything. A tenth of the disputes is open, and each project has a backlog
+of the same size, so that the pages show equally much however many disputes there are. Two users can be signed
+in: bench-root, a superuser, and bench-member, a triager of the three largest projects.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def main() -> int:
 
 
 class Table:
-    """Rows of one model on their way into the database, in large pieces and past the ORM."""
+    """Rows of one model on their way into the database, in large batches and past the ORM."""
 
     def __init__(self, model: Any) -> None:
         from django.db import connection, models
@@ -113,7 +113,7 @@ class Table:
         self.is_postgres = connection.vendor == "postgresql"
 
     def add(self, **values: Any) -> int:
-        """A row; what is not named has its default. Returns its key."""
+        """Add a row and return its key; a column that is not named gets its default."""
         row = self.blank.copy()
         for name, value in values.items():
             place = self.places[name]
@@ -163,7 +163,7 @@ def fill(disputes: int, events: int, projects: int, until: date) -> None:
 
 
 def count_days() -> None:
-    """The daily sums of the insights page."""
+    """Compute the daily sums of the insights page."""
     from disputes import tallies
 
     tallies.rebuild()
@@ -251,7 +251,7 @@ class Year:
     # --- Tasks ---
 
     def _quiet_task(self, number: int) -> None:
-        """A task that nobody disputes: landed, under way or still to begin."""
+        """Add a task that nobody disputes: landed, under way, or not begun."""
         at = self._at(number)
         status = self.chance.choices(["completed", "pending", "review", "in_progress"], [80, 14, 3, 3])[0]
         project, task = self._task(at, status, rounds=1 if status in {"completed", "review"} else 0)
@@ -265,7 +265,7 @@ class Year:
     def _task(
         self, at: datetime, status: str, *, rounds: int, rejections: int = 0, project: int | None = None
     ) -> tuple[int, int]:
-        """Returns the project's place in the list, and the key of the task."""
+        """Add a task; return the index of its project and its key."""
         if project is None:
             project = self.chance.choices(range(self.projects), self.weights)[0]
         number = next(self.numbers[project])
@@ -279,7 +279,7 @@ class Year:
         return project, task
 
     def _land(self, submission: int, at: datetime) -> None:
-        """The task that was added last was accepted and is on the target branch."""
+        """Mark the task that was added last as accepted and landed."""
         row, places = self.task.rows[-1], self.task.places
         landed_at = at + timedelta(hours=1)
         row[places["accepted_id"]] = submission
@@ -287,7 +287,7 @@ class Year:
         row[places["landed_at"]] = landed_at if self.task.is_postgres else str(landed_at.replace(tzinfo=None))
 
     def _disputed_task(self, number: int) -> None:
-        """A task with a dispute: two rounds, or six in every tenth one that is still open."""
+        """Add a task with a dispute and two rounds, or six in every tenth one that is still open."""
         at, chance = self._at(number), self.chance
         late = number > self.count * 0.8
         status = chance.choices(["open", "ruled", "closed"], [40, 20, 40] if late else [2.5, 2.5, 95])[0]
@@ -338,7 +338,7 @@ class Year:
         self, task: int, submission: int, round_: int, at: datetime, severity: str, title: str,
         reviewer: int, before: list[int],
     ) -> tuple[int, list[int]]:  # fmt: skip
-        """Three findings; from the second round on the first of them is one that was raised before."""
+        """Add three findings; from the second round on, the first of them was raised before."""
         reviewed_at = at + timedelta(minutes=30)
         review = self.review.add(
             submission_id=submission, verdict="NEEDS_REVISION", text=SENTENCE * 6, at=reviewed_at,
@@ -382,7 +382,7 @@ class Year:
         )  # fmt: skip
 
     def _live_runs(self) -> None:
-        """A dozen agents at work, each with a log."""
+        """Add a dozen agents at work, each with a log."""
         for n in range(12):
             project, task = self._task(self.until, "in_progress", rounds=1)
             number = next(self.run.numbers)
@@ -396,7 +396,7 @@ class Year:
                 self.output.add(run_id=number, seq=seq, text=SENTENCE * 8)
 
     def _backlog(self) -> None:
-        """What still has to be done, in every project, however much was done before."""
+        """Add what is still to be done in every project, however much was done before."""
         for project in range(self.projects):
             for status in ["pending"] * 40 + ["review"] * 15 + ["in_progress"] * 15:
                 rounds = 0 if status == "pending" else 1
@@ -431,7 +431,7 @@ class Year:
                 self._ruling(conflict, kind, status, at + waited)
 
     def _search_text(self, title: str) -> str:
-        """Of a dispute over the task that was added last."""
+        """Return the search text of a dispute over the task that was added last."""
         row, places = self.task.rows[-1], self.task.places
         return f"{title}\n{row[places['title']]}\nISSUE-R1-001\nsrc/jobs.py".casefold()
 
@@ -495,7 +495,7 @@ class Year:
     # --- Small things ---
 
     def _at(self, number: int) -> datetime:
-        """When the dispute was opened: evenly over the year, the last one at its end."""
+        """Return when the dispute was opened: evenly over the year, the last one at its end."""
         return self.begin + timedelta(days=DAYS) * ((number + 1) / self.count) - timedelta(minutes=5)
 
     def _claim(self) -> str:
@@ -505,7 +505,7 @@ class Year:
 
 
 def _diff(lines: int) -> str:
-    """A diff of one file with so many lines."""
+    """Return a diff of one file with so many lines."""
     body = "".join(f"{'+- '[n % 3]}    line_{n} = claim(row, {n})\n" for n in range(lines))
     head = "diff --git a/src/jobs.py b/src/jobs.py\n--- a/src/jobs.py\n+++ b/src/jobs.py\n"
     return f"{head}@@ -1,{lines} +1,{lines} @@\n{body}"

@@ -1,8 +1,8 @@
-"""Print what the calibrated silence finds in real review rounds, beside the literal rule.
+"""Print what the calibrated silence check finds in real review rounds, beside the literal rule.
 
     python bench/silence.py
 
-The rounds lie beside the project; where they are absent, this says so.
+The rounds are beside the project; if they are absent, this says so.
 """
 
 import json
@@ -44,7 +44,7 @@ def read(file: str) -> str:
 
 
 def by_transition(transitions: list[dict[str, Any]]) -> None:
-    """One line a transition: grave rows, literal H1, calibrated flags, and how many of these are right."""
+    """Print one line per transition: grave rows, literal H1, calibrated flags, and how many are right."""
     print("## A review and the next document: findings HIGH or CRITICAL\n")
     print("| Review | Next document | About | Rows | Literal H1 | Flags | Really unanswered | Off its gap |")
     print("|---|---|---|---|---|---|---|---|")
@@ -68,7 +68,7 @@ def by_transition(transitions: list[dict[str, Any]]) -> None:
 
 
 def flags_of(transition: dict[str, Any], document: str) -> list[str]:
-    """The codes that the calibrated rules flag in one transition."""
+    """Return the codes that the calibrated rules flag in one transition."""
     review = read_review(read(transition["reviewer_file"]))
     reviewed = Path(transition["reviewer_file"].replace("reviewer", "engineer"))
     previous = read(str(reviewed)) if (CORPUS / "rounds" / reviewed).is_file() else ""
@@ -82,7 +82,7 @@ def flags_of(transition: dict[str, Any], document: str) -> list[str]:
 
 
 def literal_h1(code: str, document: str) -> bool:
-    """The rule as approved: the text lacks `Response to <id>`, `Addressing <id>` and `DISAGREE: <id>`."""
+    """Whether the text lacks `Response to <id>`, `Addressing <id>` and `DISAGREE: <id>`, as approved."""
     return not any(f"{words} {code}" in document for words in ("Response to", "Addressing", "DISAGREE:"))
 
 
@@ -90,7 +90,7 @@ def literal_h1(code: str, document: str) -> bool:
 
 
 def turns_of(session: str) -> list[Turn]:
-    """The documents of a session in their order; second versions come after the review of the first."""
+    """Return the documents of a session in order; second versions come after the review of the first."""
     folder = CORPUS / "rounds" / session
     files = [(match, path) for path in folder.rglob("*.md") if (match := DOCUMENT.search(path.as_posix()))]
     files.sort(key=lambda entry: (int(entry[0][1]), int(entry[0][3] or 1), entry[0][2]))
@@ -119,7 +119,7 @@ def review_turn(text: str, number: int, proposed: tuple[str, ...], name: str) ->
 
 
 def print_session(name: str, session: Session) -> None:
-    """What happened in a session, and what nobody answered until its end."""
+    """Print what happened in a session, and what nobody had answered at its end."""
     print(f"## {name}: {len(session.findings)} findings\n")
     for step in session.steps:
         flags = step.judgement.flags if step.judgement else ()

@@ -1,9 +1,9 @@
-"""How long a command of manage.py takes to begin, and `make run` on a data folder that is there already.
+"""How long a command of manage.py takes to begin, and `make run` on a data folder that exists already.
 
     python bench/startup.py [--times 7] [--json]
 
-The floor of a command is `python -c "import django"`. Wanted: half a second for a command, four seconds until
-the first page is answered.
+The floor of a command is `python -c "import django"`. Wanted: half a second for a command, and four seconds
+until the first page is answered.
 """
 
 import argparse
@@ -26,7 +26,7 @@ WANTED = {"command": 0.5, "first page": 4.0}
 
 
 def until_the_first_page(site: Installation) -> float:
-    """Seconds from the start until the sign-in page is answered; its end is not counted."""
+    """Return the seconds from the start until the sign-in page is answered, without the time to stop."""
     begun = time.perf_counter()
     with site.running("--demo"):
         address = site.data / "host" / "web.url"

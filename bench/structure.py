@@ -1,4 +1,4 @@
-"""The structure of the product: its lines, folders, circles among modules, arrows that go up, branches.
+"""The structure of the product: lines, folders, import circles, imports that go up, branches.
 
 `bench/house.py` prints it.
 """
@@ -43,7 +43,7 @@ class Structure:
 
 @cache
 def measure() -> Structure:
-    """The whole product, as its files stand."""
+    """Measure the whole product, from its files."""
     graph = {name: imports(path) for name, path in modules().items()}
     folders = Counter(str(path.parent.relative_to(ROOT)) for path in modules().values())
     return Structure(
@@ -62,7 +62,7 @@ def measure() -> Structure:
 
 @cache
 def modules() -> dict[str, Path]:
-    """The product's modules by their dotted names."""
+    """Return the product's modules by their dotted names."""
     found = {}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
@@ -74,12 +74,12 @@ def modules() -> dict[str, Path]:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """The file, parsed once."""
+    """Return the parsed file, which is parsed only once."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def code_lines(path: Path) -> int:
-    """Lines that hold code: neither empty nor only a comment or a docstring."""
+    """Return the number of lines with code: neither empty nor only a comment or a docstring."""
     docstrings: set[int] = set()
     for node in ast.walk(tree_of(path)):
         if (
@@ -96,7 +96,7 @@ def code_lines(path: Path) -> int:
 
 
 def imports(path: Path) -> set[str]:
-    """The product's modules that a module imports, at its top or late; what only types need is left out."""
+    """Return the product's modules that a module imports, at its top or later, but not for type checking."""
     for_types = {
         id(below)
         for node in ast.walk(tree_of(path))
@@ -121,7 +121,7 @@ def imports(path: Path) -> set[str]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of modules each of which leads to every other of its group (Tarjan's algorithm)."""
+    """Return the groups of modules that all lead to each other (Tarjan's algorithm)."""
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
@@ -149,7 +149,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _branches() -> Iterator[tuple[int, str]]:
-    """Of each function: where its way divides, functions within it left to themselves."""
+    """Yield the number of branches of each function, without those of functions inside it."""
     for path in modules().values():
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -175,7 +175,7 @@ def _divides(node: ast.AST) -> int:
 
 
 def show(structure: Structure) -> None:
-    """Print it, the largest first."""
+    """Print the structure, the largest first."""
     print(f"files {structure.files}, code lines {structure.code_lines}")
     print("modules per folder: " + ", ".join(f"{name} {n}" for n, name in structure.folders[:8]))
     print(f"circles among modules: {len(structure.circles)}")

@@ -1,10 +1,11 @@
-"""What a turn of the loop costs where nothing is to be done, with a thousand and a million tasks.
+"""What a turn of the loop costs if there is nothing to do, with a thousand and with a million tasks.
 
     python bench/turns.py [--tasks 1 1000] [--turns 20] [--json]
 
-`--tasks` is how many each of a thousand projects has: finished ones, and one that waits for another. With
-DATABASE_URL on that database, which has to be empty; else on SQLite in a folder of its own. Wanted: at most
-20 ms and 15 queries for a whole tick, at most 1.5 times as long for a thousand times the tasks.
+`--tasks` is how many tasks each of a thousand projects has: finished ones, and one that waits for another.
+With DATABASE_URL it runs on that database, which has to be empty, and otherwise on SQLite in a folder of its
+own. Wanted: at most 20 ms and 15 queries for a whole tick, and at most 1.5 times as long for a thousand times
+the tasks.
 """
 
 import argparse
@@ -26,7 +27,7 @@ AT_ONCE = 5000  # rows of one insert
 
 
 def fill(tasks: int) -> None:
-    """A thousand projects in which nothing can go on, with so many tasks each."""
+    """Create a thousand projects in which nothing can go on, with so many tasks each."""
     from django.utils import timezone
 
     from tasks import statistics
@@ -60,7 +61,7 @@ def clear() -> None:
 
 
 def measured(work: Callable[[], object], turns: int) -> dict[str, float]:
-    """Milliseconds of one call, the first left out, and its queries."""
+    """Return the milliseconds of one call, leaving out the first, and its queries."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 

@@ -3,10 +3,10 @@
     python -m bench.chaos [--seed N] [--tasks 3] [--only NAME ...] [--on sqlite|servers] [--json FILE]
     python -m bench.chaos --planted [--only WORDS]
 
-Each fault strikes while a batch of tasks is under way in one long-lived installation: real processes, real
-git, real HTTP; first with SQLite, then with PostgreSQL and Redis of its own. The seed decides the order, the
-moments and the victims; how the processes then interleave is the machine's. The exit status is 1 where
-anything was found. docs/chaos.md explains the table.
+Each fault strikes while a batch of tasks is under way in one long-lived installation with real processes,
+real git and real HTTP; first with SQLite, then with PostgreSQL and Redis of its own. The seed decides the
+order, the moments and the victims, but how the processes then interleave is up to the machine. The exit
+status is 1 if anything was found. docs/chaos.md explains the table.
 """
 
 import argparse

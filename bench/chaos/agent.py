@@ -1,7 +1,7 @@
 """The coder and the reviewer of the work that is disturbed: `agent.py PROMPT FOLDER`.
 
-What it does is decided by the title of its task, so that everybody knows how each task has to end. In FOLDER
-it keeps a ledger of what the server acknowledged: one line of JSON each, whatever becomes of the rows.
+The title of its task decides what the agent does, so that it is known how each task has to end. In FOLDER it
+keeps a ledger of what the server acknowledged, one line of JSON each, whatever becomes of the rows.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ ANSWER = "Said twice.\n\n| ISSUE-R1-001 | addressed | done |\n"
 
 
 class Work:
-    """One run."""
+    """The work of one run."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
         self.prompt, self.folder = prompt, folder
@@ -50,14 +50,14 @@ class Work:
         self.kind = titles[1].partition(" ")[0] if titles else ""
 
     def note(self, kind: str, **values: Any) -> None:
-        """One line for the ledger, whole or not at all."""
+        """Append one line to the ledger, whole or not at all."""
         line = {"kind": kind, "task": self.ref, "run": self.run, "role": self.role, "at": time.monotonic()}
         ledger = os.open(self.folder / "ledger", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(ledger, (json.dumps(line | values) + "\n").encode())
         os.close(ledger)
 
     def take_seat(self) -> Any:
-        """A lock that ends with this process: nobody else may be at the same work."""
+        """Take a lock that ends with this process, and note if somebody else is at the same work."""
         seat = (self.folder / f"{self.ref}-{self.role}.seat").open("w")
         try:
             fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,7 +67,7 @@ class Work:
 
     def work(self) -> int:
         self.note("begun", token=self.token)
-        # What an agent leaves behind; nothing of it may outlive the run.
+        # A process that an agent leaves behind, which must not outlive the run.
         subprocess.Popen(["sleep", "600"], start_new_session=True, stdout=subprocess.DEVNULL)
         return self.code() if self.role == "coder" else self.review()
 
@@ -100,11 +100,11 @@ class Work:
         return self.say("reject", ["tasks", "reject", "--file", str(review)], sha)
 
     def is_settled(self) -> bool:
-        """Whether the reviewer is told that people decided."""
+        """Whether the reviewer is told that people have decided."""
         return "Do not raise again" in self.prompt or "points that a human has settled" in self.prompt
 
     def say(self, verb: str, words: list[str], sha: str) -> int:
-        """Hand in by the command, or twice with one key where the first answer is lost on its way."""
+        """Hand in with the command, or send it twice with one key if the first answer is to be lost."""
         if verb in {"submit", "approve"} and (self.folder / "lose-answers").exists():
             return self.say_twice(verb, sha)
         done = subprocess.run(["steroids", *words], capture_output=True, text=True, check=False)
@@ -122,7 +122,7 @@ class Work:
         return 0 if status == 201 else 1
 
     def post(self, verb: str, body: Any, key: str, *, reads: bool = True) -> tuple[int, str]:
-        """A request past the command; without reading it is sent, and its answer is never seen."""
+        """Send a request without the command; if not `reads`, send it and never see the answer."""
         context = json.loads(Path(os.environ["STEROIDS_CONTEXT"]).read_text())
         url = urlsplit(context["url"])
         connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)

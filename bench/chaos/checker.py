@@ -1,4 +1,4 @@
-"""What must hold when the work is done: the rows, the branch, and what was acknowledged say the same."""
+"""What must hold when the work is done: the rows, the branch and what was acknowledged must agree."""
 
 import re
 import subprocess
@@ -13,18 +13,18 @@ from bench.chaos.faults import Fault
 from bench.chaos.site import Batch, Site, wait_for_none, words_of
 from tests.end_to_end.loop import git
 
-# Not asked of an installation that is disturbed: what is chosen for it, or depends on the machine.
+# The doctor's checks; left out is what is chosen for a disturbed installation, or depends on the machine.
 DOCTOR = [f"I{number}" for number in range(1, 15)] + ["mirrors", "database", "hosts"]
 SUBJECT = re.compile(r"(small-\d+) (\d)")
-TOKENS = 6  # of ended runs that are tried
+TOKENS = 6  # tokens of ended runs that are tried
 ENDED_FOR = 20.0  # seconds after which nothing of a run may be alive
 UNPLANNED = ("alert", "help", "silence")
 DOCTOR_PATIENCE = 50.0  # seconds; nothing may stand for sixty after the end of a fault
-OF_THE_WORK = ("rate", "divergence", "stall")  # warnings about so much disagreement, whatever the fault
+OF_THE_WORK = ("rate", "divergence", "stall")  # warnings that so much disagreement causes, whatever the fault
 
 
 class Checker:
-    """Says each thing once, with the fault after which it was seen first."""
+    """Reports each finding once, after the fault at which it was first seen."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -50,7 +50,7 @@ class Checker:
                 yield f"stuck: small-{number} ({title}) is {status}{'' if sha else ' and has not landed'}"
 
     def _branch(self) -> Iterator[str]:
-        """Each task's lines once, in a commit of its own, and no commit of a task that did not land."""
+        """Check that each task's lines are there once, in a commit of its own, and no others."""
         remote = self.site.remote
         log = git(remote, "log", "--format=%H %s", f"{self.site.begun_at}..main").splitlines()
         commits = [line.split(" ", 1) for line in log]
@@ -88,7 +88,7 @@ class Checker:
     # --- What somebody was told -------------------------------------------------------------------------
 
     def _acknowledged(self) -> Iterator[str]:
-        """Whoever was told that something was taken finds it in the rows, once."""
+        """Check that everything that was acknowledged is in the rows, once."""
         site = self.site
         ledger = site.ledger()
         handed_in = Counter(site.rows("SELECT r.id, s.sha FROM agents_run r"
@@ -116,7 +116,7 @@ class Checker:
                 yield f"{'lost' if not there else 'doubled'}: an acknowledged {kind} ({what}), {there} rows"
 
     def _counts(self, batch: Batch, fault: Fault | None) -> Iterator[str]:
-        """No work was done again that was handed in before."""
+        """Check that no work was done again that was handed in before."""
         if fault and fault.again:
             return
         rows = self.site.rows(
@@ -165,7 +165,7 @@ class Checker:
                 yield f"untold: no card of the kind {origin} tells people"
 
     def _doctor(self) -> list[str]:
-        """What it goes on saying: after a clock's step all messages of the moment before are late."""
+        """Return what the doctor keeps saying: after a step of the clock, its first messages come late."""
         until = time.monotonic() + DOCTOR_PATIENCE
         while (found := self._examined()) and time.monotonic() < until:
             time.sleep(2)
@@ -189,7 +189,7 @@ class Checker:
             yield f"left: a process of an ended run lives: {words_of(who)[:100]}"
 
     def _tokens(self) -> Iterator[str]:
-        """The tokens of ended runs open nothing any more."""
+        """Check that the tokens of ended runs no longer open anything."""
         begun = [one for one in self.site.ledger() if one["kind"] == "begun"][self.tried_tokens :]
         self.tried_tokens += len(begun)
         for one in begun[-TOKENS:]:

@@ -1,6 +1,6 @@
 /* Steps the clock of programs that load this (LD_PRELOAD) by the number of seconds, 8 bytes, in the file that
-   CHAOS_CLOCK names. Only the time of day: stop watches go on as they do. (libfaketime would do, but breaks
-   clock_nanosleep, and so every sleep of Python, as soon as it is to leave the stop watches alone.) */
+   CHAOS_CLOCK names. It steps only the time of day; monotonic clocks go on as they are. (libfaketime breaks
+   clock_nanosleep, and with it every sleep of Python, when it is told to leave monotonic clocks alone.) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-"""The faults: how each is done, how it ends, and what may be seen of it afterwards."""
+"""The faults: how each strikes, how it ends, and what may be seen of it afterwards."""
 
 import contextlib
 import os
@@ -22,15 +22,15 @@ from tests.end_to_end.installation import ROOT
 from tests.end_to_end.loop import git
 
 SHORT = 6.0  # seconds that most faults last
-LET_IN = 30.0  # seconds after which a second host that still runs was let in
-VICTIM = 60.0  # seconds in which there has to be something to hit
+LET_IN = 30.0  # seconds after which a second host that still runs counts as let in
+VICTIM = 60.0  # seconds within which there has to be something to hit
 SQLITE, SERVERS = "SQLite", "PostgreSQL + Redis"
 BOTH = (SQLITE, SERVERS)
 
 
 @dataclass
 class Scene:
-    """Where and when a fault is done."""
+    """Where and when a fault strikes."""
 
     site: Site
     batch: Batch
@@ -38,12 +38,12 @@ class Scene:
     held: float = 0.0  # seconds that the fault lasted, in which nothing could be done
 
     def last(self, seconds: float) -> None:
-        """The fault goes on for so long."""
+        """Let the fault go on for so long."""
         time.sleep(seconds)
         self.held += seconds
 
     def moment(self, most: int = 3) -> None:
-        """Some time in the middle of the batch, as the seed says."""
+        """Wait for a moment in the middle of the batch, chosen by the seed."""
         after = self.rng.randint(1, most)
         wait_until(lambda: self.site.handed_in(self.batch) >= after, "the middle of the work", VICTIM)
         time.sleep(self.rng.uniform(0, 0.5))
@@ -60,7 +60,7 @@ def kill(*these: processes.Identity) -> None:
 
 
 def kill_server(name: str, generation: int) -> Callable[[Scene], None]:
-    """The server's main process (0), one of those below it (1), or one below these (2)."""
+    """Kill the server's main process (0), one of its children (1), or one of theirs (2)."""
 
     def strike(scene: Scene) -> None:
         scene.moment()
@@ -85,7 +85,7 @@ def kill_supervisor(scene: Scene) -> None:
 
 
 def end_supervisor(scene: Scene) -> None:
-    """The second until it is started again is not the program's."""
+    """Kill the supervisor; the second until it is started again does not count as the program's."""
     supervisor = scene.site.supervisor
     if supervisor is not None:
         scene.site.killed.add(supervisor.pid)
@@ -102,14 +102,14 @@ def kill_agent(scene: Scene) -> None:
 
 
 def kill_everything(scene: Scene) -> None:
-    """As when the machine loses its power, but for what the disk had not written yet."""
+    """Kill everything, as when the machine loses power, except that the disk loses nothing."""
     scene.moment()
     end_supervisor(scene)
     kill(*scene.site.all_at_once())
 
 
 def freeze_loop(scene: Scene) -> None:
-    """Nothing is killed; the loop only stands still for some of its turns."""
+    """Stop the loop for some of its turns without killing anything."""
     scene.moment()
     loop = scene.site.top_of("loop")
     processes.signal_all(loop, signal.SIGSTOP)
@@ -120,7 +120,7 @@ def freeze_loop(scene: Scene) -> None:
 
 
 def lose_answers(scene: Scene) -> None:
-    """Agents send what they hand in, never hear the answer, and send it again with the same key."""
+    """Make agents send what they hand in, never hear the answer, and send it again with the same key."""
     flag = scene.site.ledger_folder / "lose-answers"
     flag.touch()
     try:
@@ -136,7 +136,7 @@ def lose_answers(scene: Scene) -> None:
 
 @contextmanager
 def held(scene: Scene, word: str) -> Iterator[None]:
-    """A push stands before (or after) the remote has taken it, until the block is left."""
+    """Hold a push before (or after) the remote has taken it, until the block ends."""
     hold, there = (scene.site.folder / f"{prefix}-{word}" for prefix in ("hold", "at"))
     there.unlink(missing_ok=True)
     hold.touch()
@@ -153,14 +153,14 @@ def kill_push_before(scene: Scene) -> None:
 
 
 def kill_push_after(scene: Scene) -> None:
-    """The remote has the commit, nobody hears so, the loop dies too, and a colleague pushes on top."""
+    """Kill the push and the loop once the remote has the commit; then a colleague pushes on top."""
     with held(scene, "after"):
         kill(*scene.site.top_of("loop"), *scene.site.pushes())
     push_something(scene, "on top")
 
 
 def push_something(scene: Scene, what: str, drop: int = 0) -> None:
-    """A colleague's commit; with `drop`, by force in place of so many of the last ones."""
+    """Push a colleague's commit; with `drop`, by force in place of so many of the last ones."""
     with tempfile.TemporaryDirectory(dir=scene.site.folder) as folder:
         clone = Path(folder)
         subprocess.run(["git", "clone", "-q", str(scene.site.remote), str(clone)], check=True)
@@ -185,7 +185,7 @@ def pushes_of_others(scene: Scene) -> None:
 
 
 def force_push(scene: Scene) -> None:
-    """A colleague rewrites the branch and drops the commit that landed last."""
+    """Let a colleague rewrite the branch and drop the commit that landed last."""
     landed = "SELECT title FROM tasks_task WHERE landed_sha = '{}'"
     titles = set(scene.batch.titles)
 
@@ -200,7 +200,7 @@ def force_push(scene: Scene) -> None:
 
 
 def hang_remote(scene: Scene) -> None:
-    """Whoever opens the repository waits: its HEAD is a pipe that nobody writes to."""
+    """Make the repository hang for whoever opens it: its HEAD is a pipe that nobody writes to."""
     scene.moment()
     head = scene.site.remote / "HEAD"
     kept = head.with_name("HEAD.kept")
@@ -228,7 +228,7 @@ def delete_remote(scene: Scene) -> None:
 
 
 def leave_locks(scene: Scene) -> None:
-    """What git leaves in the mirror where it is killed at the wrong moment."""
+    """Leave the lock files that git leaves in the mirror if it is killed at the wrong moment."""
     mirror = next((scene.site.home / "mirrors").glob("[1-9]*.git"))
     scene.moment()
     for name in ("packed-refs.lock", "HEAD.lock", "refs/steroids/target/main.lock"):
@@ -244,7 +244,7 @@ def fill_disk(scene: Scene) -> None:
     try:
         end = time.monotonic() + SHORT
         with ballast.open("ab", buffering=0) as file:
-            while time.monotonic() < end:  # whatever is freed meanwhile is filled as well
+            while time.monotonic() < end:  # space that is freed meanwhile is filled again
                 with contextlib.suppress(OSError):
                     while True:
                         file.write(b"x" * 65536)
@@ -257,7 +257,7 @@ def fill_disk(scene: Scene) -> None:
 
 
 def lock_database(scene: Scene) -> None:
-    """Somebody else writes for longer than anybody waits for a lock."""
+    """Hold a write lock for longer than anybody waits for it."""
     scene.moment()
     seconds = 24.0 if not scene.site.postgres else SHORT
     if scene.site.postgres:
@@ -307,9 +307,9 @@ def cut(*, forgets: bool) -> Callable[[Scene], None]:
 
 
 def step_clock(seconds: int) -> Callable[[Scene], None]:
-    """While an agent is at work that goes on for longer, and one of the cluster dies.
+    """Step the clock while an agent is at work and a process of the cluster dies.
 
-    Leases, and the waits of the cluster's guard, end by a time of day.
+    Leases, and the waits of the cluster's guard, end at a time of day.
     """
 
     def strike(scene: Scene) -> None:
@@ -326,7 +326,7 @@ def step_clock(seconds: int) -> Callable[[Scene], None]:
 
 
 def start_twin(scene: Scene) -> None:
-    """Another installation of the same name on the same database, and a second start on the same folder."""
+    """Start another installation with this name on this database, and a second one on this folder."""
     scene.moment()
     site = scene.site
     twin = site.folder / f"twin-{len(site.batches)}"
@@ -351,7 +351,10 @@ def start_twin(scene: Scene) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """A row. `lost` is how many runs may be lost by it; `again` whether work may have to be done again."""
+    """A row of the table.
+
+    `lost` is how many runs it may lose, and `again` says whether work may have to be done again.
+    """
 
     name: str
     how: str
@@ -361,7 +364,7 @@ class Fault:
     lost: int = 0
     failed: int = 0  # runs that may end without a result
     again: bool = False
-    cards: tuple[str, ...] = ()  # origins of cards that people are to see
+    cards: tuple[str, ...] = ()  # the origins of the cards that people must see
     why_not: Callable[[Site], str] = lambda site: ""
 
 

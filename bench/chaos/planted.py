@@ -32,7 +32,7 @@ class Bug:
 
 
 def run(only: list[str]) -> int:
-    """Each bug in turn. 1 where one was not caught, or could not be planted."""
+    """Plant each bug in turn; return 1 if one was not caught, otherwise 0."""
     bugs = [Bug(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]
     bugs = [bug for bug in bugs if not only or any(words in bug.what for words in only)]
     caught = 0
@@ -54,9 +54,9 @@ def run(only: list[str]) -> int:
 
 
 def findings_with(bug: Bug, tree: Tree, seed: int) -> list[str]:
-    """What chaos with that seed says in the tree while the bug is planted there.
+    """Return what chaos with that seed finds in the tree while the bug is planted there.
 
-    Raises LookupError where it cannot be.
+    Raises LookupError if it cannot be planted.
     """
     path = tree.place_of(bug.old)
     if path is None:
@@ -79,16 +79,16 @@ def findings_with(bug: Bug, tree: Tree, seed: int) -> list[str]:
                 child.wait()
         rows = json.loads(report.read_text())
     except (subprocess.TimeoutExpired, FileNotFoundError):
-        say((tree.root / "chaos.log").read_text()[-1000:])  # it came to no end, which proves nothing
+        say((tree.root / "chaos.log").read_text()[-1000:])  # it did not end, which proves nothing
         return []
     finally:
         path.write_text(sound, encoding="utf-8")
     found = [finding for row in rows for finding in row["findings"]]
-    return sorted(found, key=lambda finding: finding.startswith("stuck"))  # what says more comes first
+    return sorted(found, key=lambda finding: finding.startswith("stuck"))  # those that say more come first
 
 
 def of_each_kind(findings: list[str]) -> list[str]:
-    """Of all findings that begin with the same word, the first."""
+    """Return the first of all findings that begin with the same word."""
     first: dict[str, str] = {}
     for finding in findings:
         first.setdefault(finding.split(":")[0], finding)

@@ -1,4 +1,4 @@
-"""One fault after the other, and the table of what came of it."""
+"""One fault after the other, and the table of what came of each."""
 
 import argparse
 import contextlib
@@ -22,26 +22,29 @@ from bench.chaos.servers import Postgres
 from bench.chaos.site import Site
 
 DISK = "512m"
-WANTED = 2.0  # times the undisturbed batch, for what a fault may cost beside the time that it lasts
+WANTED = 2.0  # what a fault may cost besides the time that it lasts, in undisturbed batches
 
 
 @dataclass
 class Row:
-    """What came of one fault. Seconds; `held` is how long the fault lasted, `idle` counts from the batch."""
+    """What came of one fault, in seconds.
+
+    `held` is how long the fault lasted, and `idle` is the time since the batch was given until all was done.
+    """
 
     fault: str
     on: str
     hits: int = 0
     held: float = 0.0
     idle: float = 0.0
-    whole: float = 0.0  # until every server was back, after the fault's end
+    whole: float = 0.0  # from the fault's end until every server was back
     times: float = 0.0
     findings: list[str] = field(default_factory=list)
     left_out: str = ""
 
 
 def run(options: argparse.Namespace) -> int:
-    """All chosen faults on all chosen databases. 1 where anything was found."""
+    """Run all chosen faults on all chosen databases; return 1 if anything was found, otherwise 0."""
     say(f"seed {options.seed}; again: make chaos SEED={options.seed}")
     begun, load = time.monotonic(), os.getloadavg()
     rows: list[Row] = []
@@ -71,7 +74,7 @@ def missing_servers() -> str:
 
 @contextmanager
 def folder_for(site_name: str, *, keep: bool) -> Iterator[Path]:
-    """A folder that PostgreSQL's user may enter. `home` in it is a small disk, where that can be had."""
+    """Make a folder that PostgreSQL's user may enter, whose `home` is a small disk if it can be mounted."""
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{site_name}-"))
     folder.chmod(0o711)
     home = folder / "home"
@@ -169,7 +172,7 @@ class Episodes:
 
 
 def tell(rows: list[Row]) -> None:
-    """The table, as it stands in docs/chaos.md."""
+    """Print the table as it is shown in docs/chaos.md."""
     say("\n| Fault | On | Hit | Lasted (s) | To idle (s) | × undisturbed | Findings |")
     say("|---|---|---|---|---|---|---|")
     for row in rows:

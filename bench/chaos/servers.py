@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis of our own, and the wires to them, which can be cut and mended."""
+"""PostgreSQL and Redis servers of the benchmark's own, and the wires to them, which can be cut and mended."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def wait_until(fact: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """What the fact says once it is true. Raises TimeoutError."""
+    """Return the value of `fact` once it is true. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := fact():
@@ -31,7 +31,7 @@ def wait_until(fact: Callable[[], Any], what: str, seconds: float = PATIENCE) ->
 
 
 def listens(path: Path) -> bool:
-    """Whether a server answers at this socket, which every network of this machine reaches."""
+    """Whether a server answers at this socket, which can be reached from every network of this machine."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
         asking.connect(str(path))
         return True
@@ -39,7 +39,7 @@ def listens(path: Path) -> bool:
 
 
 class Redis:
-    """A server that keeps nothing. `within` are the words that put it into another network."""
+    """A server that stores nothing. `within` is a command prefix that puts it into another network."""
 
     def __init__(self, folder: Path, host: str = LOOPBACK, within: Sequence[str] = ()) -> None:
         self.folder, self.port = folder, free_port()
@@ -65,9 +65,9 @@ class Redis:
 
 
 class Postgres:
-    """A cluster of our own below `folder`. The server refuses to run as root; then it runs as `postgres`.
+    """A cluster of its own below `folder`. As root, it runs as the user `postgres`, for it refuses root.
 
-    `within` are the words that put it into another network.
+    `within` is a command prefix that puts it into another network.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Postgres:
 
     @staticmethod
     def programs() -> Path | None:
-        """The newest version that is installed."""
+        """Return the folder of the newest version that is installed; None if there is none."""
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: path.parts[4])
         on_path = shutil.which("postgres")
         return found[-1].parent if found else Path(on_path).parent if on_path else None
@@ -96,7 +96,7 @@ class Postgres:
         assert programs is not None
         subprocess.run([*self.become, str(programs / "initdb"), *words], check=True, capture_output=True,
                        cwd="/")  # fmt: skip
-        with (self.data / "pg_hba.conf").open("a") as trusted:  # beside loopback, which is there
+        with (self.data / "pg_hba.conf").open("a") as trusted:  # besides loopback, which is trusted already
             trusted.write(f"host all all {self.host}/24 trust\n")
 
     def start(self) -> None:
@@ -123,18 +123,18 @@ class Postgres:
         return f"postgres://steroids@{self.host}:{port}/{database}"
 
     def socket_url(self, database: str) -> str:
-        """The way in that every network of this machine has, and no fault cuts."""
+        """Return a URL that works from every network of this machine, and that no fault cuts."""
         return f"postgres://steroids@/{database}?host={self.data}&port={self.port}"
 
     def stop(self) -> None:
-        """At once and unasked (`pg_ctl stop -m immediate`): no goodbye, recovery at the next start."""
+        """Stop at once (`pg_ctl stop -m immediate`): no clean shutdown, recovery at the next start."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait(PATIENCE)
 
 
 class Wires:
-    """Forwards ports to servers. While it is cut, nothing passes either way, and nobody is told so."""
+    """Forwards ports to servers. While it is cut, nothing passes either way, and neither side is told."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -147,7 +147,7 @@ class Wires:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
     def lead_to(self, port: int) -> int:
-        """The port on this side."""
+        """Return the local port that leads to this port."""
         here = free_port()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -176,7 +176,7 @@ class Wires:
         self.loop.call_soon_threadsafe(self.whole.clear)
 
     def mend(self, *, forgets: bool) -> None:
-        """Everything goes on; or, as after a router's restart, no connection of before is known any more."""
+        """Let everything go on; with `forgets`, reset all old connections, as a router's restart does."""
 
         async def again() -> None:
             if forgets:

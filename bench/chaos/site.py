@@ -1,4 +1,4 @@
-"""The installation that is disturbed: its remote, its work, its people, and whoever starts it again."""
+"""The installation that is disturbed: its remote, its work, its people, and what restarts it."""
 
 import contextlib
 import json
@@ -25,9 +25,9 @@ from tests.end_to_end.loop import bare_remote, git
 
 AGENT = Path(__file__).with_name("agent.py")
 CLOCK = Path(__file__).with_name("clock.c")
-RESTART = 1.0  # seconds until whoever keeps services starts one again
+RESTART = 1.0  # seconds until a service that ended is started again
 TURN = 0.1
-ANSWERED_WITHIN = 60.0  # seconds that a person goes on trying
+ANSWERED_WITHIN = 60.0  # seconds for which a person goes on trying
 SILENCE = 5.0  # seconds that a question to the database may take before the answer is "nobody knows"
 PLAN = {  # hand-ins, reviews, lines on the branch of each kind of task
     "Plain": (1, 1, 1),
@@ -35,7 +35,7 @@ PLAN = {  # hand-ins, reviews, lines on the branch of each kind of task
     "Disputed": (2, 2, 1),  # people rule for the coder
     "Ruled": (3, 2, 2),  # the same, for the reviewer: done once more
 }
-# Runs by words on its standard input, a line of JSON each: starting Django anew for each would take longer.
+# Takes commands on its standard input, a line of JSON each, because starting Django for each takes longer.
 STEWARD = """
 import json, sys
 from django.core.management import call_command
@@ -74,10 +74,10 @@ class Batch:
     name: str
     titles: list[str]
     begun: float = 0.0
-    dropped: set[str] = field(default_factory=set)  # titles whose commit somebody took off the branch
+    dropped: set[str] = field(default_factory=set)  # titles whose commit somebody removed from the branch
 
     def plan_of(self, title: str) -> tuple[int, int, int]:
-        """How many hand-ins, reviews and lines the task has in the end."""
+        """Return how many hand-ins, reviews and lines the task has in the end."""
         return PLAN[title.partition(" ")[0]]
 
 
@@ -92,7 +92,7 @@ class Site(Installation):
             "STEROIDS_SANDBOX": "off",  # agents write their ledger outside of their clones
             "STEROIDS_STUCK": "60", "STEROIDS_IDLE": "3", "PYTHONUNBUFFERED": "1",
             "STEROIDS_HOST_NAME": "chaos",
-            # Another installation must not get it while the web server is down: it would refuse our tokens.
+            # No other installation may get it while the web server is down: it would refuse the tokens.
             "PORT": str(api_server.free_port(20000 + os.getpid() % 10000)),
         }  # fmt: skip
         self.ledger_folder = folder / "ledger"
@@ -100,7 +100,7 @@ class Site(Installation):
         self.supervisor: subprocess.Popen[bytes] | None = None
         self.is_kept = False
         self.killed: set[int] = set()  # supervisors that were meant to end
-        self.remarks: list[str] = []  # what was noticed on the way
+        self.remarks: list[str] = []  # findings that were noticed on the way
         self.said: list[tuple[str, str]] = []  # the person's own acknowledged writes: kind and what
         self.over = threading.Event()
         self._steward: subprocess.Popen[bytes] | None = None
@@ -117,7 +117,7 @@ class Site(Installation):
     # --- Beginning and end ------------------------------------------------------------------------------
 
     def set_up(self) -> None:
-        """Servers, remote, rows; then everything is started."""
+        """Set up servers, remote and rows, and start everything."""
         self.ledger_folder.mkdir()
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.remote = bare_remote(self.folder, {"work/README.md": "What is done.\n"})
@@ -146,7 +146,7 @@ class Site(Installation):
             threading.Thread(target=self._over_and_over, args=(work,), daemon=True).start()
 
     def _hook(self, name: str, word: str) -> None:
-        """The remote waits before or after it takes a push, while a file says so."""
+        """Make the remote wait before or after it takes a push, while a file exists."""
         hook = self.remote / "hooks" / name
         hold, there = (self.folder / f"{prefix}-{word}" for prefix in ("hold", "at"))
         hook.write_text(f"#!/bin/sh\nwhile [ -e {hold} ]; do : > {there}; sleep 0.02; done\nexit 0\n")
@@ -159,7 +159,7 @@ class Site(Installation):
         return done.stdout
 
     def steward(self, *words: str) -> Any:
-        """What Django says to these words: a command with its arguments, or `doctor` and its checks."""
+        """Return Django's answer to these words: a command with its arguments, or `doctor` and its checks."""
         if self._steward is None or self._steward.poll() is not None:
             argv = [sys.executable, "manage.py", "shell", "--no-imports", "-c", STEWARD]
             with (self.folder / "steward.log").open("ab") as log:
@@ -181,7 +181,7 @@ class Site(Installation):
         self.is_kept = True
 
     def end(self) -> list[str]:
-        """Ctrl+C. What is wrong with the end."""
+        """End the program with Ctrl+C; return what was wrong with how it ended."""
         self.over.set()
         if self._steward:
             self._steward.kill()
@@ -201,7 +201,7 @@ class Site(Installation):
         return found
 
     def clear_away(self) -> None:
-        """Whatever happened."""
+        """End all processes, whatever happened."""
         self.over.set()
         self.is_kept = False
         if self.supervisor and self.supervisor.poll() is None:
@@ -223,7 +223,7 @@ class Site(Installation):
                 continue
 
     def _keep(self) -> None:
-        """As systemd would: what ended is started again a moment later."""
+        """Start the supervisor again a moment after it ended, as systemd would."""
         one = self.supervisor
         if not self.is_kept or one is None or one.poll() is None:
             return
@@ -236,7 +236,10 @@ class Site(Installation):
     # --- The clock --------------------------------------------------------------------------------------
 
     def _clock(self) -> dict[str, str]:
-        """The variables by which every server here has a clock that we set. Stop watches go on as they do."""
+        """Return the variables that give every server here a clock that can be set.
+
+        Monotonic clocks are not affected.
+        """
         library, self.clock_file = self.folder / "clock.so", self.folder / "clock"
         words = ["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(CLOCK), "-ldl"]
         subprocess.run(words, check=True)
@@ -246,7 +249,7 @@ class Site(Installation):
         return {"LD_PRELOAD": str(library), "CHAOS_CLOCK": str(self.clock_file)}
 
     def step_clock(self, seconds: int) -> None:
-        """By so many seconds, for the program and its database; agents and git keep the machine's clock."""
+        """Step the clock of the program and its database; agents and git keep the machine's clock."""
         with self.clock_file.open("r+b") as file:
             (offset,) = struct.unpack("q", file.read())
             file.seek(0)
@@ -256,7 +259,7 @@ class Site(Installation):
 
     @contextlib.contextmanager
     def connected(self, database: str = "chaos") -> Iterator[Any]:
-        """The rows as they are, past every wire that may be cut."""
+        """Connect to the database directly, past every wire that may be cut."""
         if self.postgres:
             import psycopg
 
@@ -276,7 +279,7 @@ class Site(Installation):
         return [number for (number,) in self.rows(query)]
 
     def ledger(self) -> list[dict[str, Any]]:
-        """What agents noted: what was acknowledged to them, and what was wrong."""
+        """Return what agents noted: what was acknowledged to them, and what went wrong."""
         file = self.ledger_folder / "ledger"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -286,7 +289,7 @@ class Site(Installation):
     # --- Work -------------------------------------------------------------------------------------------
 
     def give(self, size: int) -> Batch:
-        """A batch of tasks of each kind."""
+        """Give the project a batch of so many tasks, of each kind by turns."""
         number = len(self.batches) + 1
         kinds = list(PLAN)
         titles = [f"{kinds[place % len(kinds)]} {number}.{place + 1}" for place in range(size)]
@@ -299,19 +302,19 @@ class Site(Installation):
         return batch
 
     def refs_of(self, batch: Batch) -> dict[str, str]:
-        """Refs of the batch's tasks, and their titles."""
+        """Return the refs of the batch's tasks, and their titles."""
         rows = self.rows("SELECT number, title FROM tasks_task ORDER BY number")
         return {f"small-{number}": title for number, title in rows if title in batch.titles}
 
     def handed_in(self, batch: Batch) -> int:
-        """How often something of the batch was handed in and acknowledged."""
+        """Return how often something of the batch was handed in and acknowledged."""
         refs = self.refs_of(batch)
         return sum(
             one["task"] in refs for one in self.ledger() if one["kind"] in {"submit", "approve", "reject"}
         )
 
     def is_idle(self) -> bool:
-        """Whether all that was given is done, and nothing is under way."""
+        """Whether everything that was given is done, and nothing is under way."""
         try:
             ((left,),) = self.rows(
                 "SELECT (SELECT count(*) FROM tasks_task WHERE landed_at IS NULL)"
@@ -325,13 +328,13 @@ class Site(Installation):
     # --- People -----------------------------------------------------------------------------------------
 
     def url(self) -> str:
-        """Where the pages are now. Raises OSError."""
+        """Return the URL of the pages. Raises OSError."""
         return (self.home / "host" / "web.url").read_text().strip()
 
     def post(
         self, path: str, body: dict[str, Any], *, tries_until: float = 60.0
     ) -> tuple[int, dict[str, Any]]:
-        """What a person's program sends: the same request with the same key until it is answered."""
+        """Send what a person's program sends: the same request with the same key until it is answered."""
         key, deadline = uuid.uuid4().hex, time.monotonic() + ANSWERED_WITHIN
         while True:
             with contextlib.suppress(OSError, HTTPException):
@@ -344,7 +347,7 @@ class Site(Installation):
     def ask(
         self, method: str, path: str, body: Any = None, key: str = "", token: str = ""
     ) -> tuple[int, dict[str, Any]]:
-        """One request to the API. Raises OSError and HTTPException."""
+        """Send one request to the API. Raises OSError and HTTPException."""
         parts = urlsplit(self.url())
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=30)
         token = token or (self.folder / "token").read_text()
@@ -361,7 +364,7 @@ class Site(Installation):
         return answer.status, {}
 
     def _rule(self) -> None:
-        """Ann settles each disagreement as the task's title says."""
+        """Settle each disagreement in Ann's name, as the task's title says."""
         waiting = self.rows(
             "SELECT d.id, t.title FROM disputes_conflict c JOIN disputes_dispute d ON d.id = c.dispute_id"
             " JOIN tasks_task t ON t.id = d.task_id WHERE c.status = 'open' AND c.kind = 'disagreement'"
@@ -376,7 +379,7 @@ class Site(Installation):
                 self.remarks.append(f"The ruling on D-{number} was answered with {status}: {reply}")
 
     def _comment(self) -> None:
-        """Ann says something about a task of the last batch."""
+        """Comment in Ann's name on the newest task."""
         if not self.batches or self.over.wait(0.8):
             return
         number = self.numbers("SELECT max(number) FROM tasks_task")[0]
@@ -390,13 +393,13 @@ class Site(Installation):
     # --- Processes --------------------------------------------------------------------------------------
 
     def all_at_once(self) -> list[processes.Identity]:
-        """Everything that is the program's: servers, shims and agents."""
+        """Return all processes of the program: servers, shims and agents."""
         steward = self._steward.pid if self._steward else 0
         servers = [who for who in self.processes() if who.pid != steward]
         return [*servers, *(who for _, who in processes.of_runs(self.home / "runs"))]
 
     def top_of(self, name: str) -> list[processes.Identity]:
-        """The one that the supervisor forked; and below it, generation by generation."""
+        """Return the process of this server that the supervisor forked."""
         there = self.server(name)
         pids = {who.pid for who in there}
         return [who for who in there if parent_of(who.pid) not in pids]
@@ -410,25 +413,25 @@ class Site(Installation):
         return self.numbers(f"SELECT id FROM agents_run WHERE status = 'running'{wanted} ORDER BY id")
 
     def shims(self) -> list[processes.Identity]:
-        """Those that hold a coder or a reviewer who has begun."""
+        """Return the shims that hold a coder or a reviewer who has begun."""
         begun = {one["run"] for one in self.ledger() if one["kind"] == "begun"}
         runs = [pk for pk in self.live_runs() if pk in begun]
         found = [processes.read_identity(self.home / "runs" / str(pk) / "pid") for pk in runs]
         return [who for who in found if who and processes.is_alive(who)]
 
     def agents(self) -> list[processes.Identity]:
-        """Coders and reviewers at work."""
+        """Return the coders and reviewers at work."""
         return [
             who for _, who in processes.of_runs(self.home / "runs")
             if str(AGENT) in words_of(who) and processes.is_alive(who)
         ]  # fmt: skip
 
     def pushes(self) -> list[processes.Identity]:
-        """git that pushes to the remote."""
+        """Return the git processes that push to the remote."""
         return self._gits(b"push", str(self.remote).encode())
 
     def receivers(self) -> list[processes.Identity]:
-        """What takes a push at the remote."""
+        """Return the git processes that take a push at the remote."""
         return self._gits(b"receive-pack", str(self.remote).encode())
 
     def _gits(self, *wanted: bytes) -> list[processes.Identity]:
@@ -442,7 +445,7 @@ class Site(Installation):
         return found
 
     def is_whole(self) -> bool:
-        """Whether every server is there and answers."""
+        """Whether every server is running and answers."""
         try:
             here = api_server.answers(self.url())
         except OSError:
@@ -469,7 +472,7 @@ def words_of(who: processes.Identity) -> str:
 
 
 def wait_for_none(find: Callable[[], list[processes.Identity]], seconds: float) -> list[processes.Identity]:
-    """What is still found after so many seconds."""
+    """Return what is still found after so many seconds."""
     deadline = time.monotonic() + seconds
     while (found := find()) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -1,7 +1,7 @@
 """The brake on wrong passwords and codes: a few free tries, then a wait that doubles with each further try.
 
 A try is counted before its password is checked, in a row that all processes share, so that a hundred tries at
-once get no further than a hundred in a row. A success removes its own count. What a refused try is told
+once get no further than a hundred in a row. A success takes back what it counted. What a refused try is told
 depends only on the tries, and never on whether the user exists or the password was right.
 """
 
