@@ -14,7 +14,7 @@ from django.db import DatabaseError
 SAFE_SQLITE = (3, 51, 3)
 OLDEST_GIT = (2, 38)
 # For each series of git 2.x, the first release that runs nothing which is named by a clone it fetches from
-# (CVE-2024-32004, CVE-2024-32465). Older series were never mended, and newer ones never had the fault.
+# (CVE-2024-32004, CVE-2024-32465). Older series were never mended, and newer ones are mended from the start.
 MENDED_GIT = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1, 45: 1}
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smbfs", "9p", "fuse.sshfs"}
 

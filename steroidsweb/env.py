@@ -36,7 +36,7 @@ def env_bool(name: str, default: bool) -> bool:
 
 
 def env_number(name: str, default: float, *, minimum: float = 0) -> float:
-    """Return the variable as a number. Raises ImproperlyConfigured if it is none or below `minimum`."""
+    """Return the variable as a number. Raises ImproperlyConfigured if it is not one or is below `minimum`."""
     word = os.environ.get(name)
     if word is None:
         return default
@@ -50,7 +50,7 @@ def env_number(name: str, default: float, *, minimum: float = 0) -> float:
 
 
 def env_int(name: str, default: int, *, minimum: int = 0) -> int:
-    """Return the variable as a whole number. Raises ImproperlyConfigured if it is none or below `minimum`."""
+    """Return the variable as an int. Raises ImproperlyConfigured if it is not whole or is below `minimum`."""
     value = env_number(name, default, minimum=minimum)
     if value != int(value):
         raise ImproperlyConfigured(f"{name}={os.environ[name]!r} is not a whole number.")

@@ -134,7 +134,7 @@ def holds_back(project: Project) -> bool:
 
 
 def keeps_waiting(project: Project) -> str:
-    """Return in one line why no coder begins in the project; empty if no trouble of its own prevents it."""
+    """Return in one line what keeps every coder of the project from beginning; empty if nothing does."""
     if project.trouble:
         return project.trouble
     if not holds_back(project):

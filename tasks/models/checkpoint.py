@@ -14,7 +14,8 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
 class Checkpoint(models.Model):
     """One turn of a whole project: what was resolved and what came up since the last one (CONV-6).
 
-    It closes once every task that was under way at the last checkpoint has finished a round or left the loop.
+    It closes once every task that was under way at the last checkpoint has finished a round or is no longer
+    under way.
     """
 
     class State(models.TextChoices):

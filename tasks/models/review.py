@@ -171,7 +171,7 @@ class AnswerQuerySet(models.QuerySet["Answer"]):
         return self.exclude(submission__state=Submission.State.LOST)
 
     def taken(self) -> "AnswerQuerySet":
-        """Return the answers of submissions that were accepted for review: neither lost nor red."""
+        """Return the answers of submissions that are neither lost nor red."""
         return self.exclude(submission__state__in=Submission.UNTAKEN)
 
 
