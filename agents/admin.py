@@ -1,4 +1,4 @@
-"""The admin of those who work: agents, hosts, their runs, and the tokens of people and agents."""
+"""The admin pages of agents, hosts and runs, and of the tokens of people and agents."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ from tasks.spans import clock
 
 LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))
 LOG_PIECES = 5
-CHECKED_MAX = 10  # agents that one action tries
+CHECKED_MAX = 10  # agents that one action checks at most
 
 
 @admin.register(Agent)
@@ -84,7 +84,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return [path("<path:object_id>/check/", state, name="agents_agent_check"), *super().get_urls()]
 
     def check_state(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """How the check stands, for the agent's page that waits for it."""
+        """Return the state of the agent's check as JSON, for the agent's page while it waits for a result."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         agent = self.get_object(request, object_id)
@@ -101,7 +101,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return rows.annotate(live=LIVE_RUNS, claimed_at=Subquery(seen), lease=Subquery(lease))
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """The pauses are read once for the whole list."""
+        """Return the list of agents, with the pauses of all accounts read in one go."""
         shown = super().get_changelist_instance(request)
         paused = pauses.paused()
         for agent in shown.result_list:
@@ -114,7 +114,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         | dict.fromkeys(("not checked", "being checked"), "neutral"),
     )
     def state(self, agent: Any) -> tuple[str, str]:
-        """Whether its account is paused, else what its last check said."""
+        """Return the label's key and text: paused if the account is, else what the last check found."""
         if pause := getattr(agent, "pause", None):
             return "paused", f"paused until {clock(pause.until, timezone.now())}"
         untried = "being checked" if checking.is_asked(agent) else "not checked"
@@ -123,7 +123,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
 
     @display(description="last seen")
     def seen(self, agent: Any) -> str:
-        """When an agent elsewhere last asked for work or beat; others are started here."""
+        """Return when a pulled agent last asked for work or sent a beat; empty for agents on hosts."""
         if agent.provider != Agent.Provider.PULL:
             return ""
         beaten = agent.lease - leases.lease() if agent.lease else None
@@ -154,7 +154,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return self._checked(request, obj) or super().response_change(request, obj)
 
     def _checked(self, request: HttpRequest, agent: Agent) -> HttpResponse | None:
-        """After Save and check: the agent's page, where the result will stand."""
+        """Start a check and redirect to the agent's page after "Save and check"; otherwise return None."""
         if "_check" not in request.POST:
             return None
         checking.ask(agent)
@@ -166,7 +166,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
         return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
-        """Web server and agent host may be two machines, so a missing program is a warning, not an error."""
+        """Save the agent, and only warn if its program is missing: an agent host may be another machine."""
         super().save_model(request, obj, form, change)
         if missing := missing_program(obj):
             says = f"{missing} Saved all the same: another host may have it."
@@ -179,7 +179,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
 
 @admin.register(Host)
 class HostAdmin(SuperuserAdmin, BaseAdmin):
-    """Hosts report themselves. People drain them and set how much they hold; `manage.py host` removes one."""
+    """Hosts register themselves. People drain them and set their slots; `manage.py host` removes one."""
 
     list_display = ("name", "state", "live_of_slots", "tier", "disk", "seen_at", "version")
     list_filter = ("is_draining", "is_removed")
@@ -220,12 +220,12 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
 
     @display(description="still has")
     def left(self, host: Host) -> str:
-        """What would be lost with it, and keeps a draining host from being empty."""
+        """Say which runs and commits only this host has; a draining host is empty once there are none."""
         return str(hosts.left_on(host))
 
     @display(description="toolchains")
     def seen_by_runs(self, host: Host) -> str:
-        """The folders that runs may read there besides the system's."""
+        """List the folders on the host that runs may read besides the system's own."""
         return format_html_join("", "{}<br>", ((folder,) for folder in host.toolchains)) or "none"
 
     @display(description="free on disk", ordering="disk_free")
@@ -247,7 +247,7 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
 
 @admin.register(ProviderPause)
 class ProviderPauseAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
-    """Accounts in trouble. The dashboard ends a pause."""
+    """Accounts that are paused because of trouble. A pause can be ended on the dashboard."""
 
     list_display = ("name", "kind", "until", "failures", "reason")
     list_filter = ("kind",)
@@ -260,7 +260,7 @@ class PromptInline(ReadOnlyAdmin, StackedInline):
     readonly_fields = ("words",)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who sees the run sees its prompt."""
+        """Let everybody who may see the run see its prompt."""
         return True
 
     @display(description="text")
@@ -322,7 +322,7 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     inlines = (PromptInline,)
 
     def view_on_site(self, run: Run) -> str:
-        """Where its log follows it."""
+        """Return the URL of the run's page, which follows its log."""
         return reverse("run", args=[run.pk])
 
     @display(description="run", ordering="pk")
@@ -378,8 +378,10 @@ class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 @admin.register(Token)
 class TokenAdmin(BaseAdmin):
-    """Everybody mints and withdraws tokens of their own; superusers see and withdraw all, and mint those of
-    agents elsewhere.
+    """The tokens for the API.
+
+    Staff users create and withdraw their own. Superusers see and withdraw all tokens, and create those of
+    pulled agents.
     """
 
     list_display = ("name", "user", "agent", "created_at", "used_at", "expires_at")
@@ -418,13 +420,13 @@ class TokenAdmin(BaseAdmin):
         return () if obj is None else ("user", "agent", "created_at", "used_at")
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only agents that claim their own work have tokens."""
+        """Offer only pulled agents: no other agent has a token of its own."""
         if db_field.name == "agent":
             kwargs["queryset"] = Agent.objects.filter(provider=Agent.Provider.PULL)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Token, form: Any, change: bool) -> None:
-        """Mint: the token in clear goes into this one message and nowhere else."""
+        """Create the token and show it in clear in one message; only its hash is stored."""
         secret = new_token()
         obj.user, obj.hash = None if obj.agent else request.user, token_hash(secret)
         super().save_model(request, obj, form, change)

@@ -3,14 +3,14 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-SCHEDULES = [  # name, function, every so many minutes
+SCHEDULES = [  # name, function, minutes between two calls
     ("tick", "agents.jobs.tick", 1),
     ("prune", "agents.jobs.prune", 24 * 60),
 ]
 
 
 def schedule_jobs(**kwargs: Any) -> None:
-    """The loop turns each minute even if nobody ever rings."""
+    """Schedule the regular jobs, so that the loop ticks every minute even if nobody rings."""
     from django_q.models import Schedule
 
     from agents.loop.bell import TICK_TIMEOUT

@@ -1,4 +1,4 @@
-"""Which commits nobody needs any more, and which of rounds taken back a project keeps for good (RB-10)."""
+"""Which commits are no longer needed, and which of rolled-back rounds a project keeps for good (RB-10)."""
 
 from datetime import datetime
 
@@ -10,15 +10,15 @@ from tasks.configuration.policy import ProjectSettings
 from tasks.models import Landing, Project, Rollback, Submission, Task
 from tasks.states import Status
 
-UNFINISHED = (Status.PENDING, Status.IN_PROGRESS, Status.DEFERRED)  # whose coder can begin anew
+UNFINISHED = (Status.PENDING, Status.IN_PROGRESS, Status.DEFERRED)  # the coder can start over
 
 
 def over(before: datetime) -> QuerySet[Task]:
-    """Tasks of whose commits nothing is done any more since then: landed, cancelled, finished by hand, or
-    left as they were in a project that ended.
+    """Return the tasks that were over before the given time, so that nothing more is done with their commits.
 
-    Whatever is under way on one of the last two kinds keeps its commits, and so do documents, which grow
-    from round to round.
+    These have landed, were cancelled or were finished by hand, or are unfinished tasks of a project that
+    ended. A task of the last two kinds is left out if something is under way on it, or if it is about
+    documents, which grow from round to round.
     """
     gone = Q(landed_at__lt=before) | Q(status=Status.CANCELLED, status_at__lt=before)
     by_hand = Q(status=Status.COMPLETED, finished_by="hand", status_at__lt=before)
@@ -35,8 +35,10 @@ def over(before: datetime) -> QuerySet[Task]:
 
 
 def let_go(before: datetime) -> QuerySet[Submission]:
-    """Those whose commits need not be kept: of tasks that are over, and of rounds that were taken back in
-    projects that ended, unless the project keeps them.
+    """Return the submissions whose commits need not be kept.
+
+    They belong to tasks that are over, or to rounds that were rolled back in projects that ended, unless
+    the project keeps them.
     """
     of_ended = Q(task__project__exit_at__lt=before, rolled_back__isnull=False)
     found = Submission.objects.filter(
@@ -46,13 +48,16 @@ def let_go(before: datetime) -> QuerySet[Submission]:
 
 
 def let_go_at_once() -> QuerySet[Submission]:
-    """Those that go as soon as their project has ended, unless they are kept."""
+    """Return the rolled-back submissions that go as soon as their project has ended, unless they are kept."""
     ended = Submission.objects.filter(rolled_back__isnull=False, task__project__exit_at__isnull=False)
     return ended.filter(task__project__in=_choosing("delete", "recent"))
 
 
 def kept() -> QuerySet[Submission]:
-    """Those whose commits the project keeps for good: all of them, or of each task's last rollback."""
+    """Return the rolled-back submissions whose commits the project keeps for good.
+
+    As the project chose, these are all of them or only those of each task's last rollback.
+    """
     later = Rollback.objects.filter(task=OuterRef("task"), pk__gt=OuterRef("rolled_back"))
     recent = Q(task__project__in=_choosing("recent")) & ~Exists(later)
     taken_back = Submission.objects.filter(rolled_back__isnull=False)
@@ -60,7 +65,7 @@ def kept() -> QuerySet[Submission]:
 
 
 def _choosing(*choices: str) -> list[int]:
-    """The projects that chose so; most leave it at the default."""
+    """Return the keys of the projects that set `rollback_archives` to one of these; most keep the default."""
     rows = Project.objects.filter(settings__has_key="rollback_archives").values_list("pk", "settings")
     configs = ((pk, ProjectSettings.salvaged(settings)[0]) for pk, settings in rows)
     return [pk for pk, config in configs if config.rollback_archives in choices]

@@ -1,4 +1,4 @@
-"""What django-q2 calls. Short and idempotent: at least once, in any order."""
+"""The jobs that django-q2 calls. They are short and idempotent: each runs at least once, in any order."""
 
 import logging
 import subprocess
@@ -20,16 +20,16 @@ from tasks.text.counting import counted
 
 log = logging.getLogger(__name__)
 
-PRUNING = 30.0  # seconds of a job that prunes; what is left goes the next night
-BUDGET = 20.0  # seconds in which a tick looks after runs
-SLOW_BUDGET = 480.0  # the same while git is under way; well below the tick's timeout
+PRUNING = 30.0  # seconds that a pruning job may take; the rest is pruned the next night
+BUDGET = 20.0  # seconds for which a tick looks after runs
+SLOW_BUDGET = 480.0  # the same while git is working; well below the tick's timeout
 
 
 def tick() -> str:
-    """One tick. Where no resident loop holds this host's runs, look after them too, for a while.
+    """Run one tick, and look after this host's runs for a while if no resident loop does.
 
-    With runs still under way at the end of its budget the job asks to be called again, so that a cluster
-    alone carries tasks through.
+    If runs are still under way when its time is up, the job queues itself again, so that a cluster alone
+    carries tasks through. Returns a line that says what was done.
     """
     bell.answered()
     naming.note_tick()
@@ -52,20 +52,26 @@ def tick() -> str:
 
 
 def _may_go_on(host: Reconciler, seconds: float) -> bool:
-    """A slow clone or push is let finish, unless a resident loop waits to take over."""
+    """Whether to go on looking after runs: a slow clone or push may finish unless a resident loop waits."""
     if seconds < BUDGET:
         return True
     return seconds < SLOW_BUDGET and host.is_slow() and not processes.is_locked(paths.resident_lock())
 
 
 def prune() -> str:
-    """Each night: let go what the retention settings no longer keep of the rows. Hosts tidy up themselves."""
+    """Delete the rows that the retention settings no longer keep, once a night; hosts tidy up themselves.
+
+    Returns how many rows of each kind were deleted, in one line.
+    """
     gone = retention.prune_rows(PRUNING)
     return ", ".join(counted(count, name) for name, count in gone.items())
 
 
 def check_agent(pk: int) -> str:
-    """Try an agent beside the cluster, for it may take longer than a job. What it says stands with it."""
+    """Check an agent in a process of its own, since that may take longer than a job may.
+
+    The result of the check is stored with the agent.
+    """
     agent = Agent.objects.filter(pk=pk).first()
     if agent is None:
         return "deleted meanwhile"

@@ -1,7 +1,8 @@
 """Runs that give an opinion on a conflict: who is asked, when one starts, and how it ends (ARB-6 to ARB-8).
 
-Such a run stands beside its task: it keeps nobody from working on it, nothing is taken from its clone, and no
-failure of it is one of the task's. It lives as long as its conflict is open.
+The run of a judge or mediator is not part of the task's own work: others may work on the task meanwhile,
+nothing is taken from the run's clone, and its failures do not count as the task's. It lives as long as its
+conflict is open.
 """
 
 from dataclasses import dataclass, field
@@ -23,8 +24,8 @@ from tasks.events import Actor
 from tasks.models import Project
 from tasks.models.event import record
 
-RUNS_MAX = 3  # without an opinion, before nobody is asked any more
-LOST_MAX = 5  # whose host or shim went away; more of them are the agent's doing
+RUNS_MAX = 3  # runs without an opinion, after which nobody is asked again
+LOST_MAX = 5  # runs that lost their host or shim; more than that must be the agent's doing
 UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER})
 
 
@@ -33,7 +34,7 @@ UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVID
 
 @dataclass
 class Sides:
-    """The agents that disagree, by number and by name, and the vendors of their models."""
+    """The agents on the two sides of a conflict, by key and by name, and the vendors of their models."""
 
     agents: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
@@ -44,7 +45,7 @@ class Sides:
 
 
 def sides_of(conflict: Conflict, crew: Crew) -> Sides:
-    """Who coded what is disputed, and who raised the point, also in later rounds."""
+    """Return the agents that coded what is disputed or raised the point, including in later rounds."""
     of_both = Q(submission=conflict.submission_id) if conflict.submission_id else Q(pk__in=[])
     if conflict.finding_id:
         of_both |= Q(review__findings=conflict.finding_id) | Q(review__findings__first=conflict.finding_id)
@@ -63,10 +64,10 @@ def sides_of(conflict: Conflict, crew: Crew) -> Sides:
 
 
 def fitting(conflict: Conflict, role: str, crew: Crew, sides: Sides | None = None) -> list[Agent]:
-    """The agents that may give this opinion, best first, by domain and priority (ARB-6).
+    """Return the agents that may give this opinion, best first, by domain and priority (ARB-6).
 
-    None of them is one of the two sides. Where one of another vendor is configured, only such: it is waited
-    for.
+    Neither of the two sides is among them. If agents of another vendor are configured, only those are
+    returned, even while they are busy.
     """
     able = [agent for agent in crew.of(conflict.dispute.project_id, role) if crew.is_chosen(agent)]
     sides = sides or (sides_of(conflict, crew) if able else Sides())
@@ -76,12 +77,12 @@ def fitting(conflict: Conflict, role: str, crew: Crew, sides: Sides | None = Non
 
 
 def judge_for(conflict: Conflict, role: str, crew: Crew) -> Agent | None:
-    """The agent that takes the run now; None where all that fit are busy, resting or none."""
+    """Return the agent that takes the run now, or None if no fitting agent is free."""
     return next((agent for agent in fitting(conflict, role, crew) if crew.is_free(agent)), None)
 
 
 def reach_of(conflict: Conflict) -> dict[str, Reach]:
-    """Whom one can ask, by role; where there is nobody, how a person changes that (ARB-5)."""
+    """Return for each role whether somebody can be asked and, if not, how people can change that (ARB-5)."""
     crew, project = Crew(), conflict.dispute.project_id
     sides = sides_of(conflict, crew) if any(crew.of(project, role) for role in Run.OPINION_ROLES) else Sides()
     return {str(role): _reach(conflict, role, crew, sides) for role in Run.OPINION_ROLES}
@@ -101,7 +102,10 @@ def _reach(conflict: Conflict, role: str, crew: Crew, sides: Sides) -> Reach:
 
 
 def withdraw() -> int:
-    """End what is asked about conflicts that are settled now. Returns how many opinions were given up."""
+    """End the opinions, and their runs, that were asked for on conflicts that have been settled.
+
+    Returns how many opinions were given up.
+    """
     settled = Opinion.objects.asked().exclude(conflict__status=Conflict.Status.OPEN)
     given_up = 0
     for opinion in settled.select_related("conflict__dispute__project", "conflict__dispute__task"):
@@ -116,9 +120,10 @@ def withdraw() -> int:
 
 
 def start(project: Project, free: int) -> int:
-    """Queue the runs of this project's asked opinions, as far as seats are free. Returns how many.
+    """Queue runs for the project's asked opinions while seats are free, and return how many were queued.
 
-    Whatever the status of their tasks: a task in dispute is held, and that is when somebody is asked.
+    The status of the task does not matter: a task in dispute is held, and that is when opinions are asked
+    for.
     """
     asked = Opinion.objects.wanted().filter(conflict__dispute__project=project).select_related(
         "conflict__dispute__task__project", "conflict__dispute__project", "conflict__submission",
@@ -166,7 +171,7 @@ def _start(opinion: Opinion, crew: Crew) -> int:
 
 
 def _given_up(earlier: list[Run]) -> str:
-    """Why nobody is asked any more after these runs, the newest first; empty while somebody may be."""
+    """Return why nobody is asked again after these runs, newest first; empty if somebody may be."""
     if earlier and earlier[0].stop_requested:
         return "Its run was stopped."
     failed = [run for run in earlier if run.outcome not in UNCOUNTED]
@@ -179,7 +184,7 @@ def _given_up(earlier: list[Run]) -> str:
 
 
 def _rests(earlier: list[Run]) -> bool:
-    """Whether the last run failed just now: the next one waits a while, and longer each time."""
+    """Whether the next run has to wait because the last one failed; the wait grows with each failure."""
     troubled = [run for run in earlier if run.outcome not in {Run.Outcome.STOPPED, Run.Outcome.LOST}]
     if not troubled or troubled[0].ended_at is None:
         return False
@@ -187,7 +192,7 @@ def _rests(earlier: list[Run]) -> bool:
 
 
 def _commit(conflict: Conflict) -> str:
-    """What the clone holds: what is disputed, else what was handed in last; empty where nothing was."""
+    """Return the commit to clone: the disputed one, or else the last one handed in; empty without any."""
     if conflict.submission and conflict.submission.sha:
         return conflict.submission.sha
     kept = conflict.task.submissions.standing().exclude(sha="").fetched()
@@ -196,14 +201,14 @@ def _commit(conflict: Conflict) -> str:
 
 
 def is_overtaken(run: Run) -> bool:
-    """Whether what the run was started for is over: the task's turn, or of an opinion its conflict."""
+    """Whether the run's purpose is gone: the task moved on or, for an opinion, its conflict was settled."""
     if run.role in Run.OPINION_ROLES:
         return not Conflict.objects.open().filter(opinions=run.opinion_id).exists()
     return run.task.version != run.task_version
 
 
 def has_work() -> bool:
-    """Whether a policy has something to do, or somebody who is asked could begin: the loop is not idle."""
+    """Apply the policies; return whether one took effect or an opinion that was asked for could begin."""
     projects = list(Project.objects.filter(status=Project.Status.ACTIVE))
     if sum(opinions.apply_policy(project) for project in projects):
         return True
@@ -220,15 +225,16 @@ def has_work() -> bool:
 
 
 def said_by(run: Run, verdict: str, *, model: str = "", **words: str) -> Said:
-    """What the run hands in, with who it is."""
+    """Return the opinion that the run hands in, labelled with its agent, model and vendor."""
     vendor = run.agent.made_by if run.agent else ""
     return Said(verdict, agent=run.agent_label, model=model or run.model, vendor=vendor, **words)
 
 
 def read_final_text(run: Run, text: str) -> bool:
-    """Take a judge's last words where it ended well and handed nothing in (ARB-6). False where there is none.
+    """Take a judge's last words as its opinion if it handed nothing in (ARB-6).
 
-    Words that are not plainly one verdict are ESCALATE: a human decides, with them before the eyes.
+    Returns False if there is nothing to take. Words that are not plainly one verdict count as ESCALATE: a
+    human decides, with the words in view.
     """
     if run.role != Run.Role.JUDGE or run.opinion is None or run.refusals or not text.strip():
         return False

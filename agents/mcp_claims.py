@@ -1,4 +1,4 @@
-"""Which run a caller of the MCP server has claimed: it is kept alive while its agent calls tools."""
+"""The runs that callers of the MCP server have claimed; each is kept alive while its agent calls tools."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from agents import cli
 
-PATIENCE = 20.0  # seconds in which a call goes on while the server restarts
-IDLE = 15 * 60.0  # seconds without a tool call after which nobody beats for a claimed run any more
+PATIENCE = 20.0  # seconds for which a call is retried while the server restarts
+IDLE = 15 * 60.0  # seconds without a tool call after which a claimed run gets no more beats
 CLAIMS_MAX = 200  # claims that one HTTP server remembers
 
 Here = Context[Any, Any]
@@ -34,7 +34,7 @@ class Claim:
         threading.Thread(target=self._beat, name=f"beat-{self.run}", daemon=True).start()
 
     def api(self) -> cli.Api:
-        """Calls with the run's own token."""
+        """Return an API client that uses the run's own token."""
         self.used = time.monotonic()
         return cli.Api(lambda: self.target, PATIENCE)
 
@@ -51,7 +51,7 @@ class Claim:
 
 
 class Sessions:
-    """Whose token a call is made with, and which run that token has claimed here."""
+    """The token that each caller uses, and the run that this token has claimed through this server."""
 
     def __init__(self, find: Callable[[Here], cli.Target]) -> None:
         self._find = find
@@ -59,11 +59,11 @@ class Sessions:
         self._lock = threading.Lock()
 
     def target(self, ctx: Here) -> cli.Target:
-        """The caller's own address and token. Raises cli.Stop."""
+        """Return the caller's own URL and token. Raises cli.Stop."""
         return self._find(ctx)
 
     def claim_of(self, target: cli.Target) -> Claim | None:
-        """The run that this token claimed here, while it lasts."""
+        """Return what this token has claimed here, or None if that is nothing or the run is over."""
         with self._lock:
             claim = self._claims.get(_key(target))
             if claim and claim.over.is_set():
@@ -72,7 +72,7 @@ class Sessions:
             return claim
 
     def remember(self, target: cli.Target, claim: Claim) -> None:
-        """The run that this token claimed. Raises ToolError where too many are remembered."""
+        """Remember what this token has claimed. Raises ToolError if too many claims are remembered."""
         with self._lock:
             self._claims = {key: each for key, each in self._claims.items() if not each.over.is_set()}
             if len(self._claims) >= CLAIMS_MAX:

@@ -1,9 +1,9 @@
 """The verbs of the REST API as tools of the Model Context Protocol, over stdio or HTTP.
 
-A thin client: it holds no right of its own and touches no database. Over stdio it speaks with the token of
-the run's context (STEROIDS_CONTEXT), else with that of STEROIDS_URL and STEROIDS_TOKEN_FILE, else with the
-login. Over HTTP every request brings its own token, and this server has none. It needs no Django, so that
-`steroids-mcp` starts inside a run.
+This is a thin client: it has no rights of its own and touches no database. Over stdio it uses the token of
+the run's context (STEROIDS_CONTEXT), or else that of STEROIDS_URL and STEROIDS_TOKEN_FILE, or else the
+login's. Over HTTP every request brings its own token, and the server has none. It needs no Django, so that
+`steroids-mcp` can start inside a run.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Document = Annotated[str, Field(max_length=200_000)]
 Model = Annotated[str, Field(max_length=120, description="The model that says so; a label on the record.")]
 
 
-# --- What is told -------------------------------------------------------------------------------------------
+# --- Replies ------------------------------------------------------------------------------------------------
 
 
 def bounded(value: Any, depth: int = 0) -> Any:
-    """The same value without control characters, and no longer than a reader of it can use."""
+    """Return the value without control characters, cut to a size that a reader can use."""
     if isinstance(value, str):
         text = cli.clean(value)
         left = len(text) - STRING_MAX
@@ -62,7 +62,7 @@ def bounded(value: Any, depth: int = 0) -> Any:
 
 
 def told(reply: cli.Reply) -> str:
-    """A reply as JSON text."""
+    """Return a reply as JSON text of limited length."""
     text = json.dumps(bounded(reply), ensure_ascii=False, indent=1)
     left = len(text) - REPLY_MAX
     return text if left <= 0 else f"{text[:REPLY_MAX]}\n[{left} characters left out]"
@@ -70,7 +70,7 @@ def told(reply: cli.Reply) -> str:
 
 @contextmanager
 def said() -> Iterator[None]:
-    """What the API says against a call is the tool's error, with its hint and its details."""
+    """Turn a cli.Stop into the tool's error, with the API's message, hint and details."""
     try:
         yield
     except cli.Stop as stop:
@@ -78,9 +78,9 @@ def said() -> Iterator[None]:
 
 
 def _path(api: cli.Api, task: str, target: cli.Target, verb: str = "") -> str:
-    """The address of a task: the named one, else the run's, which over HTTP only the API knows.
+    """Return the path of the named task, or else of the run's task, which over HTTP only the API knows.
 
-    Raises cli.Stop.
+    Raises cli.Stop if there is neither, or if the API does not answer.
     """
     ref = task or target.task or api.get(f"{cli.API}me/").get("task")
     if not ref:
@@ -89,14 +89,17 @@ def _path(api: cli.Api, task: str, target: cli.Target, verb: str = "") -> str:
 
 
 class Tools:
-    """The tools; their docstrings are what an agent reads."""
+    """The tools. Their docstrings are the descriptions that agents read."""
 
     def __init__(self, sessions: Sessions, *, is_local: bool) -> None:
         self.sessions = sessions
-        self.is_local = is_local  # the clone lies on this machine
+        self.is_local = is_local  # whether the clone is on this machine
 
     def _api(self, ctx: Here) -> tuple[cli.Api, cli.Target]:
-        """Calls as the claimed run where there is one, else as the caller itself."""
+        """Return a client and its target: the claimed run's if there is one, otherwise the caller's own.
+
+        Raises ToolError if the claimed run was asked to stop.
+        """
         target = self.sessions.target(ctx)
         if claim := self.sessions.claim_of(target):
             if claim.stop:
@@ -112,7 +115,7 @@ class Tools:
     # --- Reading
 
     def my_task(self, ctx: Here, task: Task = "") -> str:
-        """Your task: who you are here, your role, the task's title, body, status and round, why it waits."""
+        """Show who you are and your role; your task's title, body, status, round, and why it waits."""
         with said():
             api, target = self._api(ctx)
             me = api.get(f"{cli.API}me/")
@@ -123,7 +126,7 @@ class Tools:
             return told({"you": me, "task": {k: v for k, v in shown.items() if k != "findings"}})
 
     def read_findings(self, ctx: Here, task: Task = "") -> str:
-        """The findings of the task's last review: code, severity, mandatory, place, impact, suggestion.
+        """Show the findings of the task's last review: code, severity, mandatory, place, impact, suggestion.
 
         A coder answers each of them in the response of its next submission.
         """
@@ -136,9 +139,10 @@ class Tools:
     def read_prompt(
         self, ctx: Here, begin: Annotated[int, Field(ge=0, description="First character wanted.")] = 0
     ) -> str:
-        """The prompt of the run that claim_next gave you, 20,000 characters at a time from `begin` on.
+        """Read the prompt of the run that claim_next gave you, 20,000 characters at a time from `begin` on.
 
-        Where there is more, `next` begins the next part. Also where to clone, and at which commit to begin.
+        If there is more, `next` says where the next part begins. The reply also says where to clone from
+        and at which commit to begin.
         """
         with said():
             claim = self.sessions.claim_of(self.sessions.target(ctx))
@@ -160,8 +164,8 @@ class Tools:
     def claim_next(self, ctx: Here) -> str:
         """Claim the next task of the columns that you watch. Only for agents that claim their own work.
 
-        Afterwards all tools speak for the claimed run. It is kept alive for you while you call a tool at
-        least every 15 minutes; then it is lost to others. Read read_prompt next.
+        Afterwards all tools speak for the claimed run. It is kept alive for you as long as you call a tool
+        at least every 15 minutes; otherwise others may get the work. Call read_prompt next.
         """
         with said():
             target = self.sessions.target(ctx)
@@ -178,7 +182,7 @@ class Tools:
             return told(shown | {"message": "Claimed. Read read_prompt, clone the repository, and begin."})
 
     def give_back(self, ctx: Here, reason: Annotated[str, Field(max_length=300)]) -> str:
-        """Give a claimed run back that you cannot finish, with the reason. Not counted as a failure."""
+        """Give back a claimed run that you cannot finish, with the reason. It is not counted as a failure."""
         with said():
             claim = self.sessions.claim_of(self.sessions.target(ctx))
             if claim is None:
@@ -205,8 +209,8 @@ class Tools:
     ) -> str:
         """Hand in your commit for review, with your answers. Ends your run as a coder.
 
-        A run of a host names a commit of its own clone. A claimed run needs the commits themselves: over
-        stdio they are sent from your clone; over HTTP PUT a bundle to the REST API first, then name its
+        A run on a host names a commit of its own clone. A claimed run needs the commits themselves: over
+        stdio they are sent from your clone; over HTTP, first PUT a bundle to the REST API, then name its
         commit here.
         """
         with said():
@@ -289,7 +293,7 @@ class Tools:
         return self._post(ctx, task, "comment", body=body, target=target or None, parent=parent)
 
     def blocked(self, ctx: Here, reason: Text, task: Task = "") -> str:
-        """You lack an access, a tool or a fact: a human is asked. Ends your run as a coder."""
+        """Ask a human for an access, a tool or a fact that you lack. Ends your run as a coder."""
         return self._final(ctx, task, "blocked", reason=reason)
 
     def escalate(
@@ -313,8 +317,10 @@ class Tools:
         model: Model = "",
         task: Task = "",
     ) -> str:
-        """The opinion that you were asked for. A judge gives verdict and reasons; a mediator proposal and
-        trade_off, or none=true where there is no middle. Ends your run. It decides nothing by itself.
+        """Give the opinion that you were asked for. Ends your run. An opinion decides nothing by itself.
+
+        A judge gives verdict and reasons. A mediator gives proposal and trade_off, or none=true if there is
+        no middle way.
         """
         return self._final(
             ctx, task, "opinion", verdict=verdict, reasons=reasons, proposal=proposal, trade_off=trade_off,
@@ -328,7 +334,7 @@ class Tools:
             return self._over(ctx, api.post(_path(api, task, target, verb), **filled))
 
     def _over(self, ctx: Here, reply: cli.Reply) -> str:
-        """A final verb was taken; where the run goes on after all, its next beat does too."""
+        """Return the reply to a final verb, and stop the beats for a claimed run unless it goes on."""
         if (claim := self.sessions.claim_of(self.sessions.target(ctx))) is not None:
             try:
                 claim.api().get(claim.addresses["work"])
@@ -350,7 +356,7 @@ KINDS = {
 
 
 def build(sessions: Sessions, *, is_local: bool) -> MCPServer[Any]:
-    """The server with its tools."""
+    """Build the MCP server with its tools."""
     server: MCPServer[Any] = MCPServer(
         "steroids", title="Steroids Web", instructions=INSTRUCTIONS, version=cli.VERSION, log_level="WARNING"
     )
@@ -361,7 +367,10 @@ def build(sessions: Sessions, *, is_local: bool) -> MCPServer[Any]:
 
 
 def from_header(url: str) -> Callable[[Here], cli.Target]:
-    """Over HTTP: the caller's token is in its request, and in no other place. Raises cli.Stop."""
+    """Return a function that finds the caller's token in its HTTP request, the only place it may come from.
+
+    The function raises cli.Stop if the request has no token.
+    """
 
     def find(ctx: Here) -> cli.Target:
         request = ctx.request_context.request
@@ -378,7 +387,7 @@ def from_header(url: str) -> Callable[[Here], cli.Target]:
 def serve(
     *, http: int | None = None, host: str = "127.0.0.1", url: str = "", names: Sequence[str] = ()
 ) -> None:
-    """Serve until the client goes (stdio) or the process is ended (HTTP). Raises cli.Stop."""
+    """Serve until the client leaves (stdio) or the process is ended (HTTP). Raises cli.Stop."""
     if http is None:
         # Whoever started this process lent it a token.
         build(Sessions(lambda ctx: cli.find_target()), is_local=True).run("stdio")
@@ -397,7 +406,7 @@ def serve(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The words of the command line, here and in manage.py."""
+    """Add the options of the command line, which manage.py uses too."""
     parser.add_argument(
         "--http", type=int, metavar="PORT", help="serve streamable HTTP at /mcp (default: stdio)"
     )
@@ -411,7 +420,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`steroids-mcp`: the exit code is that of the command `steroids`."""
+    """Run `steroids-mcp`, and return one of the exit codes of the command `steroids`."""
     parser = argparse.ArgumentParser(prog="steroids-mcp", description=(__doc__ or "").split("\n\n")[0])
     add_arguments(parser)
     args = parser.parse_args(argv)

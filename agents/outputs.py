@@ -1,4 +1,4 @@
-"""Where the log of a run is kept: rows that are filled one after the other, so that there are few of them."""
+"""The stored log of a run: rows that are filled one after the other, so that there are few of them."""
 
 from django.db.models import Expression, F, QuerySet, Value
 from django.db.models.functions import Concat, Length
@@ -10,7 +10,7 @@ ROW = 16 * 1024  # characters up to which a row is filled; a longer piece is a r
 
 
 def add(run: Run, text: str) -> None:
-    """Append to the log of the run: to its last row where that has room, else as a new one."""
+    """Append text to the run's log: to its last row if it fits there, otherwise as a new row."""
     last = _last.rows(run.pk)
     seq, chars = last[0] if last else (-1, ROW)
     if chars + len(text) <= ROW:

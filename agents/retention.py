@@ -1,6 +1,6 @@
-"""What is let go after a while by the retention settings: logs, prompts, run folders, bundles.
+"""Deletes what the retention settings no longer keep: logs, prompts, run folders and bundles.
 
-Events, reviews and rulings are the record and stay whole; the database refuses to delete them.
+Events, reviews and rulings are the record and are kept in full; the database refuses to delete them.
 """
 
 import time
@@ -20,13 +20,13 @@ from agents.hosts import tidying
 from agents.models import Output, Prompt, Run
 from tasks.models import Bundle, Idempotency
 
-PAGE = 500  # rows of one transaction; an output may have a megabyte
-REPLIES = timedelta(days=7)  # a call that is repeated later than that is a new one
+PAGE = 500  # rows deleted in one transaction; an output may have a megabyte
+REPLIES = timedelta(days=7)  # a call that is repeated later than that counts as a new one
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rows of one kind that are let go; `days` names the setting, 0 keeps them for ever."""
+    """One kind of rows and the setting that says for how many days to keep them, 0 meaning for ever."""
 
     name: str  # of one row
     days: Callable[[], float]
@@ -38,9 +38,9 @@ def _of_ended_runs(model: type[Any]) -> Callable[[datetime], QuerySet[Any]]:
 
 
 def _bundles(before: datetime) -> QuerySet[Bundle]:
-    """The commits are on the target branch, or nobody wants them (RB-10).
+    """Return the bundles whose commits have landed or are not wanted by anybody (RB-10).
 
-    Those of rounds that were taken back go as the project chose, once it has ended.
+    Those of rounds that were rolled back go as the project chose, once it has ended.
     """
     return Bundle.objects.filter(submission__in=archives.let_go(before).values("pk"))
 
@@ -58,7 +58,7 @@ RULES = [
 
 
 def prune_rows(seconds: float, *, is_trial: bool = False) -> dict[str, int]:
-    """Let rows go for at most so long; how many of each kind. A trial only counts."""
+    """Delete old rows for at most `seconds`, and return how many of each kind. A trial only counts them."""
     deadline, gone = time.monotonic() + seconds, {}
     for rule in RULES:
         if not (days := rule.days()):
@@ -81,5 +81,5 @@ def _delete(rows: QuerySet[Any], deadline: float) -> int:
 
 
 def prune_host() -> list[str]:
-    """Remove folders of old runs and what killed programs left, cut logs, pack mirrors; a line for each."""
+    """Remove old run folders and leftovers of killed programs, cut logs, pack mirrors; return a line each."""
     return [*tidying.tidy(), *machine.remove_orphans(), *machine.cut_logs()]

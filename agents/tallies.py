@@ -1,4 +1,4 @@
-"""What the insights count of runs."""
+"""The figures about runs that the insights show."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ PASSED, FAILED, OPEN = "passed", "failed", "open"
 
 
 def ended(within: Within) -> Iterator[Row]:
-    """Runs, on the day they ended: how."""
+    """Yield how many runs ended on each day, by project, role and outcome."""
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
     for day, project, role, outcome, n in per_day(rows, "ended_at", "project", "role", "outcome"):
         yield project, day, Measure.RUNS, joined(role, outcome), n
 
 
 def spent(within: Within) -> Iterator[Row]:
-    """What the runs of each agent cost, in thousandths of a dollar, and used, on the day they ended."""
+    """Yield what each agent's runs cost and used on the day they ended.
+
+    The cost is in thousandths of a dollar, the use in thousands of tokens. Runs of unknown cost are counted
+    separately.
+    """
     rows = Run.objects.filter(within.of("ended_at", "project"), status=Run.Status.ENDED)
     days = rows.exclude(role=Run.Role.VERIFIER).order_by().annotate(day=TruncDate("ended_at", tzinfo=UTC))
     sums = days.values_list("day", "project", "agent_label").annotate(
@@ -48,7 +52,7 @@ def spent(within: Within) -> Iterator[Row]:
 
 
 def climbed(within: Within) -> Iterator[Row]:
-    """Attempts on the steps of ladders, on the day they ended: what became of them, and the cost (LAD-5)."""
+    """Yield the outcomes and costs of attempts on the steps of ladders, by the day of their end (LAD-5)."""
     days = _attempts(within).order_by().annotate(day=TruncDate("ended_at", tzinfo=UTC))
     rows = days.values_list("day", "project", "stage", "step", "verdict")
     costs: Counter[tuple[int, date, str]] = Counter()
@@ -65,7 +69,10 @@ def climbed(within: Within) -> Iterator[Row]:
 
 
 def _attempts(within: Within) -> QuerySet[Any]:
-    """Runs of coders that a ladder chose, with what became of each; without trouble that is nobody's."""
+    """Return the ended coder runs that a ladder chose, each with its verdict.
+
+    Runs without a submission are left out if that was not their fault.
+    """
     excused = [*attempts.NO_FAULT - {Run.Outcome.HANDED_IN}]
     made = Run.objects.filter(
         within.of("ended_at", "project"), status=Run.Status.ENDED, role=Run.Role.CODER
@@ -93,5 +100,5 @@ def _name(stage: str, step: str) -> str:
 
 
 def sources() -> tuple[Source, ...]:
-    """What is counted of agents and runs."""
+    """Return the sources of figures about agents and runs."""
     return ended, spent, climbed
