@@ -1,1 +1,1 @@
-"""The loop: what is next, for whom, and what the end of a run means."""
+"""The loop: it decides what is next and for whom, and what the end of a run means."""

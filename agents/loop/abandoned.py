@@ -1,4 +1,4 @@
-"""Work that only a dead host has: nobody waits for it for ever, it is done again."""
+"""Gives up the work that only a dead host has, so that it is done again."""
 
 import time
 from typing import Any
@@ -15,16 +15,16 @@ from tasks.models import Landing, StaleTask, Submission
 from tasks.models.task import locked_task
 from tasks.states import IllegalMove
 
-BEATS_MORE = 2  # for which a host that seems gone is still listened to
+BEATS_MORE = 2  # beats for which we still listen for a host that seems gone
 
-_silent: dict[str, tuple[Any, float]] = {}  # what each last said, and since when this process knows that
+_silent: dict[str, tuple[Any, float]] = {}  # each host's last beat, and since when this process knows of it
 
 
 def give_up() -> int:
-    """Send back what was handed in on a host that is gone. Returns how many submissions.
+    """Send back what was handed in on hosts that are gone, and return how many submissions that were.
 
-    Where the database's clock was set, every host seems gone until its next beat: so this process listens for
-    some beats more, by its own clock.
+    If the database's clock was set, every host seems gone until its next beat. So this process first
+    listens for some more beats by its own clock.
     """
     moment = BEATS_MORE * settings.DURATIONS["beat"]
     gone = {
@@ -48,7 +48,7 @@ def give_up() -> int:
 
 
 def _silent_for(host: Host) -> float:
-    """Seconds for which this process has heard nothing new of it."""
+    """Return for how many seconds this process has heard nothing new from the host."""
     now = time.monotonic()
     if _silent.get(host.name, (None, 0.0))[0] != host.seen_at:
         _silent[host.name] = host.seen_at, now
@@ -57,7 +57,7 @@ def _silent_for(host: Host) -> float:
 
 @repeated
 def _lose(submission: Submission, why: str) -> None:
-    """It was kept, and perhaps approved, but was too large for a bundle."""
+    """Give up a submission that was kept, and perhaps approved, but was too large for a bundle."""
     with transaction.atomic():
         task = locked_task(submission.task_id)
         mine = Submission.objects.filter(pk=submission.pk, state=submission.state)
@@ -72,4 +72,4 @@ def _lose(submission: Submission, why: str) -> None:
             elif task.last_submission() == submission:
                 run_ends.send_back(task, why)
         except (StaleTask, IllegalMove):
-            pass  # people have it; whoever begins again begins without it
+            pass  # people have the task; whoever takes it up again starts without the commit

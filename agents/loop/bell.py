@@ -1,4 +1,4 @@
-"""Ringing the loop. Rows decide what is to be done; the bell only says "look now"."""
+"""The bell that wakes the loop. Rows say what is to be done; the bell only says "look now"."""
 
 import contextlib
 import socket
@@ -10,14 +10,14 @@ from tasks import broker
 
 WAITING = "steroids-tick-waiting"
 TICK_TIMEOUT = 600  # seconds: a cluster alone clones and pushes in its tick
-# What a turn of the loop records about the runs that it gives out.
+# Events that a turn of the loop itself records about the runs that it gives out.
 GIVEN_OUT = frozenset({"start", "verified_green", "run_queued"})
 _turn = threading.local()
 
 
 @contextlib.contextmanager
 def before_a_step() -> Iterator[None]:
-    """What this thread gives out meanwhile needs no bell: its host looks for runs right after it."""
+    """Silence the bell for runs that this thread gives out: its host looks for them right afterwards."""
     _turn.is_begun = True
     try:
         yield
@@ -26,7 +26,7 @@ def before_a_step() -> Iterator[None]:
 
 
 def ring(project_pk: int, kind: str = "") -> None:
-    """Wake this host's loop, or ask for one tick in the queue where no loop runs, unless one waits there."""
+    """Wake this host's loop or, if none is running, queue one tick unless one is waiting already."""
     if kind in GIVEN_OUT and getattr(_turn, "is_begun", False):
         return
     if not _is_heard():
@@ -34,7 +34,7 @@ def ring(project_pk: int, kind: str = "") -> None:
 
 
 def _is_heard() -> bool:
-    """Whether a loop that stays was told. A job that looks after runs for a while may stop just now."""
+    """Whether a resident loop was woken. A job that looks after runs for a while may be about to stop."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.setblocking(False)
         bell.sendto(b"x", str(paths.bell_socket()))
@@ -43,5 +43,5 @@ def _is_heard() -> bool:
 
 
 def answered() -> None:
-    """A tick begins: whatever changes from here on needs another."""
+    """Note that a tick begins: whatever changes from here on needs another one."""
     broker.begin(WAITING)

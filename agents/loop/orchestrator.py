@@ -1,4 +1,4 @@
-"""tick(): what next, for whom. The only place that starts work.
+"""tick() decides what is next and for whom. It is the only place that starts work.
 
 It reads rows and trusts no queue, so it may run twice at once, late, or again after a crash. It creates
 `Run` and `Landing` rows; hosts carry them out. Nothing slow happens here.
@@ -38,9 +38,9 @@ from tasks.states import IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
-BEATS_MORE = 2  # for which a host whose lease is over is still waited for
+BEATS_MORE = 2  # beats for which a host whose lease is over is still waited for
 LOOKED_AT = 500  # candidates of one project in one tick
-LOOKED_AT_ONCE = 50  # of them, until all seats are taken
+LOOKED_AT_ONCE = 50  # candidates looked at in one go, until all seats are taken
 
 
 @dataclass
@@ -50,14 +50,15 @@ class Ticked:
     reaped: int = 0
     started: int = 0
     landings: int = 0
-    claimed: Run | None = None  # by an agent that asked for work
+    claimed: Run | None = None  # the run of an agent that asked for work
     in_a_turn: list[outlook.Ahead] = field(default_factory=list, compare=False)  # a checkpoint may be due
 
 
 class Quiet:
-    """Projects in which no checkpoint was due: they are not asked again while nothing happens there.
+    """Projects in which no checkpoint was due; they are not asked again while nothing happens in them.
 
-    That is told by their newest event, and believed for a beat: on PostgreSQL an older one may come later.
+    Their newest event tells whether anything happened. It is believed for a beat only, since on PostgreSQL
+    an older event may appear later.
     """
 
     def __init__(self) -> None:
@@ -72,7 +73,7 @@ class Quiet:
 
 
 def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
-    """End what is lost, then start what may start: in all projects, or in one."""
+    """End what is lost, then start what may start, in all projects or in one."""
     reaped = clear_up()
     done = go_on(project_pk, quiet)
     done.reaped = reaped
@@ -80,7 +81,7 @@ def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
 
 
 def clear_up() -> int:
-    """End runs that are lost and disputes whose tasks are over. How many runs."""
+    """End lost runs, and disputes whose tasks are over. Returns how many runs were lost."""
     now_and_then = outlook.now_and_then()
     reaped = reap(now_and_then)
     if now_and_then.disputes:
@@ -97,7 +98,7 @@ def go_on(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
 
 
 def start_due(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
-    """Start what may start, and look only into projects in which something may be due."""
+    """Start what may start, looking only into projects in which something may be due."""
     done, quiet = Ticked(), quiet or Quiet()
     crew = choosing.Crew()
     for ahead in outlook.projects_ahead():
@@ -116,14 +117,17 @@ def start_due(project_pk: int | None = None, quiet: Quiet | None = None) -> Tick
 
 
 def take_checkpoints(done: Ticked, quiet: Quiet) -> None:
-    """Close those that are due in the projects of this tick. A loop first has its host begin the work."""
+    """Close the checkpoints that are due in the projects of this tick.
+
+    A resident loop first has its host begin the work.
+    """
     for ahead in done.in_a_turn:
         if not checkpoints.take_checkpoint(ahead.pk):
             quiet.note(ahead)
 
 
 def _may_be_due(ahead: outlook.Ahead, crew: choosing.Crew) -> bool:
-    """Whether the project is to be looked into: for new work only while somebody could take it."""
+    """Whether the project has to be looked into; new work counts only if somebody could take it."""
     if ahead.to_land or ahead.to_check or ahead.to_ask or ahead.has_session:
         return True
     return ahead.has_seat and (
@@ -142,7 +146,10 @@ def _ticked(ahead: outlook.Ahead, crew: choosing.Crew) -> Ticked:
 
 
 def reap(may: outlook.NowAndThen | None = None) -> int:
-    """End runs whose host no longer renews their lease, and queued ones whose turn is over."""
+    """End runs whose lease was not renewed, and queued ones whose turn is over.
+
+    Returns how many runs were lost.
+    """
     may = may or outlook.now_and_then()
     reaped = (leases.reap() if may.pulled else 0) + (_reap_held() if may.held else 0)
     abandoned.give_up()
@@ -157,10 +164,10 @@ def reap(may: outlook.NowAndThen | None = None) -> int:
 
 
 def _reap_held() -> int:
-    """End runs whose lease is over.
+    """End the runs on hosts whose lease is over, and return how many.
 
-    One that is found over is given one more moment first: where the database's clock was set, all of them
-    are over at once, and a host that lives renews its own within a beat.
+    A run found overdue is first given a moment more: if the database's clock was set, all leases are over
+    at once, and a host that is alive renews its own within a beat.
     """
     over = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
     lost = list(over.filter(is_overdue=True).select_related("task", "project", "host"))
@@ -176,10 +183,10 @@ def _reap_held() -> int:
 def tick_project(
     pk: int, done: Ticked, crew: choosing.Crew | None = None, ahead: outlook.Ahead | None = None
 ) -> None:
-    """Create this project's runs, one tick at a time: its row is locked first.
+    """Create the project's runs and landings. Its row is locked, so that only one tick at a time does this.
 
-    Where the crew has a puller, an agent that asks for work itself, the one run that is created is for it
-    (COL-3). `ahead` is what may be due; without it that is everything.
+    If the crew has a puller, which is an agent that asks for work itself, the one run that is created is
+    for it (COL-3). `ahead` says what may be due; without it, everything may be.
     """
     crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
     project = _held_project.first(pk)
@@ -203,9 +210,9 @@ def tick_project(
 
 
 def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:
-    """Queue what the project's tasks need, the first in order first, until all seats are taken."""
+    """Queue the runs that the project's tasks need, in the order of the tasks, until all seats are taken."""
     wanted = _wanted(project, crew)
-    if is_closed:  # build and tests cost nothing, and go on
+    if is_closed:  # builds and tests cost nothing, so they go on
         wanted &= Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
     tasks = _candidates(wanted).found(project.pk, timezone.now())
     for task in tasks:
@@ -220,13 +227,13 @@ def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew,
 
 
 def _working() -> QuerySet[Run]:
-    """The runs that hold a seat at their task's own work; an opinion is asked for beside it."""
+    """Return the runs that hold a seat for their task's own work; opinions are asked for beside it."""
     return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
 
 
-@lru_cache(maxsize=64)  # of the few questions that all projects share
+@lru_cache(maxsize=64)  # projects share a few conditions
 def _candidates(wanted: Q) -> Prepared:
-    """What of that may be picked now, with the last submission's state and commit."""
+    """Return the query for wanted tasks that may be picked, with the last submission's state and commit."""
 
     def rows(project: Expression, now: Expression) -> QuerySet[Task]:
         held = Conflict.objects.of(OuterRef("pk")).open().holding()
@@ -244,7 +251,7 @@ def _with_last(tasks: QuerySet[Task]) -> QuerySet[Task]:
 
 
 def _wanted(project: Project, crew: choosing.Crew) -> Q:
-    """What somebody idle could take, told by `last_state` and `is_seated`."""
+    """Return the condition on tasks that somebody idle could take, by `last_state` and `is_seated`."""
     config = project.config
     in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
     verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
@@ -263,7 +270,7 @@ def _wanted(project: Project, crew: choosing.Crew) -> Q:
     if crew.is_idle(project.pk, Run.Role.CODER):
         wanted |= to_code & ~Q(stage__in=_names(shut))
     climbing = _names(each for each in shut if each.ladder_name in config.model_ladder)
-    if climbing:  # at the end of its ladder a task goes on, whoever is busy
+    if climbing:  # a task at the end of its ladder goes on, even if all are busy
         wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
     return wanted & alerts.in_focus(project)
 
@@ -273,7 +280,7 @@ def _names(columns: Iterable[Stage]) -> tuple[str, ...]:
 
 
 def _seats_taken(project: Project) -> int:
-    """By runs, and by hand-ins that a host takes over in this moment, for their tasks go on at once."""
+    """Count the seats of runs, and of hand-ins that a host is just taking over: their tasks go on at once."""
     kept = _being_kept.rows(project.pk, outlook.a_moment_ago())
     return len(_seated.rows(project.pk)) + len(kept)
 
@@ -300,10 +307,11 @@ def _rests_after_a_push(project: Project) -> bool:
 
 
 def _may_go_on() -> Q:
-    """Which tasks may go on by what is known of the target branch, told by `last_state`.
+    """Return the condition on tasks that the state of the target branch lets go on, by `last_state`.
 
-    All of them where it is fit. While it is red, commits that began before are still verified; while it
-    cannot be run, they wait. Reviews go on, and so does whoever is to find the commands.
+    If the base is fit, these are all tasks. While it is red, commits that began before are still verified;
+    while it cannot be run, they wait. Reviews go on in any case, and so does the task that is to find the
+    commands.
     """
     verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
     red = Q(project__base_state=Project.Base.RED, status=Status.REVIEW)
@@ -316,7 +324,7 @@ def _last_state() -> Subquery:
 
 
 def _pass_by(project: Project) -> None:
-    """Where nothing is to be built or tested, what was handed in goes on to its review at once."""
+    """Send what was handed in straight on to its review if there is nothing to build or test."""
     if not nothing.may_pass_by(project):
         return
     for task in _kept.found(project.pk, timezone.now()):
@@ -334,15 +342,15 @@ _kept = Prepared(_kept_in_review)
 
 
 def _let_pass(task: Any) -> int:
-    """On to its review with what was kept. 0: no run was begun for it."""
+    """Send the kept commit on to its review. Returns 0, since no run begins for it."""
     _do(task, lambda: nothing.pass_by(task, task.last_sha))
     return 0
 
 
 def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
-    """Queue the runs that the task needs now, as many as are free. How many it did."""
+    """Queue the runs that the task needs now, at most `free`, and return how many were queued."""
     if task.status == Status.REVIEW and task.last_state == Submission.State.KEPT:
-        if not nothing.is_to_be_run(task):  # it was kept since this tick began
+        if not nothing.is_to_be_run(task):  # it was kept after this tick began
             return _let_pass(task)
         return _queue(task, None, done, sha=task.last_sha)
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
@@ -362,7 +370,7 @@ def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
 
 
 def _do(task: Task, move: Callable[[], object]) -> None:
-    """Make a move on the tick's own account, unless somebody was faster."""
+    """Make a move on behalf of the tick, unless somebody was faster."""
     try:
         with transaction.atomic():
             move()
@@ -371,7 +379,7 @@ def _do(task: Task, move: Callable[[], object]) -> None:
 
 
 def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str) -> int:
-    """A run of the chosen agent, or a verification. 1 if it was made."""
+    """Queue a run of the chosen agent, or a verification if there is none. Returns 1 if it did, else 0."""
     agent = choice.agent if choice else None
     if agent is not None and caps.park_if_spent(task):
         return 0
@@ -398,7 +406,7 @@ _begun = PreparedUpdate(lambda pk: Project.objects.filter(pk=pk), "last_started_
 
 
 def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
-    """An unsaved run: of the chosen agent, or of the verifier if none is chosen."""
+    """Return an unsaved run of the chosen agent, or of the verifier if none was chosen."""
     run = Run(
         task=task, project=task.project, role=Run.Role.VERIFIER, seat=Run.Role.VERIFIER,
         round=max(task.round, 1), stage=task.stage, sha=sha, task_version=task.version,
@@ -416,7 +424,7 @@ def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
 
 
 def _queue_landings(project: Project) -> int:
-    """A Landing for each accepted submission that has none under way; rows, not memory."""
+    """Queue a landing for each accepted submission that has none under way, and return how many."""
     tasks = _accepted.found(project.pk, timezone.now())
     for task in tasks:
         landing = Landing(
@@ -445,7 +453,7 @@ _accepted = Prepared(_may_land)
 
 
 def _verify_landings(project: Project, free: int, done: Ticked) -> int:
-    """A rebased commit is built and tested before it is pushed."""
+    """Queue the builds and tests of rebased commits, which precede the push. Returns how many it queued."""
     started = 0
     for landing in project.landings.filter(status=Landing.Status.CHECKING).select_related(
         "task__project", "task__section"
@@ -462,7 +470,7 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
 
 
 def waiting_tasks(until: datetime) -> list[Task]:
-    """Tasks that the loop would start by `until`, had it the seats and the agents."""
+    """Return the tasks that the loop would start by `until` if it had the seats and the agents."""
     held = Conflict.objects.of(OuterRef("pk")).open().holding()
     tasks = (
         Task.objects.startable(until)

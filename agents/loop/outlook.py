@@ -1,6 +1,7 @@
-"""What there may be to do, told by small questions. The loop asks two of them at every turn and the third now
-and then, and the large ones only where these say so: a turn in which nothing is to be done costs two queries,
-however many projects there are.
+"""Small queries that tell what there may be to do.
+
+The loop runs two of them at every turn and the third now and then, and the large queries only if these say
+so. A turn in which nothing is to be done costs two queries, however many projects there are.
 """
 
 from dataclasses import dataclass, fields
@@ -36,14 +37,14 @@ from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission
 from tasks.models.prepared import Prepared
 from tasks.states import Status
 
-NOBODY = "{}"  # as a checkpoint keeps who is under way
+NOBODY = "{}"  # what a checkpoint stores if no task is under way
 POLICIES = ("on_dispute", "prompt_user", "mediator", "judge_trust", "low_auto_resolve")
 OWN_WAYS = ("model_ladder", "stages", "reviewers")
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A project in which something may be due, and what."""
+    """A project in which something may be due, and what that is."""
 
     pk: int
     has_seat: bool
@@ -54,8 +55,8 @@ class Ahead:
     to_land: bool
     to_check: bool  # what was rebased is to be built and tested
     to_ask: bool  # somebody is asked for an opinion
-    has_session: bool  # its gaps follow its documents
-    has_policy: bool  # a new disagreement waits, perhaps for it
+    has_session: bool  # it is about documents, and its gaps follow them
+    has_policy: bool  # a dispute is open that a policy may settle
     is_in_a_turn: bool  # a checkpoint may be due
     newest_event: int
 
@@ -74,33 +75,37 @@ FLAGS = [field.name for field in fields(Ahead) if field.type is bool]
 
 
 def everything(pk: int) -> Ahead:
-    """For whoever wants the project to be looked at as a whole."""
+    """Return an outlook in which everything may be due, so that the whole project is looked at."""
     return Ahead(pk=pk, newest_event=0, **dict.fromkeys(FLAGS, True))
 
 
 def projects_ahead() -> list[Ahead]:
-    """The active projects in which something may be due; those with the most free seats first."""
+    """Return the active projects in which something may be due, those with the fewest busy seats first."""
     found = _ahead.rows(a_moment_ago())
     rows = (Ahead(pk, *map(bool, flags), newest or 0) for pk, *flags, newest in found)
     return [ahead for ahead in rows if ahead.is_anything]
 
 
 def a_moment_ago() -> datetime:
-    """What has begun since then will soon be over."""
+    """Return the time after which a hand-in or a push counts as fresh, so that it will soon be over."""
     return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
 
 
 def being_kept(since: Expression) -> QuerySet[Submission]:
-    """Hand-ins that a host takes over; each holds a seat for that moment, for its task goes on at once."""
+    """Return the hand-ins that a host is taking over.
+
+    Each of them holds a seat for that moment, since its task goes on at once.
+    """
     received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
     return received.filter(at__gt=since)
 
 
 def last_pushes(since: Expression) -> QuerySet[Landing]:
-    """Landings that are due, and after whose push their branch rests. New work begins better on that.
+    """Return the fresh landings that are about to be pushed and after which their branch rests.
 
-    Else it would be rebased and verified again for nothing. It waits for no more than a moment; and where
-    others are at work, or wait to land as well, the branch will move under it anyway.
+    New work had better begin after that push; otherwise it would be rebased and verified again for nothing.
+    It waits for no more than a moment. If others are at work or wait to land, the branch will move under it
+    anyway.
     """
     due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
     others = Landing.objects.filter(project=OuterRef("project"), status__in=Landing.LIVE)
@@ -110,12 +115,12 @@ def last_pushes(since: Expression) -> QuerySet[Landing]:
 
 
 def _live() -> RunQuerySet:
-    """In the words of the indexes of live runs, so that they serve."""
+    """Return the live runs, worded like the indexes of live runs, so that the database uses them."""
     return Run.objects.filter(~Q(status=Run.Status.ENDED))
 
 
 def _has_any(names: tuple[str, ...]) -> Q:
-    """Whether the project's settings name one of these."""
+    """Return the condition that a project's settings name one of these."""
     return reduce(or_, [Q(settings__has_key=name) for name in names])
 
 
@@ -194,7 +199,7 @@ class AtHost:
 
 
 def at_host(pk: int) -> AtHost:
-    """What the host of that key may have to do."""
+    """Return what the host with that key may have to do."""
     found = _at_host.rows(pk)
     if not found:
         return AtHost(False, False, False, False, False, 0)
@@ -219,7 +224,7 @@ _at_host = Prepared(_of_host)
 
 @dataclass(frozen=True, slots=True)
 class NowAndThen:
-    """What may be looked at that nobody rings for."""
+    """What may have to be looked at although nobody rings for it."""
 
     pulled: bool  # agents elsewhere have runs, or left commits
     held: bool  # a host holds runs, whose leases may be over
@@ -234,7 +239,7 @@ class NowAndThen:
 
 
 def now_and_then() -> NowAndThen:
-    """What may be looked at now and then."""
+    """Return what may have to be looked at now and then."""
     found = _now_and_then.rows()
     return NowAndThen(*map(bool, found[0])) if found else NowAndThen(*[False] * len(fields(NowAndThen)))
 
@@ -258,4 +263,4 @@ def _of_nobody() -> QuerySet[Project]:
     )[:1]
 
 
-_now_and_then = Prepared(_of_nobody)  # every row of these belongs to a project
+_now_and_then = Prepared(_of_nobody)  # all these rows belong to projects: if there is none, nothing is due

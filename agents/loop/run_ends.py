@@ -1,4 +1,4 @@
-"""Ending a run: what its end means for the task. The rows decide, never the exit code alone."""
+"""The end of a run and what it means for the task. The rows decide, never the exit code alone."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -39,13 +39,13 @@ NOT_A_FAILURE = {
 
 
 def backoff(failures: int) -> timedelta:
-    """How long a task rests after so many failures in a row: doubling, bounded."""
+    """Return how long a task rests after so many failures in a row; this doubles up to a limit."""
     first, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
     return timedelta(seconds=min(first * 2 ** max(failures - 1, 0), most))
 
 
 def failed_in_a_row(task: Task, role: str) -> list[Run]:
-    """Counted runs of the role since the last hand-in, or since a human reset the count."""
+    """Return the role's counted runs since the last hand-in or since people reset the count, oldest first."""
     runs = Run.objects.filter(task=task, role=role, status=Run.Status.ENDED)
     if task.counts_since:
         runs = runs.filter(queued_at__gt=task.counts_since)
@@ -58,9 +58,10 @@ def failed_in_a_row(task: Task, role: str) -> list[Run]:
 @repeated
 @transaction.atomic
 def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = None, **changes: Any) -> bool:
-    """End the run exactly once, whoever notices first. False if it had ended or has a newer holder.
+    """End the run exactly once, whoever notices first.
 
-    A run without result rests its task for a while; after too many in a row a human is asked.
+    Returns False if it had ended already or has a newer holder. A run without a result rests its task for a
+    while; after too many in a row a person is asked.
     """
     task = locked_task(run.task_id)
     counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
@@ -90,14 +91,17 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
 
 @lru_cache(maxsize=16)
 def _ending(*changed: str) -> PreparedUpdate:
-    """The end of a run that has not ended, and has no newer holder."""
+    """Return the update that ends a run if it has not ended and has no newer holder."""
     return PreparedUpdate(
         lambda pk, fence: Run.objects.filter(pk=pk, fence=fence).exclude(status=Run.Status.ENDED), *changed
     )
 
 
 def _after_losses(run: Run, task: Task) -> None:
-    """A lost run restarts at once; if it is lost every time, its own agent may be the cause."""
+    """Rest the task after its second loss in a row; after too many, ask a person.
+
+    A run that was lost once restarts at once. If it is lost every time, its own agent may be the cause.
+    """
     ended = Run.objects.filter(
         task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
     ).order_by("-pk")
@@ -112,7 +116,7 @@ def _after_losses(run: Run, task: Task) -> None:
 
 
 def _ask_about_cap(run: Run, task: Task) -> None:
-    """Stop the task where a cap of its own is still reached; one of the project closes that instead."""
+    """Stop the task if one of its own caps is still reached; a cap of the project closes that instead."""
     reached = caps.by_run(run)
     if reached and not reached.cap.is_of_project:
         caps.ask(task, reached)
@@ -121,7 +125,7 @@ def _ask_about_cap(run: Run, task: Task) -> None:
 def _count(run: Run, task: Task, reason: str) -> None:
     failed = failed_in_a_row(task, run.role)
     climbs = run.role == Run.Role.CODER and attempts.has_ladder(task)
-    # A ladder says itself what follows on failures; starts that are refused are none of its own.
+    # A ladder itself says what follows a failure, but a refused start is not a failure by its count.
     stuck = [each for each in failed if each.outcome in attempts.NO_FAULT] if climbs else failed
     failures, used_up = len(stuck), None if climbs else refusals.exhausted(task, failed)
     if failures < settings.EMPTY_RUNS_MAX and not used_up:
@@ -149,7 +153,7 @@ def _count(run: Run, task: Task, reason: str) -> None:
 
 
 def end_token(run: Run) -> None:
-    """Revoke the run's token: its process is over, even if what it left is still being read."""
+    """Revoke the run's token: its process is over, even if its output is still being read."""
     if run.token_hash:
         Run.objects.filter(pk=run.pk, fence=run.fence).update(token_hash=None)
 
@@ -166,12 +170,12 @@ def _given_back(run: Run) -> QuerySet[Run]:
 
 
 def rest_after(run: Run) -> None:
-    """Let the task of a run that was given back rest, for longer each time this happens in the same state."""
+    """Let the task of a run that was given back rest, longer each time this happens in the same state."""
     rest(run.task, backoff(_given_back(run).count()).total_seconds())
 
 
 def rest_in_trouble(run: Run) -> None:
-    """Let the task of a run that its host could not begin rest: half as long as that has gone on already."""
+    """Let the task of a run that its host could not begin rest for half as long as the trouble has lasted."""
     since = _given_back(run).aggregate(first=Min("queued_at"))["first"] or timezone.now()
     lasted = (timezone.now() - since).total_seconds()
     least, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
@@ -217,7 +221,7 @@ def ask_about_verification(task: Task, question: str, note: str) -> None:
 def ask_to_stop(run: Run, *, actor: Actor) -> None:
     """Have the run's host end it soon; a run that no host holds yet ends at once. What was done is kept.
 
-    Raises Refused where it has ended or somebody asked before.
+    Raises Refused if it has ended already or somebody asked before.
     """
     locked_task(run.task_id)
     asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)

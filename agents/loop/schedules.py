@@ -1,4 +1,4 @@
-"""The calls that django-q2 makes by the clock, where a clock was set back."""
+"""The regular calls of django-q2, kept on time after the clock was set back."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from django_q.models import Schedule
 
 
 def bring_forward() -> None:
-    """Make due what would be called later than one period from now: the clock was set back meanwhile."""
+    """Make due the calls that are more than one period away, as happens if the clock was set back."""
     now = timezone.now()
     regular = Schedule.objects.filter(schedule_type=Schedule.MINUTES)
     for schedule in regular.filter(next_run__gt=now + timedelta(minutes=1)):
