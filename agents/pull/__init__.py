@@ -1,1 +1,1 @@
-"""Agents elsewhere, which claim their own work."""
+"""Pulled agents, which run on machines without a host and claim their own work."""

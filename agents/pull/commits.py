@@ -1,7 +1,8 @@
-"""Commits that an agent elsewhere brought: read in a repository of their own, then fetched like any other.
+"""The commits that pulled agents bring: read in a separate repository, then fetched like any others.
 
-Git checks objects of a bundle less than those of a fetch. So a bundle is opened in an empty repository that
-borrows the mirror's objects, measured there, and from there the mirror fetches the one commit, with fsck.
+Git checks the objects of a bundle less strictly than those of a fetch. So a bundle is opened in an empty
+repository that borrows the mirror's objects and is measured there; the mirror then fetches the one commit
+from it, with fsck.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ WORK = "refs/heads/work"
 
 @contextlib.contextmanager
 def opened(mirror: Mirror, data: bytes, ref: str) -> Iterator[Path]:
-    """A repository in which `WORK` is what the bundle calls `ref`. Raises GitError."""
+    """Provide a repository in which `WORK` is what the bundle calls `ref`. Raises GitError."""
     folder = paths.folder("pulled") / uuid.uuid4().hex
     folder.mkdir(mode=0o700)
     try:
@@ -60,7 +61,7 @@ def take(run_: Run, submission: Submission, mirror: Mirror, ref: str) -> None:
 
 
 def _measure(repository: Path, sha: str, base: str) -> None:
-    """Raise GitError where little data unpacks to very much."""
+    """Raise GitError if the bundle unpacks to too many objects or too many bytes."""
     names = run(repository, "rev-list", "--objects", "--no-object-names", sha, f"^{base}").stdout
     if names.count(b"\n") > OBJECTS_MAX:
         raise GitError("your commit", f"brings more than {OBJECTS_MAX} objects")
@@ -70,7 +71,7 @@ def _measure(repository: Path, sha: str, base: str) -> None:
 
 
 def bring_base(run_: Run, mirror: Mirror) -> None:
-    """Make sure this host has the commit that the run began at. Raises GitError, Unreachable."""
+    """Make sure that this host has the commit that the run began at. Raises GitError, Unreachable."""
     base = run_.base_sha
     if mirror.has(base):
         return

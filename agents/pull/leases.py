@@ -1,7 +1,7 @@
-"""Runs of agents elsewhere, which claim their work and come for it over REST (COL-3).
+"""The runs of pulled agents, which claim their work and fetch it over REST (COL-3).
 
-No host holds such a run. It lives as long as its agent beats; a lease that runs out ends it, and the work
-goes on with somebody else. What it hands in arrives as a bundle, which any host can read.
+No host holds such a run. It lives as long as its agent beats; if its lease runs out, the run ends and the
+work goes to somebody else. What the agent hands in arrives as a bundle, which any host can read.
 """
 
 import base64
@@ -32,12 +32,12 @@ LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
 
 
 def base_ref(run_pk: int) -> str:
-    """What the bundle of a run's base calls it."""
+    """Return the ref under which the bundle of a run's base names the base."""
     return f"refs/steroids/bases/{run_pk}"
 
 
 def lease() -> timedelta:
-    """How long a run goes on without a beat."""
+    """Return how long a run may go on without a beat."""
     return timedelta(seconds=settings.DURATIONS["pull_lease"])
 
 
@@ -45,9 +45,9 @@ def lease() -> timedelta:
 
 
 def run_token(run_pk: int, nonce: str, agent_token: str) -> str:
-    """The token of a claimed run: repeating the same claim gives the same token, and it is stored nowhere.
+    """Return the token of a claimed run. Repeating the same claim gives the same token; it is stored nowhere.
 
-    It needs the agent's own token, of which we have only the hash, and the server's secret.
+    Deriving it takes the server's secret and the agent's own token, of which only the hash is stored.
     """
     secret = f"{settings.SECRET_KEY}\0{agent_token}"
     mac = salted_hmac("agents.pull.leases", f"{run_pk}:{nonce}", secret=secret, algorithm="sha256")
@@ -55,7 +55,7 @@ def run_token(run_pk: int, nonce: str, agent_token: str) -> str:
 
 
 def give_token(run: Run, token: str) -> None:
-    """The run answers to this token from now on."""
+    """Let the run answer to this token from now on."""
     hashed = token_hash(token)
     Run.objects.filter(pk=run.pk).update(token_hash=hashed, spent_hash=hashed)
 
@@ -64,12 +64,12 @@ def give_token(run: Run, token: str) -> None:
 
 
 def is_ready(run: Run) -> bool:
-    """Whether a host has made its work ready: base, prompt, rulings."""
+    """Whether a host has prepared the run's work: base, prompt and rulings."""
     return run.status == Run.Status.RUNNING
 
 
 def why_stop(run: Run) -> str:
-    """Why the agent is to end its work now; empty while it may go on."""
+    """Return why the agent has to end its work; empty while it may go on."""
     if run.stop_requested:
         return "Somebody asked this run to stop."
     if run.task.version != run.task_version:
@@ -82,15 +82,16 @@ def why_stop(run: Run) -> str:
 
 
 def _is_past_wall(run: Run) -> bool:
-    """By the database's clock: it began by that one, and whoever is asked now may be another machine."""
+    """Whether the run took too long, by the database's clock, since several machines may answer for it."""
     since = Now() - timedelta(seconds=settings.DURATIONS["wall"])
     return Run.objects.filter(pk=run.pk, started_at__lt=since).exists()
 
 
 def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str:
-    """The agent is alive: its lease is prolonged, unless it is to stop. Why it is, or empty.
+    """Note that the agent is alive and prolong its lease, unless it has to stop.
 
-    Raises Refused where the run ended in between.
+    Returns why it has to stop, or an empty string. Raises Refused if the lease has run out or the run has
+    ended.
     """
     if log:
         add_log(run, log)
@@ -108,7 +109,7 @@ def beat(run: Run, *, log: str = "", usage: dict[str, Any] | None = None) -> str
 
 
 def add_log(run: Run, text: str) -> None:
-    """More of its log, up to the limit of one run; a last line says that the rest is left out."""
+    """Append to the run's log, up to the limit of one run; a last line says that the rest is left out."""
     left = LOG_MAX - (run.outputs.aggregate(used=Sum(Length("text")))["used"] or 0)
     if left <= 0:
         return
@@ -120,8 +121,10 @@ def add_log(run: Run, text: str) -> None:
 
 
 def release(run: Run, *, reason: str, failed: bool) -> None:
-    """The agent gives the work back. Where it says that it failed, that counts as a run without result;
-    else nothing is counted, but who gives back again and again waits longer. Raises Refused.
+    """Give the work back.
+
+    If the agent says that it failed, that counts as a run without result. Otherwise nothing is counted, but
+    a task that is given back again and again waits longer. Raises Refused if the run is over already.
     """
     if failed:
         outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
@@ -136,14 +139,17 @@ def release(run: Run, *, reason: str, failed: bool) -> None:
 
 
 def reap() -> int:
-    """End runs that have handed in, and those whose agent was not heard of in time."""
+    """End runs that have handed in, and those whose agent was not heard of in time.
+
+    Returns how many of the latter it ended.
+    """
     pulled = Run.objects.filter(is_pulled=True).select_related("task__project", "project", "agent")
     for run in pulled.filter(status=Run.Status.CLOSING):
         run_ends.end(run, Run.Outcome.HANDED_IN)
     ended = 0
     for run in pulled.filter(status__in=LIVE, lease_until__lt=Now()):
         mine = Run.objects.filter(pk=run.pk, fence=run.fence, status__in=LIVE, lease_until__lt=Now())
-        if mine.update(fence=F("fence") + 1):  # a beat that comes now finds nothing to prolong
+        if mine.update(fence=F("fence") + 1):  # a beat that arrives from here on finds nothing to prolong
             run.fence += 1
             ended += _end_silent(run)
     over = PullBundle.objects.filter(run__status=Run.Status.ENDED)
@@ -152,7 +158,7 @@ def reap() -> int:
 
 
 def _end_silent(run: Run) -> bool:
-    """Its lease is over. Where it had been told to stop, that is how it ended."""
+    """End a run whose lease is over, as stopped or too long if it had been told to end, otherwise as lost."""
     if run.stop_requested:
         return run_ends.end(run, Run.Outcome.STOPPED, reason="It was asked to stop.")
     if run.task.version != run.task_version:
@@ -170,9 +176,10 @@ def _end_silent(run: Run) -> bool:
 
 
 def read_header(data: bytes) -> str:
-    """The commit that a bundle ends with. Raises Refused where it is no bundle of the one ref we take.
+    """Return the commit that a bundle ends with, from its first lines.
 
-    Only the first lines are read here; git reads the rest on a host, in a repository of its own.
+    Git reads the rest on a host, in a separate repository. Raises Refused if this is not a bundle with
+    exactly the one ref that we take.
     """
     head, found, _ = data[:HEADER_MAX].partition(b"\n\n")
     lines = head.decode("utf-8", "replace").split("\n")
@@ -196,7 +203,7 @@ def _no_bundle(message: str) -> Refused:
 
 
 def bring(run: Run, data: bytes) -> str:
-    """Keep what the agent brings until it hands in that commit. The commit. Raises Refused."""
+    """Keep the agent's bundle until it hands in the commit, which is returned. Raises Refused."""
     if run.role != Run.Role.CODER:
         raise Refused(
             "wrong_role", f"A {run.role} brings no commits.", "Hand in your review.", status=403,
@@ -207,7 +214,7 @@ def bring(run: Run, data: bytes) -> str:
 
 
 def hand_over(run: Run, submission: Submission) -> None:
-    """The submission of a run elsewhere gets its commits. Raises Refused where they were not brought."""
+    """Give a pulled run's submission the commits that its agent brought. Raises Refused if it did not."""
     brought = PullBundle.objects.filter(run=run, tip=submission.sha).first()
     if brought is not None and brought.work:
         Bundle.objects.create(submission=submission, data=brought.work)

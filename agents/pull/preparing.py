@@ -1,4 +1,4 @@
-"""Making a run ready for an agent elsewhere: where it begins, what it is told, and the commits it lacks."""
+"""Prepares a pulled run: where it begins, what its agent is told, and the commits that the agent lacks."""
 
 from django.db.models.functions import Now
 
@@ -10,10 +10,10 @@ from agents.verification import commands
 
 
 def prepare(run: Run) -> None:
-    """Write what the agent comes for and let the run begin; from then on no host holds it.
+    """Prepare the run's work and let the run begin; from then on no host holds it.
 
-    Raises Unreachable for the remote, GitError, BaseNotFit, CannotStart, and StaleTask where the
-    task moved on.
+    Raises Unreachable for the remote, GitError, BaseNotFit, CannotStart, and StaleTask if the task moved
+    on.
     """
     if run.agent is None:
         raise starting.CannotStart("The agent of this run was deleted.")
@@ -32,7 +32,10 @@ def prepare(run: Run) -> None:
 
 
 def _bundle_of(run: Run, mirror: Mirror, base: str) -> bytes | None:
-    """The commits up to the base that the remote's target branch lacks; None where it has them all."""
+    """Return the commits up to the base that the remote's target branch lacks, or None if it has them all.
+
+    Raises CannotStart if they are too large to send.
+    """
     head = mirror.resolve(mirror.target_ref)
     if mirror.is_ancestor(base, head):
         return None

@@ -1,4 +1,4 @@
-"""What an agent elsewhere sends, and what it is told."""
+"""What a pulled agent sends, and what it is told."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ TOKENS_MAX = 10**12
 
 
 class AddressesSerializer(serializers.Serializer[Any]):
-    """Where to go on with the run's token."""
+    """The URLs to use with the run's token."""
 
     work = serializers.CharField()
     beat = serializers.CharField()
@@ -20,7 +20,7 @@ class AddressesSerializer(serializers.Serializer[Any]):
 
 
 class ClaimedSerializer(serializers.Serializer[Any]):
-    """A run of this agent. Only the claimer is given the token, and it is stored nowhere."""
+    """A run that this agent claimed. Only the claimer is given the token, which is stored nowhere."""
 
     run = serializers.IntegerField()
     token = serializers.CharField()
@@ -35,7 +35,7 @@ class ClaimedSerializer(serializers.Serializer[Any]):
 
 
 class WorkSerializer(serializers.Serializer[Any]):
-    """All of a run's work; `ready` is false, and the rest absent, until a host has prepared it."""
+    """The work of a run. Until a host has prepared it, `ready` is false and most fields are absent."""
 
     ready = serializers.BooleanField()
     run = serializers.IntegerField()
@@ -54,7 +54,7 @@ class WorkSerializer(serializers.Serializer[Any]):
 
 
 class BeatSerializer(serializers.Serializer[Any]):
-    """What the agent says while it works, if anything. Usage counts from the run's beginning."""
+    """What the agent reports while it works, all optional. Usage is counted from the beginning of the run."""
 
     log = serializers.CharField(
         required=False, allow_blank=True, trim_whitespace=False, max_length=LOG_MAX, default=""
@@ -68,7 +68,7 @@ class BeatSerializer(serializers.Serializer[Any]):
 
 
 class BeatenSerializer(serializers.Serializer[Any]):
-    """Whether the agent goes on. With `stop` it ends its work: the lease is not prolonged any more."""
+    """Whether the agent may go on. If `stop` is true it has to end its work: the lease is not prolonged."""
 
     stop = serializers.BooleanField()
     reason = serializers.CharField(allow_blank=True)

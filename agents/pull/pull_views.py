@@ -1,6 +1,7 @@
-"""The addresses of agents elsewhere: claim, come for the work, beat, bring commits, give back (COL-3).
+"""The endpoints for pulled agents: claim, fetch the work, beat, bring commits, give back (COL-3).
 
-A claim is made with the agent's own token, everything else with the token of the run that it gave.
+A claim is made with the agent's own token, everything else with the token of the run that the claim
+returned.
 """
 
 import secrets
@@ -32,7 +33,7 @@ from tasks.models.event import record
 from tasks.models.task import locked_task
 from tasks.text.repository_urls import redact
 
-NOTHING_SECONDS = 10  # between two questions for work where there is none
+NOTHING_SECONDS = 10  # between two requests for work while there is none
 READY_SECONDS = 1
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key has the same effect and reply."
@@ -40,11 +41,11 @@ KEY = OpenApiParameter(
 
 
 class _Nothing(Exception):
-    """There is no work for this agent now."""
+    """Raised if there is no work for the agent."""
 
 
 class ClaimView(APIView):
-    """Take the next run of the columns that this agent watches."""
+    """Claims the next run in the columns that the agent watches."""
 
     is_for_pullers = True
 
@@ -67,7 +68,10 @@ class ClaimView(APIView):
         return self._with_token(request, reply)
 
     def _with_token(self, request: Request, reply: Response) -> Response:
-        """The stored reply holds no token; it is made again for whoever may have it. Raises Refused."""
+        """Return the reply with the run's token, which is never stored but derived again from the caller's.
+
+        Raises Refused if the run is over or belongs to another token.
+        """
         told = dict(reply.data or {})
         token = leases.run_token(told["run"], told.pop("nonce"), bearer_of(request))
         if not Run.objects.filter(pk=told["run"], token_hash=token_hash(token)).exists():
@@ -88,7 +92,7 @@ def _puller(request: Request) -> Agent:
 
 
 def _claim(request: Request, agent: Agent) -> dict[str, Any]:
-    """One run, by the guards of the tick. Raises _Nothing."""
+    """Claim one run by the same rules as the tick, and return the reply. Raises _Nothing."""
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     if agent.projects.exists():
         projects = projects.filter(agents=agent)
@@ -117,10 +121,10 @@ def _claim(request: Request, agent: Agent) -> dict[str, Any]:
 
 
 class PulledRunView(APIView):
-    """What only the run itself may do."""
+    """Base of the endpoints that only the run itself may use."""
 
     def run_of(self, request: Request, pk: int) -> Run:
-        """The run that asks. Raises Refused for anybody else."""
+        """Return the run that makes the request. Raises Refused for any other caller."""
         if not isinstance(request.user, RunPrincipal) or not request.user.run.is_pulled:
             raise Refused(
                 "not_this_run", f"Only the agent that claimed run {pk} may do this, with the run's token.",
@@ -133,7 +137,7 @@ class PulledRunView(APIView):
 
 
 class WorkView(PulledRunView):
-    """The work of a claimed run."""
+    """Returns the work of a claimed run."""
 
     @extend_schema(
         operation_id="pull_work", summary="Come for the work of a claimed run", tags=["pull"],
@@ -159,7 +163,7 @@ class WorkView(PulledRunView):
 
 
 def without_password(url: str) -> str:
-    """The address without what signs in there: that is the host's and not the agent's."""
+    """Return the URL without its credentials, which are the host's and not the agent's."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or "@" not in parts.netloc:
         return redact(url)
@@ -167,7 +171,7 @@ def without_password(url: str) -> str:
 
 
 class BeatView(PulledRunView):
-    """The agent is alive."""
+    """Takes a beat of the agent: it is alive."""
 
     @extend_schema(
         operation_id="pull_beat", summary="Say that the agent is alive; learn whether to stop",
@@ -182,7 +186,7 @@ class BeatView(PulledRunView):
         return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
 
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
-        locked_task(run.task_id)  # two beats at once write one after the other
+        locked_task(run.task_id)  # of two beats at once, one waits for the other
         reason = leases.beat(run, log=log, usage=usage)
         run.refresh_from_db(fields=["status"])
         seconds = settings.DURATIONS["pull_lease"]
@@ -192,13 +196,13 @@ class BeatView(PulledRunView):
 
 
 def _without_nul(data: Any) -> Any:
-    """The output of a program may hold the one character that a text may not."""
+    """Return the data with NUL removed from the log: a program may print it, but a text cannot hold it."""
     log = data.get("log") if isinstance(data, dict) else None
     return {**data, "log": log.replace("\0", "")} if isinstance(log, str) else data
 
 
 class BaseView(PulledRunView):
-    """Commits that the remote lacks."""
+    """Returns the commits up to the base that the remote lacks."""
 
     @extend_schema(
         operation_id="pull_base", summary="The commits up to the base that the remote lacks, as a bundle",
@@ -223,7 +227,7 @@ class BaseView(PulledRunView):
 
 
 class BundleParser(BaseParser):
-    """A bundle as it is, bounded."""
+    """Reads a bundle without interpreting it, up to a limit."""
 
     media_type = "application/octet-stream"
 
@@ -233,7 +237,7 @@ class BundleParser(BaseParser):
 
 
 class BundleView(PulledRunView):
-    """Commits on their way to us."""
+    """Takes the commits of a hand-in."""
 
     parser_classes = (BundleParser,)
 
@@ -259,7 +263,7 @@ class BundleView(PulledRunView):
 
 
 class ReleaseView(PulledRunView):
-    """The agent gives its work back."""
+    """Takes back the work of an agent that gives it up."""
 
     @extend_schema(
         operation_id="pull_release", summary="Give the work back", tags=["pull"],
@@ -267,7 +271,7 @@ class ReleaseView(PulledRunView):
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         if (earlier := idempotency.earlier_reply(request)) is not None:
-            return earlier  # the token died with the first
+            return earlier  # the first call ended the token
         super().perform_authentication(request)
         super().check_permissions(request)
         super().check_throttles(request)
@@ -282,10 +286,10 @@ class ReleaseView(PulledRunView):
         return idempotency.once(request, release)
 
     def perform_authentication(self, request: Request) -> None:
-        """See `post`."""
+        """Do nothing here: `post` authenticates, after it has looked for an earlier reply."""
 
     def check_permissions(self, request: Request) -> None:
-        """See `post`."""
+        """Do nothing here: `post` checks."""
 
     def check_throttles(self, request: Request) -> None:
-        """See `post`."""
+        """Do nothing here: `post` checks."""
