@@ -1,4 +1,4 @@
-"""Who works, on which host, and every run of an agent."""
+"""Agents, the hosts that run them, and every run."""
 
 from agents.models.agent import Agent, ProviderPause
 from agents.models.host import Host

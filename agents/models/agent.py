@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from tasks.models import Project
 
-# Who stands behind the model of a provider's command, unless the agent says otherwise.
+# The vendor of the models that a provider's command uses, unless the agent names another.
 OWN_VENDOR = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
 
 
@@ -84,7 +84,7 @@ class Agent(models.Model):
 
     @property
     def account(self) -> str:
-        """Whose trouble pauses this agent: the sign-in that it shares with others of its provider."""
+        """The account whose trouble pauses this agent; others of its provider may share it."""
         named = self.settings.get("account") if isinstance(self.settings, dict) else None
         if isinstance(named, str) and named:
             return named
@@ -92,7 +92,7 @@ class Agent(models.Model):
 
     @property
     def made_by(self) -> str:
-        """The vendor of its model; empty where nobody said."""
+        """The vendor of the agent's model; empty if nobody named one."""
         return self.vendor or OWN_VENDOR.get(self.provider, "")
 
     def clean(self) -> None:
@@ -110,7 +110,7 @@ class Agent(models.Model):
 
 
 class ProviderPause(models.Model):
-    """Trouble with a provider: nothing that signs in there is started until the time is over (LAD-4)."""
+    """Trouble with a provider: nothing that signs in there is started until the pause is over (LAD-4)."""
 
     name = models.CharField(max_length=120, unique=True, help_text="The account of the agents it holds up.")
     kind = models.CharField(max_length=12, help_text="sign_in, quota, rate, network or model.")

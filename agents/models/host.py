@@ -10,16 +10,16 @@ from tasks.models import Project
 
 class HostQuerySet(models.QuerySet["Host"]):
     def alive(self) -> "HostQuerySet":
-        """Those that reported within a lease, by the database's clock."""
+        """Return the hosts that reported within the time of a lease, by the database's clock."""
         return self.filter(seen_at__gte=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
 
     def given_up(self) -> "HostQuerySet":
-        """Those that nobody waits for any more: silent for too long, or removed."""
+        """Return the hosts that are no longer waited for: silent for too long, or removed."""
         long_ago = Now() - timedelta(seconds=settings.DURATIONS["abandon"])
         return self.filter(Q(seen_at__lt=long_ago) | Q(is_removed=True))
 
 
-ROOM_MIN = 16 * 1024 * 1024  # bytes that must be free where a host begins a run
+ROOM_MIN = 16 * 1024 * 1024  # bytes that must be free on a host's disk for it to begin a run
 
 
 class Tier(models.IntegerChoices):
@@ -30,7 +30,7 @@ class Tier(models.IntegerChoices):
 
 
 class Host(models.Model):
-    """A machine that holds agents."""
+    """A machine that starts and holds runs."""
 
     name = models.CharField(max_length=120, unique=True)
     slots = models.PositiveSmallIntegerField(default=4)
@@ -66,16 +66,16 @@ class Host(models.Model):
         return self.name
 
     def may_run(self, project: Project) -> bool:
-        """Whether it has the label that the project asks for."""
+        """Whether the host has the label that the project asks for."""
         return project.config.host_label in {"", *self.labels}
 
     @property
     def takes_work(self) -> bool:
-        """Whether it begins anything new. One without slots only serves pages and background jobs."""
+        """Whether the host begins new work. One without slots only serves pages and background jobs."""
         return self.slots > 0 and not self.is_draining
 
     def state(self, *, is_alive: bool) -> str:
-        """What people read: a host that is full or draining takes no new runs."""
+        """Return the state that people are shown. A host that is full or draining takes no new runs."""
         if self.is_removed:
             return "removed"
         if not is_alive:

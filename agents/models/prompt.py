@@ -8,7 +8,7 @@ from tasks.models import Project
 
 
 class PromptText(models.Model):
-    """A project's own version of one of the prompts. Versions are never changed; a new one replaces it."""
+    """A project's own version of a prompt. Versions are never changed, only replaced by a newer one."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prompt_texts")
     name = models.CharField(max_length=40, help_text="coder, reviewer, judge, mediator.")
@@ -35,7 +35,7 @@ class PromptText(models.Model):
 
 
 class Prompt(models.Model):
-    """Exactly what the agent was told."""
+    """The exact prompt that a run's agent was given."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="prompt")
     text = models.TextField()

@@ -4,7 +4,7 @@ from agents.models.run import Run
 
 
 class PullBundle(models.Model):
-    """Commits on their way between us and an agent elsewhere. Gone once its run is over and kept."""
+    """Commits in transit to or from a pulled agent. Deleted once its run is over and the hand-in is kept."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="pull_bundle")
     base = models.BinaryField(

@@ -13,11 +13,11 @@ from tasks.models import Project, Review, Submission, Task
 
 class RunQuerySet(models.QuerySet["Run"]):
     def live(self) -> "RunQuerySet":
-        """Not ended."""
+        """Return the runs that have not ended."""
         return self.exclude(status=Run.Status.ENDED)
 
     def on_host(self) -> "RunQuerySet":
-        """Held by some host: a process may exist."""
+        """Return the runs that a host holds, so that a process of theirs may exist."""
         return self.filter(status__in=Run.HELD)
 
 
@@ -55,7 +55,7 @@ class Run(models.Model):
 
     HELD = (Status.STARTING, Status.RUNNING, Status.CLOSING)
     SEATED = (Status.QUEUED, Status.STARTING, Status.RUNNING)
-    # Beside the task's own work: what they say is about a conflict, and the task goes on without them.
+    # These stand beside the task's own work: they speak about a conflict, and the task goes on without them.
     OPINION_ROLES = (Role.JUDGE, Role.MEDIATOR)
 
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
@@ -167,7 +167,7 @@ class Run(models.Model):
             models.Index(
                 fields=["project", "ended_at"], name="run_ended_by_day", condition=Q(status="ended")
             ),
-            # The cap of a whole project is looked at while runs stream: their sum comes from here alone.
+            # A project's cap is checked while runs stream: the sum of the costs comes from this index alone.
             models.Index(
                 fields=["project", "cost"], name="run_cost_by_project", condition=Q(cost__isnull=False)
             ),
@@ -178,7 +178,7 @@ class Run(models.Model):
 
     @property
     def beaten_at(self) -> datetime | None:
-        """When its agent elsewhere was last heard of; None for any other run."""
+        """When the pulled agent of this run was last heard of; None for any other run."""
         if not self.is_pulled or self.host_id or self.lease_until is None:
             return None
         return self.lease_until - timedelta(seconds=settings.DURATIONS["pull_lease"])

@@ -11,7 +11,7 @@ TOKEN_PREFIX = "stx_"  # noqa: S105  (a public prefix, so that scanners recognis
 
 
 def new_token() -> str:
-    """256 random bits; shown once and kept as a hash only."""
+    """Return a new token of 256 random bits, to be shown once and stored only as a hash."""
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
 
 
@@ -20,7 +20,7 @@ def token_hash(token: str) -> str:
 
 
 class Token(models.Model):
-    """A token of a person, or of an agent that claims its work. Only its hash is kept."""
+    """A token of a person or of a pulled agent. Only its hash is stored."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="tokens"
@@ -50,6 +50,6 @@ class Token(models.Model):
 
     @classmethod
     def mint_for(cls, agent: Agent, name: str) -> tuple["Token", str]:
-        """The row and the token in clear, which is shown once, for an agent that claims its own work."""
+        """Create a token for a pulled agent; return its row and the token in clear, which is shown once."""
         secret = new_token()
         return cls.objects.create(agent=agent, name=name, hash=token_hash(secret)), secret

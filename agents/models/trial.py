@@ -7,7 +7,7 @@ from tasks.models import Project
 
 
 class Trial(models.Model):
-    """One try of a recipe on an untouched commit of the target branch."""
+    """One trial of a recipe on an untouched commit of the target branch."""
 
     class Why(models.TextChoices):
         SEARCH = "search", "Looking for commands"
@@ -77,11 +77,11 @@ class Trial(models.Model):
 
     @property
     def seconds(self) -> float:
-        """How long its steps took together."""
+        """How many seconds its steps took together."""
         return float(sum(step.get("seconds", 0) for step in self.steps))
 
     @property
     def commands(self) -> list[tuple[str, str]]:
-        """The commands that are not empty, by what they do."""
+        """The names and commands of its steps, without empty ones."""
         pairs = (("prepare", self.prepare), ("build", self.build), ("test", self.test))
         return [(name, command) for name, command in pairs if command]

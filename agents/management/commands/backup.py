@@ -1,4 +1,4 @@
-"""Everything that an installation needs to go on elsewhere, in one file."""
+"""Back up everything that an installation needs to go on elsewhere into one file."""
 
 from argparse import ArgumentParser
 from pathlib import Path

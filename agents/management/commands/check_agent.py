@@ -1,4 +1,4 @@
-"""Try an agent from the command line."""
+"""Check an agent from the command line."""
 
 from argparse import ArgumentParser
 from typing import Any

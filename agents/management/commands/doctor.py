@@ -1,4 +1,4 @@
-"""Does everything hold that must? With what to do where it does not."""
+"""Check whether everything is in order, and say what to do about what is not."""
 
 import json
 from argparse import ArgumentParser
@@ -17,7 +17,7 @@ class Command(ProgramCommand):
         "Looks whether everything holds that must hold of the rows, this machine's processes, folders and "
         "mirrors, and says of each finding what to do. Exit code 0: all is well; 1: there are findings."
     )
-    requires_system_checks = ()  # they are a row of its table
+    requires_system_checks = ()  # they are one of the doctor's own checks
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="the same for a program")

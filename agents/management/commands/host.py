@@ -1,4 +1,4 @@
-"""The hosts of this installation: list them, let one run empty, strike one off."""
+"""List the hosts of this installation, drain or resume one, or remove it for good."""
 
 import time
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""The projects of this installation."""
+"""List the projects of this installation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Let go what the retention settings no longer keep."""
+"""Delete what the retention settings no longer keep."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -64,7 +64,10 @@ class Command(ProgramCommand):
             raise CommandError("That is another name. Nothing was removed.")
 
     def _stop(self, project: Project) -> None:
-        """Ask their hosts to end them, and wait for it; nothing new is started meanwhile."""
+        """Pause the project and wait until its runs have been stopped by their hosts.
+
+        Raises CommandError if they do not end in time.
+        """
         active = Project.objects.filter(pk=project.pk, status=Project.Status.ACTIVE)
         active.update(status=Project.Status.PAUSED)
         live = Run.objects.live().filter(project=project)

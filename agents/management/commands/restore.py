@@ -1,4 +1,4 @@
-"""An installation out of a backup."""
+"""Restore an installation from a backup."""
 
 import tarfile
 from argparse import ArgumentParser

@@ -1,4 +1,4 @@
-"""The resident process of an agent host."""
+"""Run the resident processes of a host: loop, background jobs, agents and web server."""
 
 import io
 import sys
@@ -38,7 +38,7 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         paths.folder()
-        if isinstance(sys.stdout, io.TextIOWrapper):  # no letter of a title may end the loop
+        if isinstance(sys.stdout, io.TextIOWrapper):  # no character of a title may end the loop
             sys.stdout.reconfigure(errors="backslashreplace")
         if options["demo"]:
             call_command("migrate", verbosity=0, interactive=False)
@@ -68,7 +68,7 @@ class Command(ProgramCommand):
             self._report()
 
     def _loop(self, resident: Resident) -> int:
-        """In a process of its own; the exit status."""
+        """Run the loop, in a process of its own, and return the exit status."""
         try:
             resident.run()
             resident.each_turn()  # what the last turn did
@@ -102,7 +102,10 @@ class Command(ProgramCommand):
         self._say(f"Sign in as admin; the password is in {first_hour.keep_password(password)}.")
 
     def _report(self) -> None:
-        """Task, status, rounds, landed SHA; then what waits for a human."""
+        """Print a table of the tasks, then the disputes that wait for a person.
+
+        Raises SystemExit if a task has failed.
+        """
         rows = [("TASK", "STATUS", "ROUNDS", "LANDED", "TITLE")]
         tasks = Task.objects.select_related("project").order_by("project__slug", "rank")
         rows += [

@@ -1,4 +1,4 @@
-"""The first hour with a project of one's own, asked on the terminal."""
+"""Set up the first project by asking on the terminal."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""One screen: does the loop turn, what runs, and what waits for whom."""
+"""Show on one screen whether the loop runs, what is under way, and what waits for whom."""
 
 import json
 from argparse import ArgumentParser
@@ -63,7 +63,7 @@ class Command(ProgramCommand):
         )
 
     def _list(self, title: str, lines: Iterable[str], count: int | None = None) -> None:
-        """Nothing at all where there is nothing to say."""
+        """Print a titled list, or nothing if it is empty. `count` is the length of the full list."""
         shown = list(lines)
         if not shown:
             return
