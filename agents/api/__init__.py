@@ -1,1 +1,1 @@
-"""Hand-ins of agents over REST."""
+"""The REST API of agents: hand-ins, runs, agents and hosts."""

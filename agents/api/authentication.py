@@ -1,4 +1,4 @@
-"""Tokens: a run's, which dies with the run, a person's, and that of an agent elsewhere, which claims runs.
+"""Authentication by token: a run's, which dies with the run, a person's, or a pulled agent's.
 
 Identity comes from the token only.
 """
@@ -24,7 +24,7 @@ from tasks.models.prepared import Prepared
 
 
 def bearer_of(request: Any) -> str:
-    """The token in the request's header; empty where there is none."""
+    """Return the token in the request's header, or an empty string if there is none."""
     words = get_authorization_header(request).decode("ascii", "replace").split()
     return words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
 
@@ -33,7 +33,7 @@ NOTED_EVERY = 60  # seconds
 
 
 def _note_use(token: Token, now: datetime) -> None:
-    """When it was used, now and then. Where the database takes no writes, whoever reads goes on reading."""
+    """Note now and then that the token was used, unless the database takes no writes: reads go on then."""
     if token.used_at and (now - token.used_at).total_seconds() <= NOTED_EVERY:
         return
     left_out = f"token-use-{token.pk}-left-out"
@@ -48,14 +48,14 @@ _of_token = Prepared(
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer stx_…`."""
+    """Authentication by the header `Authorization: Bearer stx_…`."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         secret = bearer_of(request)
         if not secret:
             return None
         hashed = token_hash(secret)
-        for run in _of_token.found(hashed):  # one at most
+        for run in _of_token.found(hashed):  # at most one
             log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run
         token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()
@@ -76,7 +76,7 @@ class TokenAuthentication(BaseAuthentication):
         return "Bearer"
 
     def _puller(self, agent: Agent, request: Request) -> PullPrincipal:
-        """An agent elsewhere, at an address that is open to it. Raises Refused."""
+        """Return the pulled agent as the caller, if the endpoint is open to it. Raises Refused otherwise."""
         if not agent.is_active or agent.provider != Agent.Provider.PULL:
             what = "is switched off" if not agent.is_active else "does not claim its own work any more"
             raise Refused(
@@ -112,7 +112,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    """How the schema describes our tokens."""
+    """The description of our tokens in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,4 +1,4 @@
-"""Hosts over REST, for superusers: what each is at, and whether it takes new runs."""
+"""Hosts over REST, for superusers: what each is doing, and whether it takes new runs."""
 
 from typing import Any
 
@@ -60,13 +60,13 @@ class HostViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Host]):
     @extend_schema(request=None, responses=HostActSerializer)
     @action(detail=True, methods=["post"])
     def drain(self, request: Request, name: str) -> Response:
-        """Let it take no new runs; what it has goes on to its end."""
+        """Let the host take no new runs; the runs it has go on to their end."""
         return self._set(request, name, True)
 
     @extend_schema(request=None, responses=HostActSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, name: str) -> Response:
-        """Let it take runs again."""
+        """Let the host take runs again."""
         return self._set(request, name, False)
 
     def _set(self, request: Request, name: str, is_draining: bool) -> Response:

@@ -1,4 +1,4 @@
-"""Who calls: a run as itself, or an agent elsewhere that asks for work."""
+"""Callers that are not people: a run, or a pulled agent that asks for work."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -7,7 +7,7 @@ from agents.models import Agent, Run
 
 
 class _Machine(ABC):
-    """No person: it has no right of one."""
+    """A caller that is not a person and has none of a person's rights."""
 
     is_authenticated = True
     is_active = True
@@ -22,7 +22,7 @@ class _Machine(ABC):
 
     @abstractmethod
     def get_username(self) -> str:
-        """The name that people see."""
+        """Return the name that people see."""
 
     def get_full_name(self) -> str:
         return self.get_username()
@@ -35,7 +35,7 @@ class _Machine(ABC):
 
 
 class RunPrincipal(_Machine):
-    """What `request.user` is for a run's token. It sees its own task."""
+    """`request.user` for a run's token. It sees its own task."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -47,7 +47,7 @@ class RunPrincipal(_Machine):
 
 
 class PullPrincipal(_Machine):
-    """What `request.user` is for the token of an agent elsewhere. It may claim work, and see nothing."""
+    """`request.user` for a pulled agent's token. It may claim work, and sees nothing."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent

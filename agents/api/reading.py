@@ -1,4 +1,4 @@
-"""Runs and agents over REST: what runs and ran, who works, and adding an agent."""
+"""Runs and agents over REST: reading both, and adding an agent."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from tasks.models import Project
 
 
 class RunFilter(django_filters.FilterSet):
-    """The filters of the list."""
+    """The filters of the list of runs."""
 
     project = django_filters.CharFilter(field_name="project__slug")
     task = django_filters.CharFilter(method="filter_task", label="The name of its task: ledger-214")
@@ -72,7 +72,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
-    """An agent. What it is started with, and its secrets' names, are told on its page only."""
+    """An agent. Its command and the names of its secrets are shown on its page only."""
 
     projects = serializers.SlugRelatedField(slug_field="slug", many=True, read_only=True)  # type: ignore[var-annotated]
 
@@ -104,7 +104,7 @@ class NewAgentSerializer(serializers.Serializer[Any]):
 
 
 class AddedAgentSerializer(AgentSerializer):
-    """With what a host that serves this lacks to start it; empty where it lacks nothing."""
+    """The added agent; `missing` says what this host lacks to start it, and is empty if it lacks nothing."""
 
     missing = serializers.SerializerMethodField()
 
@@ -117,7 +117,7 @@ class AddedAgentSerializer(AgentSerializer):
 
 
 class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
-    """The agents of the installation, for superusers: hosts start what they name."""
+    """The agents of the installation, for superusers only, since hosts start the commands they name."""
 
     queryset = Agent.objects.none()
     serializer_class = AgentSerializer

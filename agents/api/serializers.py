@@ -1,4 +1,4 @@
-"""What hand-ins carry. Texts are bounded here; their content is read by disputes.protocol."""
+"""The bodies of hand-ins. Texts are limited here; disputes.protocol reads their content."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ NOTES_MAX = 20_000
 
 
 def _without_nul(data: Any) -> Any:
-    """The same data without the one character that a database refuses."""
+    """Return the data without NUL, the one character that a database refuses."""
     match data:
         case str():
             return data.replace("\0", "")
@@ -98,7 +98,7 @@ class CommentSerializer(serializers.Serializer[Any]):
 
 
 class GiveOpinionSerializer(serializers.Serializer[Any]):
-    """A judge says `verdict` and `reasons`; a mediator `proposal` and `trade_off`, or `none`."""
+    """A judge gives `verdict` and `reasons`; a mediator gives `proposal` and `trade_off`, or `none`."""
 
     verdict = serializers.CharField(
         required=False, allow_blank=True, max_length=20, default="", help_text="ENFORCE, DISMISS or ESCALATE"

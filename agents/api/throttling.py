@@ -1,4 +1,4 @@
-"""A run or an agent elsewhere may not flood the API, nor an address with tokens that are none.
+"""Limits on requests: of runs and pulled agents, and of addresses that send unknown tokens.
 
 People are not limited here.
 """
@@ -12,7 +12,7 @@ from tasks.addresses import address_of
 
 
 class RunThrottle(SimpleRateThrottle):
-    """So many requests per run, or agent's token, and minute (setting STEROIDS_RUN_RATE)."""
+    """Limits the requests per minute of a run or of a pulled agent's token (setting STEROIDS_RUN_RATE)."""
 
     scope = "run"
 
@@ -25,8 +25,10 @@ class RunThrottle(SimpleRateThrottle):
 
 
 class UnknownTokenThrottle(SimpleRateThrottle):
-    """So many unknown tokens per address and minute (setting STEROIDS_UNKNOWN_TOKEN_RATE), each process for
-    itself. It is asked after a token was not found: a good one from the same address is never held up.
+    """Limits the unknown tokens per minute and address (setting STEROIDS_UNKNOWN_TOKEN_RATE).
+
+    Each process counts for itself. The limit is checked only after a token was not found, so a good one
+    from the same address is never held up.
     """
 
     scope = "unknown_token"

@@ -1,4 +1,4 @@
-"""The addresses of hand-ins."""
+"""The endpoints of hand-ins."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from tasks.errors import Refused
 
 
 class HandInView(APIView):
-    """One verb. Sent twice with the same Idempotency-Key it has one effect and one reply."""
+    """The endpoint of one verb. Sent twice with the same Idempotency-Key, it has one effect and one reply."""
 
     serializer: ClassVar[type[Serializer[Any]]]
     verb: ClassVar[Callable[..., dict[str, Any]]]
@@ -27,13 +27,13 @@ class HandInView(APIView):
     created = 201
 
     def perform_authentication(self, request: Request) -> None:
-        """Only after the look for an earlier reply: the token of that request may have died with it."""
+        """Do nothing here: `post` first looks for an earlier reply, whose call may have ended this token."""
 
     def check_permissions(self, request: Request) -> None:
-        """See `post`."""
+        """Do nothing here: `post` checks."""
 
     def check_throttles(self, request: Request) -> None:
-        """See `post`."""
+        """Do nothing here: `post` checks."""
 
     def post(self, request: Request, ref: str) -> Response:
         earlier = idempotency.earlier_reply(request)
@@ -43,7 +43,7 @@ class HandInView(APIView):
             super().perform_authentication(request)
         except Refused:
             if (earlier := idempotency.earlier_reply(request)) is not None:
-                return earlier  # the same request, sent twice at once, was faster
+                return earlier  # the same request was sent twice at once, and the other one was faster
             raise
         super().check_permissions(request)
         super().check_throttles(request)
@@ -57,12 +57,12 @@ class HandInView(APIView):
         except Exception as error:
             if isinstance(error, Refused | APIException):
                 self._refuse_others(request, ref)
-            if isinstance(request.user, RunPrincipal):  # its transaction is undone; that it was refused stays
+            if isinstance(request.user, RunPrincipal):  # the transaction is undone, but the refusal is kept
                 refusals.note(request.user.run, type(self).verb_name, error)
             raise
 
     def _refuse_others(self, request: Request, ref: str) -> None:
-        """Who may not do this is told so, whatever the body holds. Raises Refused."""
+        """Raise Refused if the caller may not do this at all, whatever the body holds."""
         with transaction.atomic():
             handins.caller_of(request.user, type(self).verb_name, ref)
 
@@ -107,7 +107,7 @@ opinion = _view("opinion", handins.opinion, serializers.GiveOpinionSerializer)
 
 
 class MeView(APIView):
-    """Who this token is."""
+    """Says whose token this is."""
 
     is_for_pullers = True
 

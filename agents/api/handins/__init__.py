@@ -1,7 +1,7 @@
-"""The verbs of hand-ins: a token, a live run of the right role, one transaction, rows.
+"""The verbs of hand-ins. Each takes a token of the right role and writes its rows in one transaction.
 
 A final verb (submit, approve, reject, dispute, blocked, escalate, opinion) ends the run: its token is dead
-from then on. What is malformed is refused with line and reason, and the run goes on.
+from then on. A malformed hand-in is refused with lines and reasons, and the run goes on.
 """
 
 from agents.api.handins.caller import caller_of

@@ -1,4 +1,4 @@
-"""Who hands in, and the end of its run."""
+"""The caller of a hand-in, what it may do, and the end of its run."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tasks.models import Submission, Task
 from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import TaskQuerySet
 
-# Who may do what. People need the membership role, runs the run's role; no person gives an opinion.
+# Who may do what: people by their role in the project, runs by the run's role. No person gives an opinion.
 RUN_VERBS: dict[str, frozenset[str]] = {
     "submit": frozenset({Run.Role.CODER}),
     "approve": frozenset({Run.Role.REVIEWER}),
@@ -34,19 +34,23 @@ PERSON_VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who hands in: an actor for the record, and the run if it is one."""
+    """Whoever hands in: an actor for the record and, if it is a run, the run."""
 
     actor: Actor
     run: Run | None = None
 
     @property
     def side(self) -> str:
-        """coder, reviewer or human, for a conflict's `opened_as`."""
+        """The side that the caller is on: coder, reviewer or human, for a conflict's `opened_as`."""
         return str(self.run.role) if self.run else "human"
 
 
 def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, Task]:
-    """The caller and the task, locked. Raises Refused: not_found, wrong_role, other_task, no_right."""
+    """Return the caller and the task, locked.
+
+    Raises Refused: not_found, wrong_role, other_task, no_right, or not_ready for a pulled run without its
+    work.
+    """
     if isinstance(user, RunPrincipal):
         run = user.run
         task = _of_run.first(run.task_id)
@@ -80,7 +84,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
 
 
 def _held(tasks: TaskQuerySet) -> TaskQuerySet:
-    """There is one at most, so that it needs no order."""
+    """Return the rows of these tasks, locked and with projects; at most one, so without an order."""
     return locked(tasks).select_related("project").order_by()
 
 
@@ -88,13 +92,13 @@ _of_run = Prepared(lambda pk: _held(Task.objects.filter(pk=pk)))
 
 
 def end_run(caller: Caller, task: Task) -> None:
-    """The run has handed in: exactly once, and only in the turn it was started for."""
+    """End the run because it has handed in: exactly once, and only in the turn that it was started for."""
     require_turn(caller, task)
     close_run(caller)
 
 
 def require_turn(caller: Caller, task: Task) -> None:
-    """Raises Refused: stale_turn, where the task moved on after the run was started."""
+    """Raise Refused("stale_turn") if the task moved on after the run was started."""
     run = caller.run
     if run is None:
         return
@@ -113,7 +117,7 @@ _closing = PreparedUpdate(
 
 
 def close_run(caller: Caller, submission: Submission | None = None) -> None:
-    """Its token is dead from now on. Raises Refused: handed_in."""
+    """Close the caller's run, if any, and end its token. Raises Refused("handed_in") if that was done."""
     run = caller.run
     if run and not _closing.write(run.pk, run.fence, submission=submission):
         raise Refused("handed_in", f"Run {run.pk} has handed in already.", "End your work.")
@@ -132,6 +136,6 @@ def reply(message: str, task: Task, **more: Any) -> dict[str, Any]:
 
 
 def one_line(text: str) -> str:
-    """The first sentence, short enough for a row of the queue."""
+    """Return the first sentence or line of a text, short enough for a row of the queue."""
     first = re.split(r"(?<=[.!?])\s|\n", text.strip(), maxsplit=1)[0]
     return first if len(first) <= 120 else f"{first[:117]}..."

@@ -60,7 +60,7 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_be_disputed(finding: Finding) -> None:
-    """Not what a human has decided (DEC-2), nor what waits for a ruling already."""
+    """Raise Refused if a human has decided the finding (DEC-2) or a ruling on it is awaited already."""
     conflicts = Conflict.objects.about(finding).disagreements()
     if conflicts.open().exists():
         raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
@@ -75,7 +75,7 @@ def _may_be_disputed(finding: Finding) -> None:
 
 
 def _position(data: dict[str, Any], reason: Conflict.Reason) -> str:
-    """The position; the words of a reason that is none of the six are kept in it."""
+    """Return the caller's position; if the reason is none of the six, its words are kept in the position."""
     position, words = data["position"].strip(), data["reason"].strip()
     if not position:
         return words
@@ -84,7 +84,7 @@ def _position(data: dict[str, Any], reason: Conflict.Reason) -> str:
 
 
 def _severity(data: dict[str, Any], finding: Finding | None) -> str:
-    """What the caller says, but never below the finding's own: a label is no way round it (DIS-5)."""
+    """Return the severity that the caller names, but at least the finding's own: no way round it (DIS-5)."""
     named = data.get("severity") or ""
     if finding is None:
         return named
@@ -94,7 +94,7 @@ def _severity(data: dict[str, Any], finding: Finding | None) -> str:
 def _positions(
     caller: Caller, finding: Finding | None, submission: Submission | None, position: str
 ) -> dict[str, str]:
-    """Both sides verbatim, as far as they were heard."""
+    """Return both sides' positions verbatim and their labels, as far as they were heard."""
     if caller.side == "reviewer":
         coder = submission.by_agent if submission else ""
         return {
@@ -111,7 +111,7 @@ def _positions(
 
 @transaction.atomic(savepoint=False)
 def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """A minor disagreement: recorded, nothing waits, the coder's way stands."""
+    """Record a minor disagreement: nothing waits for it, and the coder's way holds."""
     if not data["minor"]:
         raise Refused(
             "not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422

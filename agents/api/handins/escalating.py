@@ -10,7 +10,7 @@ from tasks.states import Status
 
 @transaction.atomic(savepoint=False)
 def escalate(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The coder cannot do it; specialists of the reason take it over, or a human where there are none."""
+    """Pass a task that the coder cannot do to the specialists for the reason, or to a human without any."""
     caller, task = callers.caller_of(user, "escalate", ref)
     require_status(task, Status.IN_PROGRESS, "escalate")
     end_run(caller, task)

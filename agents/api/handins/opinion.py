@@ -18,10 +18,10 @@ TOLD = {
 
 @transaction.atomic(savepoint=False)
 def opinion(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """A judge's verdict or a mediator's proposal, on the conflict that its run was started for (ARB-6)."""
+    """Give a judge's verdict or a mediator's proposal on the conflict that the run is about (ARB-6)."""
     caller, task = callers.caller_of(user, "opinion", ref, data["model"])
     run = caller.run
-    if run is None or run.opinion is None:  # people are told so by caller_of
+    if run is None or run.opinion is None:  # people are refused by caller_of
         raise Refused("wrong_role", "This run was asked for no opinion.", "End your work.", status=403)
     proposal = data["proposal"].strip()
     verdict = data["verdict"]

@@ -22,7 +22,7 @@ ASKED_BACK = "It is not sure that this was meant"
 
 @transaction.atomic(savepoint=False)
 def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict[str, Any]:
-    """A reviewer approves or rejects the commit that its run was started for."""
+    """Approve or reject the submitted commit that the reviewer's run was started for."""
     read = _read_review(data, approves)
     verb = "approve" if approves else "reject"
     caller, task = callers.caller_of(user, verb, ref, data["model"])
@@ -63,7 +63,7 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
 
 
 def _under_review(caller: Caller, task: Task) -> Submission:
-    """What the caller reviews. Raises Refused: not_verified, stale_turn, self_review."""
+    """Return the submission under review. Raises Refused: not_verified, stale_turn, self_review."""
     submission = task.last_submission()
     if submission is None or submission.state != Submission.State.VERIFIED:
         state = submission.state if submission else "missing"
@@ -79,7 +79,7 @@ def _under_review(caller: Caller, task: Task) -> Submission:
 
 
 def read_as(read: ReadReview, approves: bool) -> list[str]:
-    """The review as it is understood: what it says in all, and each finding with severity and place."""
+    """Return how the review is read, a line each: the verdict, then every finding with severity and place."""
     verdict = read.verdict.value if read.verdict else "none that can be read"
     lines = [f"Handed in as {'an approval' if approves else 'a rejection'}; verdict in the text: {verdict}."]
     for number, found in enumerate(read.findings, start=1):
@@ -90,9 +90,10 @@ def read_as(read: ReadReview, approves: bool) -> list[str]:
 
 
 def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> None:
-    """Where the reader is unsure, the agent confirms or corrects in the same run: once in a round.
+    """Have the agent confirm or correct a review that the reader is unsure of, once in a round.
 
-    Whoever does not know how is taken at its word the second time. Raises Refused: asked_back.
+    The run goes on meanwhile. An agent that does not know how is taken at its word the second time. Raises
+    Refused: asked_back.
     """
     reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
     doubts = read.warnings if approves or is_data else doubts_about_rejection(read)

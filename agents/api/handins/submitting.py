@@ -15,7 +15,7 @@ from tasks.states import Status
 
 @transaction.atomic(savepoint=False)
 def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """A coder hands in a commit and its answers; declined mandatory findings open conflicts at once."""
+    """Hand in a coder's commit and answers; mandatory findings that it declines open conflicts at once."""
     caller, task = callers.caller_of(user, "submit", ref, data["model"])
     require_status(task, Status.IN_PROGRESS, "submit")
     if task.is_session:

@@ -15,7 +15,7 @@ from tasks.states import Status
 
 @transaction.atomic(savepoint=False)
 def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The coder cannot go on without an access, a tool or a fact; a human is asked."""
+    """Stop the task for a human: the coder lacks an access, a tool or a fact."""
     caller, task = callers.caller_of(user, "blocked", ref)
     require_status(task, Status.IN_PROGRESS, "report as blocked")
     end_run(caller, task)
@@ -28,7 +28,7 @@ def blocked(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 
 @transaction.atomic(savepoint=False)
 def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
-    """A remark on the task; does not end the run, unless it sends the task to another stage (ITM-2)."""
+    """Comment on the task. This ends the run only if it sends the task to another stage (ITM-2)."""
     caller, task = callers.caller_of(user, "comment", ref)
     moves = [name for name in ("back", "disagree", "resolve") if data.get(name)]
     if len(moves) > 1:
@@ -51,7 +51,7 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
 def _argue(
     caller: Caller, task: Task, move: str, parent: Comment | None, data: dict[str, Any]
 ) -> dict[str, Any]:
-    """An objection to the stage before, or the answer to one. Sending the task on ends the run."""
+    """Object to the stage before, or answer an objection. Sending the task to another stage ends the run."""
     if caller.run is None or caller.run.role != Run.Role.CODER:
         raise Refused("wrong_role", f"Only a coder's run may {move} an objection.", status=403)
     require_status(task, Status.IN_PROGRESS, f"{move} an objection")
