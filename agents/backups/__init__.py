@@ -1,1 +1,1 @@
-"""One file from which an installation goes on elsewhere: the database, the mirrors, keys and prices."""
+"""Backups: one file with the database, mirrors, keys and prices, from which an installation can go on."""

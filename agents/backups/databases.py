@@ -1,4 +1,4 @@
-"""Copying the whole database into a file while it is used, and back into an empty one."""
+"""Copies the whole database into a file while it is in use, and back into an empty one."""
 
 import os
 import shutil
@@ -14,11 +14,11 @@ NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 class NoCopy(Exception):
-    """The database cannot be copied; the text says why and what to do."""
+    """Raised if the database cannot be copied; the text says why and what to do."""
 
 
 def dump(folder: Path) -> Path:
-    """A copy of the database as it is at one moment. Nobody waits for it. Raises NoCopy."""
+    """Copy the database as it is at one moment, without making anybody wait. Raises NoCopy."""
     file = folder / FILES[connection.vendor]
     if connection.vendor == "postgresql":
         _run("pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={file}")
@@ -30,7 +30,7 @@ def dump(folder: Path) -> Path:
 
 
 def load(file: Path) -> None:
-    """Make the database what the copy holds. Raises NoCopy."""
+    """Replace the content of the database by that of the copy. Raises NoCopy."""
     if connection.vendor == "postgresql":
         connection.close()
         _run("pg_restore", "--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction",

@@ -1,4 +1,4 @@
-"""Making a backup: first the database, then the mirrors, so that every commit it names is in them."""
+"""Makes a backup: first the database, then the mirrors, so that they have every commit it names."""
 
 import hashlib
 import json
@@ -28,26 +28,29 @@ BUNDLE_TIMEOUT = 3600.0  # seconds for one mirror
 
 
 def small_files() -> dict[str, Path]:
-    """What is kept beside the rows, by its name in the backup: keys, credentials, prices, seals."""
+    """Return the files to back up beside the database, by name: keys, credentials, prices, seals."""
     home = Path(settings.HOME)
     kept = {name: home / name for name in ("secret-key", "git-credentials", "seals.jsonl")}
     return kept | {"prices.yaml": Path(settings.PRICES)}
 
 
 def fingerprint(key: str) -> str:
-    """By which a key is recognised and not found out."""
+    """Return a hash by which a key can be recognised but not found out."""
     return hashlib.sha256(f"steroids backup {key}".encode()).hexdigest()[:16]
 
 
 def make(target: Path) -> dict[str, Any]:
-    """Write the backup, for its owner alone. What it says of itself. Raises NoCopy, GitError and OSError."""
+    """Write the backup, readable by its owner only, and return its manifest with its size in bytes.
+
+    Raises NoCopy, GitError and OSError; an existing file is never overwritten.
+    """
     target = target.absolute()
     if target.exists():
         raise FileExistsError(f"{target} exists already; a backup overwrites nothing.")
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
         folder = Path(name)
         about = _about()
-        files = _small_files(folder)  # before the database, which then has every seal that they name
+        files = _small_files(folder)  # copied before the database, which then has every seal that they name
         members = [databases.dump(folder), *_mirrors(folder), *files]
         about["mirrors"] = sorted(path.name for path in members if path.suffix == ".bundle")
         (folder / MANIFEST).write_text(json.dumps(about, indent=2))
@@ -59,7 +62,7 @@ def make(target: Path) -> dict[str, Any]:
         whole.chmod(0o600)
         with whole.open("rb") as written:
             os.fsync(written.fileno())
-        os.link(whole, target)  # whole or not at all, and never over another one
+        os.link(whole, target)  # complete or not at all, and never over an existing file
     return about | {"bytes": target.stat().st_size}
 
 
@@ -82,7 +85,7 @@ def _small_files(folder: Path) -> list[Path]:
 
 
 def _mirrors(folder: Path) -> list[Path]:
-    """A bundle of each mirror of this host, and the names of its tags."""
+    """Write a bundle of each mirror of this host, and the names of its tags. Returns the files."""
     made: list[Path] = []
     (folder / "mirrors").mkdir()
     for project in Project.objects.order_by("pk"):

@@ -1,4 +1,4 @@
-"""Restoring a backup into an empty installation: it goes on where it was, and nothing that was live is."""
+"""Restores a backup into an empty installation, which goes on where it was; what was live has ended."""
 
 import contextlib
 import fcntl
@@ -42,11 +42,11 @@ FETCH_TIMEOUT = 3600.0
 
 
 class NotRestored(Exception):
-    """Nothing was changed; the text says why, and what to do."""
+    """Raised before anything is changed; the text says why, and what to do."""
 
 
 def restore(source: Path, say: Say) -> None:
-    """Make this installation what the backup holds. Raises NotRestored, NoCopy, GitError and OSError."""
+    """Restore the backup into this installation. Raises NotRestored, NoCopy, GitError and OSError."""
     with tarfile.open(source, "r:*") as archive, _alone():
         about = _manifest(archive)
         _refuse_misfit(about)
@@ -69,7 +69,7 @@ def restore(source: Path, say: Say) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody begins to work on this data folder meanwhile. Raises NotRestored."""
+    """Keep the program from starting on this data folder meanwhile. Raises NotRestored if it is running."""
     with contextlib.ExitStack() as stack:
         for file in (paths.folder("host") / "resident.lock", paths.host_lock()):
             lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
@@ -93,7 +93,7 @@ def _manifest(archive: tarfile.TarFile) -> dict[str, Any]:
 
 
 def _refuse_misfit(about: dict[str, Any]) -> None:
-    """Raise NotRestored where this program or this database cannot take what is in it."""
+    """Raise NotRestored if this program or this database cannot take the backup."""
     if about["database"] != connection.vendor:
         was, here = databases.NAMES[about["database"]], databases.NAMES[connection.vendor]
         raise NotRestored(f"The backup is of {was}, and DATABASE_URL names {here}: it goes back into {was}.")
@@ -106,7 +106,7 @@ def _refuse_misfit(about: dict[str, Any]) -> None:
 
 
 def _refuse_living() -> None:
-    """Raise NotRestored where anything would be lost."""
+    """Raise NotRestored if anything here would be lost."""
     try:
         there = {"project": Project.objects.count(), "account": get_user_model().objects.count()}
     except DatabaseError:  # no tables yet
@@ -150,13 +150,13 @@ def _bring_mirror(bundle: Path) -> None:
 
 
 def end_what_was_live(made_at: datetime) -> Iterator[str]:
-    """No run, no claim, no session of then is good any more. What was done, a line each."""
+    """End the runs, claims and sessions that were live in the backup; yield a line for each thing done."""
     held = list(Run.objects.on_host().select_related("task", "project"))
     for run in held:
         handed_in = run.status == Run.Status.CLOSING
         outcome = Run.Outcome.HANDED_IN if handed_in else Run.Outcome.LOST
         run_ends.end(run, outcome, reason="It was live when the backup was made that was restored.")
-    # Whoever takes a host's name now is no twin, and a host that does not come back is given up in time.
+    # A host that takes an old name is no twin, and a host that does not come back is given up in time.
     Host.objects.update(seen_at=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
     _take_over_what_is_here()
     Trial.objects.filter(status=Trial.Status.RUNNING).update(lease_until=timezone.now())
@@ -166,7 +166,7 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
     for submission in gone.select_related("task__project"):
         submissions.send_back(submission, "Its commits were on the machine that this backup replaces.")
     Session.objects.all().delete()
-    OrmQ.objects.all().delete()  # rows say what is to be done
+    OrmQ.objects.all().delete()  # the queue is not needed: rows say what is to be done
     yield "Everybody signs in again."
     if tokens := Token.objects.count():
         yield (
@@ -178,7 +178,7 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
 
 
 def _take_over_what_is_here() -> None:
-    """Commits too large for a bundle are this host's now, whatever its name, where its mirror has them."""
+    """Assign commits that were too large for a bundle to this host, if its mirror has them."""
     kept = [Submission.State.KEPT, Submission.State.VERIFIED]
     large = Submission.objects.filter(state__in=kept, task__landed_at__isnull=True).exclude(only_on="")
     for submission in large.select_related("task__project"):

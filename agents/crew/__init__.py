@@ -1,1 +1,1 @@
-"""Who takes the next run, and why nobody may."""
+"""Chooses who takes the next run, and says why nobody may."""

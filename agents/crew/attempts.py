@@ -1,8 +1,8 @@
-"""How often a task failed at its stage, and how: counted from rows whenever somebody asks (LAD-1, LAD-4).
+"""How often and how a task failed at its stage, counted from rows on every request (LAD-1, LAD-4).
 
-A failure is a run of a coder that counts and ended without a hand-in, a submission that could not be taken or
-whose build or tests were red, and a rejection. Trouble with a provider, a stop, a lost host or a start that
-was refused is none. The count starts over when a human restarts the task, and at each stage.
+A failure is a coder's run that counts and ended without a hand-in, a submission that could not be taken or
+whose build or tests were red, or a rejection. Trouble with a provider, a stop, a lost host or a refused
+start is none. The count starts over when a person restarts the task, and at each stage.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from tasks.models import Event, Review, Submission, Task
 
 WHY_MAX = 200
 LISTED_MAX = 40
-# Ends that tell nothing about the model, whatever else counts them.
+# Outcomes that say nothing about the model, even if something else counts them.
 NO_FAULT = frozenset(
     {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER, Run.Outcome.REFUSED,
      Run.Outcome.COST}
@@ -29,10 +29,10 @@ BACK = frozenset({Submission.State.RED, Submission.State.LOST})
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A run of a coder that came to nothing."""
+    """A coder's run that failed."""
 
     run: int
-    number: int  # the failure that it was, from 1
+    number: int  # which failure at its stage it was, from 1
     stage: str
     agent: str
     model: str
@@ -46,19 +46,19 @@ class Attempt:
 
 
 def ladder_of(task: Task, config: ProjectSettings) -> tuple[Step, ...]:
-    """The ladder of the task's stage or column; empty where it has none."""
+    """Return the ladder of the task's stage or column; empty if it has none."""
     stage = stage_named(config, task.stage)
     steps = config.model_ladder.get(stage.ladder_name) if stage else None
     return read(steps) if steps else ()
 
 
 def has_ladder(task: Task) -> bool:
-    """Whether a ladder says what follows when its coders fail, and not the limit of empty runs."""
+    """Whether a ladder, and not the limit of empty runs, says what follows when the task's coders fail."""
     return bool(ladder_of(task, task.project.config))
 
 
 def failures_of(tasks: Iterable[Task]) -> dict[int, int]:
-    """How often each of them failed at its present stage: two queries, however many they are."""
+    """Return how often each task failed at its present stage, in two queries for any number of tasks."""
     rows = {task.pk: task for task in tasks}
     if not rows:
         return {}
@@ -74,7 +74,7 @@ def failures_of(tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def attempts_of(task: Task, *, everywhere: bool = False) -> list[Attempt]:
-    """The failures that count at the task's stage, or at all its stages, oldest first. Three queries."""
+    """Return the failures that count at the task's stage, or everywhere, oldest first. Three queries."""
     rejected = _rejected({task.pk: task})
     failed: list[tuple[Run, bool]] = []
     for run in _runs({task.pk: task}).select_related("submission"):
@@ -105,7 +105,7 @@ def attempts_of(task: Task, *, everywhere: bool = False) -> list[Attempt]:
 
 
 def listed(attempts: list[Attempt]) -> list[str]:
-    """The attempts, a line each; the middle of very many left out."""
+    """Return a line for each attempt; if there are very many, the middle is left out."""
     lines = [str(attempt) for attempt in attempts]
     if len(lines) <= LISTED_MAX:
         return lines
@@ -114,7 +114,7 @@ def listed(attempts: list[Attempt]) -> list[str]:
 
 
 def _runs(tasks: dict[int, Task]) -> QuerySet[Run]:
-    """The coders' runs in rounds that stand, since a human last reset the count."""
+    """Return the coders' runs in rounds that were not rolled back, since a person last reset the count."""
     since = Q(task__counts_since__isnull=True) | Q(queued_at__gt=F("task__counts_since"))
     ended = Q(status=Run.Status.ENDED) | Q(submission__isnull=False)
     runs = Run.objects.filter(since, ended, task__in=tasks, role=Run.Role.CODER)
@@ -122,7 +122,7 @@ def _runs(tasks: dict[int, Task]) -> QuerySet[Run]:
 
 
 def _rejected(tasks: dict[int, Task]) -> set[tuple[int, Any, str]]:
-    """Task and round of each rejection, with the state that only the rejected submission is in."""
+    """Return task, round and state of each rejected submission; only the rejected one is in that state."""
     events = Event.objects.filter(task__in=tasks, kind="reject").values_list("task", "at", "data")
     found = set()
     for pk, at, data in events:
@@ -144,7 +144,7 @@ def _why(run: Run) -> str:
 
 
 def _said_of(submissions: list[int | None]) -> dict[int | None, str]:
-    """Who rejected each of these submissions, and for what first."""
+    """Return for each submission who rejected it and the first finding."""
     reviews = Review.objects.filter(submission__in=submissions, verdict=Review.Verdict.NEEDS_REVISION)
     rows = reviews.order_by("pk", "findings__ordinal")
     names: dict[int, list[str]] = {}

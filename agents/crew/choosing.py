@@ -1,8 +1,9 @@
-"""Who takes the next run of a task. Nothing else chooses agents: the tick, a claim and the pages ask here.
+"""Chooses who takes the next run of a task. Nothing else does: the tick, claims and pages ask here.
 
-What counts, in this order: the role, the stage's type of agent or the columns that an agent watches, the
-project, the step of the ladder (LAD-1), the domain, the priority, a free slot, an account without trouble
-(LAD-4). A reviewer never judges its own work, nor by policy that of its vendor (ARB-9).
+These count, in this order: the role, the stage's type of agent or the columns that an agent watches, the
+project, the step of the ladder (LAD-1), the domain, the priority, a free slot, and an account without
+trouble (LAD-4). A reviewer never judges its own work nor, if the policy says so, that of its vendor
+(ARB-9).
 """
 
 from collections import Counter, defaultdict
@@ -28,22 +29,22 @@ from tasks.spans import clock
 from tasks.states import Status
 
 ALL, IN_TURN = "all", "turn"
-NAMED = 3  # agents in a sentence
+NAMED = 3  # agents that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An agent, and what its run is to be."""
+    """A chosen agent, and what its run will be."""
 
     agent: Agent
     role: str
     model: str
     step: Step | None = None
-    note: str = ""  # why this one, where that is not plain
+    note: str = ""  # why this agent, if that is not obvious
 
     @property
     def seat(self) -> str:
-        """Reviewers have a seat each, so that several may sit at one task."""
+        """The seat of the run. Reviewers have one each, so that several can work on one task."""
         return f"{self.role}:{self.agent.name}" if self.role == Run.Role.REVIEWER else str(self.role)
 
 
@@ -53,13 +54,13 @@ class Turn:
 
     choices: tuple[Choice, ...] = ()
     why: str = ""
-    is_wrong: bool = False  # nobody there could ever take it
+    is_wrong: bool = False  # no agent could ever take it
     is_paused: bool = False  # all who could are in trouble with their accounts
     is_elsewhere: bool = False  # only agents that claim their work themselves could take it
     escalates: bool = False  # its ladder is at its end
     is_decided: bool = False  # every review that is needed is in
-    missing: tuple[str, ...] = ()  # the reviewers whose reviews are needed yet
-    without: tuple[str, ...] = ()  # the reviewers for whom nobody waits
+    missing: tuple[str, ...] = ()  # the reviewers whose reviews are still needed
+    without: tuple[str, ...] = ()  # the reviewers that are not waited for
 
 
 # --- Who there is -----------------------------------------------------------------------------------------
@@ -79,47 +80,47 @@ _active, _seated = Prepared(_in_their_order), Prepared(_by_agent)
 
 
 class Crew:
-    """The active agents, who of them is busy and whose account is paused: three queries, read once."""
+    """The active agents, which of them are busy and which accounts are paused: three queries in all."""
 
     def __init__(self, puller: Agent | None = None, now: datetime | None = None) -> None:
-        """`puller` is an agent that asks for work itself; only it is chosen then (COL-3)."""
+        """Make no query yet. A `puller` is an agent that asks for work itself; only it is chosen (COL-3)."""
         self.puller, self.now = puller, now or timezone.now()
 
     @cached_property
     def agents(self) -> list[Agent]:
-        """The best first, each with the keys of its projects in `only_in`."""
+        """The active agents, best first, each with the keys of its projects in `only_in`."""
         found: dict[int, Any] = {}
-        for row in _active.found():  # a row for each of its projects
+        for row in _active.found():  # one row for each project of an agent
             agent: Any = found.setdefault(row.pk, row)
             agent.only_in = getattr(agent, "only_in", set()) | {row.bound_to} - {None}
         return list(found.values())
 
     @cached_property
     def busy(self) -> Counter[int | None]:
-        """How many seats each agent holds."""
+        """The number of seats that each agent holds."""
         return Counter(dict(_seated.rows()))
 
     @cached_property
     def pauses(self) -> dict[str, ProviderPause]:
-        """The accounts with trouble."""
+        """The pauses of accounts in trouble, by account."""
         return pauses.paused(self.now)
 
     def look_again(self) -> None:
-        """Others may have begun something since: who is busy is asked anew, who there is is not."""
+        """Forget which agents are busy, since others may have begun something; the agents are kept."""
         self.__dict__.pop("busy", None)
 
     def take(self, choice: Choice) -> None:
-        """A seat more of that agent is held."""
+        """Count one more seat as held by the chosen agent."""
         self.busy[choice.agent.pk] += 1
 
     def of(self, project: int, role: str) -> list[Agent]:
-        """Who may work in the project in that role, those too that claim their work."""
+        """Return the agents of that role that may work in the project, including pulled ones, best first."""
         rows = [*self._by_place.get((role, None), ()), *self._by_place.get((role, project), ())]
         return [agent for _, agent in sorted(rows, key=itemgetter(0))]
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, int | None], list[tuple[int, Agent]]]:
-        """Those of a role and a project, or of a role and all projects, each with its rank."""
+        """The agents of a role and a project, or of a role and all projects (None), each with its rank."""
         found: dict[tuple[str, int | None], list[tuple[int, Agent]]] = defaultdict(list)
         for rank, agent in enumerate(self.agents):
             for project in agent.only_in or {None}:  # type: ignore[attr-defined]
@@ -127,28 +128,28 @@ class Crew:
         return found
 
     def at(self, project: int, role: str, stage: Stage) -> list[Agent]:
-        """Those of them who take work of that stage or column."""
+        """Return those of them that take work of that stage or column."""
         return [agent for agent in self.of(project, role) if watches(agent, stage)]
 
     def is_chosen(self, agent: Agent) -> bool:
-        """Whether it may be chosen at all: by the loop, or by itself."""
+        """Whether the agent may be chosen at all: only the puller for a claim, else all but pulled agents."""
         return agent.pk == self.puller.pk if self.puller else agent.provider != Agent.Provider.PULL
 
     def is_free(self, agent: Agent) -> bool:
         return self.busy[agent.pk] < agent.slots and agent.account not in self.pauses
 
     def is_idle(self, project: int, role: str, stage: Stage | None = None) -> bool:
-        """Whether somebody could begin at once, at this stage or at any."""
+        """Whether an agent could begin at once, at this stage or at any."""
         able = self.of(project, role) if stage is None else self.at(project, role, stage)
         return any(self.is_chosen(agent) and self.is_free(agent) for agent in able)
 
     def is_away(self, agent: Agent) -> bool:
-        """Whether its account is in trouble for so long that nobody waits for it."""
+        """Whether the agent's account is in trouble for so long that the agent is not waited for."""
         pause, patience = self.pauses.get(agent.account), timedelta(seconds=settings.DURATIONS["away"])
         return pause is not None and (self.now - pause.since > patience or pause.until - self.now > patience)
 
     def trouble(self, agents: Iterable[Agent]) -> str:
-        """Why none of these can begin, in words."""
+        """Say in words why none of these agents can begin."""
         rows = list(agents)
         paused = [agent for agent in rows if agent.account in self.pauses]
         if len(paused) == len(rows):
@@ -169,8 +170,8 @@ def _names(agents: Iterable[Agent]) -> str:
 def watches(agent: Agent, stage: Stage) -> bool:
     """Whether the agent takes work of that stage or column.
 
-    Its own columns decide, else its type. A coder without either works at every stage, but is no specialist;
-    a reviewer without columns reviews what comes from everywhere.
+    Its own columns decide, or else its type. A coder without either works at every stage but is no
+    specialist; a reviewer without columns reviews work from everywhere.
     """
     if agent.watches:
         return stage.name in agent.watches
@@ -182,7 +183,7 @@ def watches(agent: Agent, stage: Stage) -> bool:
 
 
 def stage_of(task: Task, config: ProjectSettings) -> Stage:
-    """The stage or column that the task is in; one that the settings no longer name takes anybody."""
+    """Return the stage or column that the task is in; one missing from the settings takes any agent."""
     return stage_named(config, task.stage) or Stage(task.stage)
 
 
@@ -190,40 +191,40 @@ def stage_of(task: Task, config: ProjectSettings) -> Stage:
 
 
 class Roster:
-    """Whose turn the tasks are (ARB-8): a constant number of queries, however many tasks there are."""
+    """Says whose turn it is on tasks (ARB-8), in a constant number of queries for any number of tasks."""
 
     def __init__(self, crew: Crew, tasks: Iterable[Task], seats: tasks_in_review.Seats | None = None) -> None:
-        """`task.project` must be loaded. `seats`: of reviewers, where the caller has read them already."""
+        """Take tasks whose `project` is loaded, and the reviewers' seats if the caller has read them."""
         self.crew, self.tasks, self.seats = crew, list(tasks), seats
         self.configs: dict[int, ProjectSettings] = {}
 
     def config(self, task: Task) -> ProjectSettings:
-        """The settings of its project, read once for all of its tasks."""
+        """Return the settings of the task's project, read once for all its tasks."""
         if task.project_id not in self.configs:
             self.configs[task.project_id] = task.project.config
         return self.configs[task.project_id]
 
     @cached_property
     def failures(self) -> dict[int, int]:
-        """How often each task failed at its stage, of those that have a ladder there."""
+        """The number of failures at its stage of each task that has a ladder there."""
         return attempts.failures_of(
             [task for task in self.tasks if attempts.ladder_of(task, self.config(task))]
         )
 
     @cached_property
     def reviews(self) -> dict[int, tasks_in_review.UnderReview]:
-        """What is reviewed of each task in review, by whom it was made, and whose reviews are in."""
+        """What is under review in each task in review, who made it, and whose reviews are in."""
         in_review = [task for task in self.tasks if task.status == Status.REVIEW]
         return tasks_in_review.facts_of(in_review, self.seats)
 
     def turn_of(self, task: Task) -> Turn:
-        """Who is next. A task in review must have a verified submission."""
+        """Return whose turn it is. A task in review must have a verified submission."""
         return self._reviewers(task) if task.status == Status.REVIEW else self._coder(task)
 
     # --- Coders ---
 
     def step_of(self, task: Task) -> Step | None:
-        """The step of the ladder that the task stands on; None where its stage has none."""
+        """Return the step of the ladder that the task is on, or None if its stage has no ladder."""
         ladder = attempts.ladder_of(task, self.config(task))
         return step_for(ladder, self.failures.get(task.pk, 0)) if ladder else None
 
@@ -250,7 +251,7 @@ class Roster:
         return self._first(chosen, able, task)
 
     def _first(self, wanted: list[Choice], able: list[Agent], task: Task) -> Turn:
-        """The first who can begin; where all are paused, another of the same tier (LAD-4)."""
+        """Choose the first that can begin or, if all are paused, another agent of the same tier (LAD-4)."""
         crew = self.crew
         if crew.puller and wanted and not fits(crew.puller, task):
             return Turn(why=f"no domain of {crew.puller.name} fits")
@@ -265,7 +266,7 @@ class Roster:
         return Turn(why=crew.trouble(choice.agent for choice in mine), is_paused=is_paused)
 
     def _of_same_tier(self, paused: list[Choice], able: list[Agent]) -> Choice | None:
-        """A free agent that stands in for the paused ones; None if nobody is of their tier."""
+        """Return a free agent to stand in for the paused ones, or None if nobody of their tier is free."""
         tiers = {choice.agent.tier for choice in paused if choice.agent.tier}
         for agent in able:
             if agent.tier in tiers and self.crew.is_chosen(agent) and self.crew.is_free(agent):
@@ -311,17 +312,17 @@ class Roster:
             others = [agent for agent in others if agent.made_by != facts.vendor]
             if not others:
                 return [], f"every reviewer's model is made by {facts.vendor}, as the coder's is"
-        if facts.is_disputed:  # nobody joins in now (ARB-8)
+        if facts.is_disputed:  # no new reviewer joins in (ARB-8)
             others = [agent for agent in others if agent.name in facts.earlier] or others
         return others, ""
 
     def _in_turn(self, chosen: list[Choice], others: list[Agent], task: Task) -> Turn:
-        """The one whose turn it is, also if it is busy; the next one where its account is paused."""
+        """Choose the agent whose turn it is, even if it is busy, or the next one if its account is paused."""
         here = [choice for choice in chosen if choice.agent.account not in self.crew.pauses]
         return self._first(here[:1] or chosen, others, task)
 
     def _all(self, chosen: list[Choice], facts: tasks_in_review.UnderReview) -> Turn:
-        """Each of them reviews; who is away for long is not waited for."""
+        """Have each of them review; those that are away for long are not waited for."""
         crew = self.crew
         needed = [choice for choice in chosen if not crew.is_away(choice.agent)]
         away = tuple(choice.agent.name for choice in chosen if choice not in needed)
@@ -344,14 +345,15 @@ class Roster:
 
 
 def fits(agent: Agent, task: Task) -> bool:
-    """Whether a domain of the agent is a tag of the task, or it has none to go by."""
+    """Whether a domain of the agent is a tag of the task, or the agent has no domains."""
     return not agent.domains or bool(set(agent.domains) & set(task.tags))
 
 
 def by_domain(agents: list[Agent], task: Task, *, and_any: bool = False) -> tuple[list[Agent], str]:
-    """Those whose domain is a tag of the task, else those without one, else all, with a note (ARB-9).
+    """Return the agents with a domain among the task's tags, else those without domains, else all (ARB-9).
 
-    `and_any`: those without a domain stand beside those that fit.
+    The second value is a note for the run if none fits. With `and_any`, agents without a domain are added
+    to those that fit.
     """
     fitting = [agent for agent in agents if set(agent.domains) & set(task.tags)]
     plain = [agent for agent in agents if not agent.domains]

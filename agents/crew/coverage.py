@@ -1,4 +1,4 @@
-"""Whether somebody is there for every kind of work; system checks and the dashboard tell (COL-2, ARB-9)."""
+"""Whether there is an agent for every kind of work, for system checks and the dashboard (COL-2, ARB-9)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Unwatched:
 
     project: Project
     stage: Stage
-    has_coder: bool = True  # somebody works at other columns of the project
+    has_coder: bool = True  # some coder works at other columns of the project
 
     @property
     def column(self) -> str:
@@ -36,7 +36,7 @@ class Unwatched:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """What people can do about it."""
         if not self.has_coder:
             return "Add one, or add the project to those of a coder that is there."
         return (
@@ -45,24 +45,24 @@ class Unwatched:
 
 
 def fitting_types(stage: Stage) -> str:
-    """The coders that take work of the stage by their type, as `choosing.watches` says it."""
+    """Say which coders take work of the stage by their type, in line with `choosing.watches`."""
     if stage.is_escalation:
         return f"of the type {stage.agent_type}" if stage.agent_type else "of any type"
     return f"without a type or of the type {stage.agent_type}" if stage.agent_type else "of any type or none"
 
 
 def escalated() -> QuerySet[Task]:
-    """The tasks that stand in a column of specialists."""
+    """Return the tasks that are in a column of specialists."""
     return Task.objects.filter(status__in=UNFINISHED).exclude(escalation="")
 
 
 def unwatched(
     projects: Iterable[Project], crew: Crew | None = None, *, is_escalated: bool = True
 ) -> list[Unwatched]:
-    """The columns that need somebody and have nobody: two queries, however many projects there are.
+    """Return the columns that need an agent and have none: two queries for any number of projects.
 
-    Every stage needs somebody; a column of specialists does where the project names it, where a ladder sends
-    tasks to it, or where a task stands in it. `is_escalated`: whether any task may stand in one.
+    Every stage needs one. A column of specialists does if the project names it, a ladder sends tasks to it,
+    or a task is in it. `is_escalated` says whether any task may be in one.
     """
     rows, crew = list(projects), crew or Crew()
     coders: list[Any] = [agent for agent in crew.agents if agent.role == Run.Role.CODER]
@@ -75,7 +75,7 @@ def unwatched(
         try:
             config = project.config
         except SettingsError:
-            continue  # another page tells
+            continue  # another page shows that
         entered = {column for key, column in waiting if key == project.pk}
         needed = _needed(config, entered)
         alone = [stage for stage in needed if not crew.at(project.pk, Run.Role.CODER, stage)]
@@ -87,7 +87,7 @@ def unwatched(
 
 
 def _needed(config: ProjectSettings, entered: set[str]) -> list[Stage]:
-    """The stages, and of the columns of specialists those that a task may come to."""
+    """Return the stages, and those columns of specialists that a task may come to."""
     named = {stage.name for stage in config.stages}
     climbs = any(read(steps)[-1].escalates for steps in config.model_ladder.values())
     specialists = [
@@ -99,7 +99,7 @@ def _needed(config: ProjectSettings, entered: set[str]) -> list[Stage]:
 
 
 def without_domain(crew: Crew | None = None) -> list[Agent]:
-    """Coders without a domain beside others of their sort that have one: they are no catch-all (ARB-9)."""
+    """Return the coders without domains beside others of their sort that have some: no catch-alls (ARB-9)."""
     coders = [agent for agent in (crew or Crew()).agents if agent.role == Run.Role.CODER]
     return [
         agent
@@ -109,7 +109,7 @@ def without_domain(crew: Crew | None = None) -> list[Agent]:
 
 
 def _side_by_side(one: Agent, other: Agent) -> bool:
-    """Whether both work at the same columns of some project."""
+    """Whether both take the same work in some project."""
     mine, others = one.only_in, other.only_in  # type: ignore[attr-defined]
     shares = not mine or not others or bool(mine & others)
     return shares and (one.kind, sorted(one.watches)) == (other.kind, sorted(other.watches))

@@ -1,7 +1,7 @@
-"""Accounts in trouble: nothing that signs in there is started until the time is over (LAD-4).
+"""Pauses of accounts in trouble: nothing that signs in to one is started until its pause ends (LAD-4).
 
-One table says what each class of error decides. What pauses an account is no failure of the task; the rest
-is, and comes with a sentence that says what to change.
+One table says what each class of error leads to. What pauses an account does not count as a failure of the
+task; the rest does, and comes with a sentence that says what to change.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Effect:
 
     says: str
     advice: str
-    first: float = 0  # seconds of the first pause, where no time was named; doubles. 0: no pause, it counts
+    first: float = 0  # seconds of the first pause unless a time is named; doubles. 0: no pause, a failure
     most: float = 0
 
     @property
@@ -61,12 +61,12 @@ EFFECTS = {
 
 
 def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
-    """The pauses that hold at this moment, by account."""
+    """Return the pauses in effect at that time, or now, by account."""
     return {row.name: row for row in _holding.found(at or timezone.now())}
 
 
 def holding(at: Any = None) -> QuerySet[ProviderPause]:
-    """The pauses that hold then, or now."""
+    """Return the pauses in effect at that time, or now."""
     return ProviderPause.objects.filter(until__gt=at or timezone.now())
 
 
@@ -84,9 +84,9 @@ def pause(
     until: datetime | None = None,
     began: datetime | None = None,
 ) -> ProviderPause:
-    """Let the account rest: until the time that the provider named, else twice as long as the last time.
+    """Pause the account until the time that the provider named, or else for twice as long as last time.
 
-    Several runs may fail of one cause. Those that began before the pause did make it no longer by doubling.
+    Several runs may fail for one cause. Those that began before the pause did do not double it again.
     """
     for _ in range(2):
         try:
@@ -119,25 +119,28 @@ def _pause(
 
 
 def _length(effect: Effect, failures: int) -> timedelta:
-    """Doubling, bounded."""
+    """Return the length of the pause, which doubles with each failure up to a limit."""
     seconds = min(effect.first * 2 ** min(failures - 1, 20), effect.most)
     return timedelta(seconds=seconds * settings.TIME_SCALE)
 
 
 def after(run: Run) -> None:
-    """A run handed in: the trouble of its account is over, if the run began after it."""
+    """End the pause of the account of a run that handed in, if the run began after the trouble."""
     if run.agent is None or run.started_at is None:
         return
-    if over := _begun_before.found(run.agent.account, run.started_at):  # seldom
+    if over := _begun_before.found(run.agent.account, run.started_at):  # rarely
         ProviderPause.objects.filter(pk__in=over, since__lte=run.started_at).delete()
 
 
 def forget(account: str) -> None:
-    """It was tried, and is well."""
+    """Forget the pause of an account that was checked and works."""
     ProviderPause.objects.filter(name=account).delete()
 
 
 def end(account: str) -> bool:
-    """Try again now: a person ends the pause; how often it failed is kept. False where none holds."""
+    """End the pause because a person asks to try again; the count of failures is kept.
+
+    Returns False if no pause is in effect.
+    """
     now = timezone.now()
     return bool(ProviderPause.objects.filter(name=account, until__gt=now).update(until=now))

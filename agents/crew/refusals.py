@@ -1,7 +1,7 @@
-"""Runs whose hand-ins were refused: what the refusals said is kept, told to the next run, and counted.
+"""Refused hand-ins: what the refusals said is kept, told to the next run, and counted.
 
-A refusal alone is no retry, for the run goes on and may mend it; a run that ends with nothing but refusals is
-one (VAL-11). After the first and `max_retries` more of them a human is asked (VAL-8).
+A refusal alone is no retry, since the run goes on and may correct it; a run that ends with nothing but
+refusals is one (VAL-11). After the first and `max_retries` more of them a person is asked (VAL-8).
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ from disputes.sessions import examples, gaps
 from tasks.errors import Refused
 from tasks.models import Task
 
-# The verbs that would end the run; a refused comment is nothing that the next run must know.
+# The verbs that would end the run. The next run need not know of a refused comment.
 FINAL = frozenset({"submit", "approve", "reject", "dispute", "blocked", "escalate", "opinion"})
 KEPT_MAX = 50  # reasons of one refusal
 REASON_MAX = 500  # characters of a reason; they may quote what the agent wrote
@@ -49,7 +49,7 @@ FORMS = {Run.Role.CODER: Form.HAND_IN, Run.Role.REVIEWER: Form.REJECTION}
 
 
 def note(run: Run, verb: str, error: Exception) -> None:
-    """Count the refusal of a hand-in for what it says, and keep its reasons in place of the one before."""
+    """Count the refusal of a hand-in for its content, and keep its reasons in place of the earlier ones."""
     reasons = list(_reasons(error))
     if verb in FINAL and reasons:
         kept = [
@@ -60,8 +60,9 @@ def note(run: Run, verb: str, error: Exception) -> None:
 
 
 def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
-    """Lines and reasons, with what kind of failure it was and what it is about, where the gate of documents
-    says so; none where the text was not what was wrong.
+    """Yield line, reason and details of each fault; nothing if the text itself was not at fault.
+
+    The details are the type of failure and what it is about, as far as the gate of documents says so.
     """
     match error:
         case Refused(status=422):
@@ -86,7 +87,7 @@ def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
 
 
 def result_of(run: Run) -> Validation:
-    """The ended run as the protocol sees it."""
+    """Return the result of the ended run in terms of the protocol."""
     if any("type" in each for each in run.refusal):
         return verdict_of(
             Failure(FailureType(each["type"]), each["reason"], each["line"], tuple(each.get("refs", ())))
@@ -99,7 +100,7 @@ def result_of(run: Run) -> Validation:
 
 
 def said(run: Run) -> str:
-    """In one sentence why nothing of the run was taken; empty where nothing was refused."""
+    """Say in one sentence why nothing of the run was taken; empty if nothing was refused."""
     if not run.refusals:
         return ""
     often = "once" if run.refusals == 1 else f"{run.refusals} times"
@@ -107,7 +108,10 @@ def said(run: Run) -> str:
 
 
 def to_mend(earlier: QuerySet[Run]) -> Run | None:
-    """The newest of these ended runs that its agent can mend: it handed in nothing, or nothing was taken."""
+    """Return the newest of these ended runs, since the last hand-in, that its agent can correct, or None.
+
+    That is a run that handed in nothing, or nothing that was taken.
+    """
     handed_in = earlier.filter(outcome=Run.Outcome.HANDED_IN).order_by("-pk").values("pk")
     mendable = Q(outcome=Run.Outcome.NOTHING) | Q(refusals__gt=0)
     since = earlier.filter(mendable, pk__gt=Coalesce(Subquery(handed_in[:1]), 0))
@@ -115,7 +119,10 @@ def to_mend(earlier: QuerySet[Run]) -> Run | None:
 
 
 def told(earlier: Run | None) -> dict[str, str]:
-    """For the next run's prompt: the notice before it, the example and the demand behind it (EX-7)."""
+    """Return the parts of the next run's prompt about a refusal: notice, example and demand (EX-7).
+
+    Empty if there is no earlier run to learn from.
+    """
     if earlier is None or earlier.role not in FORMS:
         return {}
     result = result_of(earlier)
@@ -132,7 +139,7 @@ def told(earlier: Run | None) -> dict[str, str]:
 
 
 def _due(run: Run) -> Due:
-    """What the run was to deliver."""
+    """Return what the run had to deliver."""
     role, task = Run.Role(run.role), run.task
     place = COMMANDS[role].format(ref=task.ref)
     if not task.is_session:
@@ -164,9 +171,10 @@ def _is_bound_reached(results: list[Validation]) -> bool:
 
 
 def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
-    """MAX_RETRIES_EXHAUSTED with the last failure (VAL-7) where these runs, oldest first, used them up.
+    """Return MAX_RETRIES_EXHAUSTED with the last failure (VAL-7) if these runs used up the retries, or None.
 
-    Only those count whose every hand-in was refused: what failed in another way has a count of its own.
+    The runs come oldest first. Only those count whose every hand-in was refused: other failures have a
+    count of their own.
     """
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
     if task.is_session and results and _is_bound_reached(results):

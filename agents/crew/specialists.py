@@ -1,6 +1,6 @@
-"""Out of its depth: a task goes to the specialists of its reason, and from there to people (LAD-3).
+"""Escalation: a task goes to the specialists for its reason, and from there to people (LAD-3).
 
-"I cannot" is not "you are wrong": nothing here opens a disagreement (ITM-4).
+"I cannot" does not mean "you are wrong": nothing here opens a disagreement (ITM-4).
 """
 
 from django.db import transaction
@@ -27,10 +27,10 @@ def escalate(
     notes: str = "",
     crew: choosing.Crew | None = None,
 ) -> Conflict | None:
-    """Say on the task what was tried, and move it to the column of the reason.
+    """Move the task to the column for the reason, with a comment that says what was tried.
 
-    The card for people is opened, and returned, where the task comes from specialists already, or nobody
-    watches the column. Raises IllegalMove and StaleTask like every move.
+    If the task comes from specialists already, or nobody watches the column, a card for people is opened
+    instead and returned. Raises IllegalMove and StaleTask like every move.
     """
     config = task.project.config
     here = choosing.stage_of(task, config)
@@ -47,7 +47,7 @@ def escalate(
 
 
 def _told(here: Stage, column: Stage, tried: list[str], notes: str) -> str:
-    """The comment: why it goes where, and every attempt in a line."""
+    """Return the comment: from where to where the task goes and why, and a line for every attempt."""
     lines = [f"Escalated from {here.name} to {column.name} ({column.reason})."]
     if notes.strip():
         lines += ["", notes.strip()]
@@ -56,7 +56,7 @@ def _told(here: Stage, column: Stage, tried: list[str], notes: str) -> str:
 
 
 def _ask_people(task: Task, why: str, actor: Actor, notes: str) -> Conflict:
-    """Needs a human: the card lists what every model tried, at every stage since people last stepped in."""
+    """Ask people by a card that lists all attempts, at every stage, since people last reset the count."""
     tried = attempts.listed(attempts.attempts_of(task, everywhere=True))
     question = f"{why}: {task.title}"[:QUESTION_MAX]
     return opening.stop_for_help(

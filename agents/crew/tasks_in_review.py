@@ -1,4 +1,4 @@
-"""What the choice of reviewers must know of the tasks in review, in a constant number of queries."""
+"""What choosing reviewers takes to know about tasks in review, in a constant number of queries."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -17,20 +17,20 @@ Seats = Iterable[tuple[int, str]]  # task and seat of each reviewer at work
 
 @dataclass(slots=True)
 class UnderReview:
-    """What the rows say of one task in review."""
+    """The facts about one task in review."""
 
     submission: int = 0
     by: str = ""  # who handed it in
     coder: int | None = None
     vendor: str = ""
-    names: set[str] = field(default_factory=set)  # whose reviews of this turn are in
-    seats: set[str] = field(default_factory=set)  # who is at it
-    earlier: set[str] = field(default_factory=set)  # who reviewed the task before
+    names: set[str] = field(default_factory=set)  # reviewers whose reviews of this turn are in
+    seats: set[str] = field(default_factory=set)  # seats of reviewers at work
+    earlier: set[str] = field(default_factory=set)  # reviewers of earlier turns
     is_disputed: bool = False
 
     @property
     def is_in(self) -> bool:
-        """Whether a review is there to go by."""
+        """Whether any review of this turn is in."""
         return bool(self.names)
 
     def is_by(self, agent: Agent) -> bool:
@@ -39,9 +39,9 @@ class UnderReview:
 
 
 def facts_of(tasks: Iterable[Task], seats: Seats | None = None) -> dict[int, UnderReview]:
-    """The facts of each task by its key: three queries, or two where the caller has read the seats already.
+    """Return the facts of each task by its key, in three queries, or two if the caller passes the seats.
 
-    Those may be of other tasks as well.
+    The seats may include those of other tasks.
     """
     rows = {task.pk: task for task in tasks}
     found = {pk: UnderReview() for pk in rows}
@@ -97,7 +97,7 @@ _seats_at_it = Prepared(lambda task: _seats(task=task))
 
 
 def _of_one(task: int) -> Rows:
-    """The same for the one task that there mostly is."""
+    """Return the same for a single task, which is the common case, by prepared queries."""
     return _submission.found(task), _reviews_of_it.found(task)
 
 
