@@ -1,1 +1,1 @@
-"""What must hold of a whole installation, each as a row of one table, looked at by `manage.py doctor`."""
+"""What must hold of a whole installation: a table of checks that `manage.py doctor` runs."""

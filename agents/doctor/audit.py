@@ -1,4 +1,4 @@
-"""What must hold of the rows that nobody may change."""
+"""Checks of the rows that nobody may change."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ WORD = regex(r"\w+")
 
 
 def guards() -> Iterator[Finding]:
-    """The database itself refuses to change the record, and what the program's rules forbid."""
+    """Check that the database itself refuses to change the record and what the program's rules forbid."""
     for trigger in _missing():
         yield Finding(f"The database does not hold {trigger.table} by {trigger.name} any more.", REPAIR)
     there = {word for text in _column(CONSTRAINTS) for word in WORD.findall(text)}
@@ -40,7 +40,7 @@ def guards() -> Iterator[Finding]:
 
 
 def record() -> Iterator[Finding]:
-    """The database guards its rows, and they are those that were sealed."""
+    """Check that the database guards its rows, and that they are those that were sealed."""
     yield from guards()
     for says in sealing.broken():
         yield Finding(says, "Somebody changed the record past the program. Compare it with a backup.")

@@ -1,4 +1,4 @@
-"""What a check says, and what a check is."""
+"""The types of checks and of what they find."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that must not be: what it is, in a sentence, and what to do about it, in another."""
+    """Something that must not be: one sentence says what it is, another what to do about it."""
 
     says: str
     do: str
@@ -17,7 +17,7 @@ Find = Callable[[], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must hold. `find` looks; `repair`, where there is one, mends and says what it did."""
+    """One thing that must hold. `find` looks for violations; `repair`, if there is one, mends them."""
 
     id: str
     sentence: str

@@ -1,4 +1,4 @@
-"""What must hold of this machine: its data folder, its mirrors, its disk, and the program's own state."""
+"""Checks of this machine: its data folder, its mirrors, its disk, and the program's own state."""
 
 import os
 import shutil
@@ -26,13 +26,13 @@ from tasks.models import Project, Submission, Task
 
 DAY = 24 * 3600.0
 LOG_MAX = 64 * 1024 * 1024  # bytes of one log of a server
-# Rows of one log, which are half full at least.
+# The most rows of one log; they are at least half full.
 PIECES_MAX = 4 * (outcomes.LOG_MAX + outcomes.TAIL) // outputs.ROW
-SLACK = 1024 * 1024  # bytes that a run may print between two looks of its shim
+SLACK = 1024 * 1024  # bytes that a run may print between two checks by its shim
 FREE_LEAST = 1024**3  # bytes
 FREE_SHARE = 0.03
 FSCK_TIMEOUT = 120.0
-LOCK_OLD = 600.0  # seconds after which no git still works that left such a lock
+LOCK_OLD = 600.0  # seconds after which the git that left a lock cannot still be working
 SCRATCH = ("incoming-*.bundle", "patch-*.diff", "salvage-*.index")
 WORK = ("clone", "env", "home", "tmp")
 
@@ -45,7 +45,7 @@ def _home() -> Path:
 
 
 def caps() -> Iterator[Finding]:
-    """Logs keep within their limits, on the disk and in the rows."""
+    """Check that logs keep within their limits, on the disk and in the rows."""
     for file in _large_logs():
         yield Finding(f"{file} is {_size(file.stat().st_size)} large.", REPAIR)
     for file in (_home() / "runs").glob("*/output.log"):
@@ -67,7 +67,7 @@ def _large_logs() -> list[Path]:
 
 
 def cut_logs() -> Iterator[str]:
-    """Keep the last eighth of each log that is too large. Its writers append, and go on at the new end."""
+    """Cut each log that is too large to its last part. Its writers append, and go on at the new end."""
     for file in _large_logs():
         with file.open("r+b") as log:
             log.seek(-LOG_MAX // 8, os.SEEK_END)
@@ -80,7 +80,7 @@ def cut_logs() -> Iterator[str]:
 
 
 def disk() -> Iterator[Finding]:
-    """There is room for clones, mirrors and the database."""
+    """Check that there is room for clones, mirrors and the database."""
     space = shutil.disk_usage(_home())
     if space.free < min(FREE_LEAST, FREE_SHARE * space.total):
         yield Finding(
@@ -90,7 +90,7 @@ def disk() -> Iterator[Finding]:
 
 
 def sandboxed() -> Iterator[Finding]:
-    """Where a sandbox is wanted, it works here."""
+    """Check that the sandbox works here, if one is wanted."""
     if settings.SANDBOX != sandbox.OFF and (why := sandbox.why_not()):
         yield Finding(
             f"Runs are not sandboxed on this host: {why}",
@@ -110,13 +110,13 @@ def _size(number: float) -> str:
 
 
 def orphans() -> Iterator[Finding]:
-    """A clone is gone a day after its run."""
+    """Check that nothing is left over a day after the run, trial or project that needed it."""
     for path in _orphans():
         yield Finding(f"{path} is left over, and nothing needs it.", REPAIR)
 
 
 def remove_orphans() -> Iterator[str]:
-    """Remove them; of mirrors and caches of projects only what is no project's."""
+    """Remove the leftovers; of the mirrors and caches of projects only those without a project."""
     for path in list(_orphans()):
         outcomes.remove(path)
         yield f"{path} is removed."
@@ -157,7 +157,7 @@ def _left_by_runs() -> Iterator[Path]:
 
 
 def _old(folder: Path, pattern: str) -> list[Path]:
-    """What fits the pattern and was not written to for a day."""
+    """Return the paths that match the pattern and have not been written to for a day."""
     since = time.time() - DAY
     return [path for path in sorted(folder.glob(pattern)) if path.lstat().st_mtime < since]
 
@@ -166,7 +166,7 @@ def _old(folder: Path, pattern: str) -> list[Path]:
 
 
 def mirrors() -> Iterator[Finding]:
-    """Each mirror is whole, nothing locks it, and what landed is still on the target branch."""
+    """Check that each mirror is whole and not locked, and that what landed is still on the target branch."""
     for project in Project.objects.exclude(status=Project.Status.FINISHED):
         path = _home() / "mirrors" / f"{project.pk}.git"
         if not path.exists():
@@ -186,7 +186,7 @@ def _locks(path: Path) -> list[Path]:
 
 
 def _damage(path: Path) -> str:
-    """What git says is wrong; empty where all commits that a ref names are there."""
+    """Return what is wrong with the mirror; empty if it has all commits that refs name."""
     if not (path / "HEAD").exists():
         return "it has no HEAD."
     try:
@@ -206,7 +206,7 @@ def _gone(project: Project) -> Iterator[Finding]:
         return
     try:
         there = set(git.text(mirror.path, "rev-list", mirror.target_ref).split())
-    except GitError:  # never fetched since it was made anew
+    except GitError:  # not fetched since it was made again
         return
     for sha in landed.keys() - there:
         yield Finding(
@@ -216,7 +216,7 @@ def _gone(project: Project) -> Iterator[Finding]:
 
 
 def mend_mirrors() -> Iterator[str]:
-    """Remove old locks; put a damaged mirror aside, so that it is fetched and filled anew."""
+    """Remove old locks, and put a damaged mirror aside so that a new one is fetched and filled."""
     for project in Project.objects.exclude(status=Project.Status.FINISHED):
         path = _home() / "mirrors" / f"{project.pk}.git"
         for lock in _locks(path):
@@ -232,21 +232,21 @@ def mend_mirrors() -> Iterator[str]:
 
 
 def surroundings() -> Iterator[Finding]:
-    """git, Python, SQLite, the data folder's rights and the settings are as they must be."""
-    for each in checks.run_checks(tags=["steroids"]):  # of all that Django and its packages look at
+    """Check git, Python, SQLite, the data folder's rights and the settings."""
+    for each in checks.run_checks(tags=["steroids"]):  # out of all checks that Django and its packages run
         if not each.is_silenced():
             yield Finding(str(each.msg), str(each.hint or "See docs/operate.md."))
 
 
 def close_folder() -> Iterator[str]:
-    """Let nobody but the owner into the data folder."""
+    """Let nobody but its owner into the data folder."""
     if _home().stat().st_mode & 0o077:
         _home().chmod(0o700)
         yield f"Only its owner can look into {_home()} now."
 
 
 def database() -> Iterator[Finding]:
-    """The database is whole, and of this version of the program."""
+    """Check that the database is undamaged and matches this version of the program."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA quick_check(3)")
@@ -261,7 +261,7 @@ def database() -> Iterator[Finding]:
 
 
 def hosts() -> Iterator[Finding]:
-    """Hosts that work have the same version of the program."""
+    """Check that all hosts at work have the same version of the program."""
     since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
     for host in Host.objects.filter(seen_at__gte=since).exclude(version=VERSION):
         yield Finding(

@@ -1,4 +1,4 @@
-"""What must hold of the rows about tasks, rulings and landings."""
+"""Checks of the rows about tasks, rulings and landings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ASK = "Nothing here mends that. Keep a backup of the data folder as it is, and r
 
 
 def statuses() -> Iterator[Finding]:
-    """Each task stands where its last event says, each event begins where the one before it ended."""
+    """Check that each task has the status of its last event, and each event begins where the last ended."""
     now = {task.pk: task for task in _tasks()}
     last: dict[int, str] = {}
     moves: Counter[int] = Counter()
@@ -55,7 +55,7 @@ def _tasks() -> Any:
 
 
 def rulings() -> Iterator[Finding]:
-    """A settled conflict has one ruling that stands, of a person or a policy, and an event names both."""
+    """Check that each settled conflict has one standing ruling, and that an event names who ruled what."""
     standing = Count("decisions", filter=Q(decisions__revoked_at=None, decisions__archived_by=None))
     wrong = Conflict.objects.annotate(n=standing).exclude(
         Q(status=Conflict.Status.DECIDED, n=1) | (~Q(status=Conflict.Status.DECIDED) & Q(n=0))
@@ -76,7 +76,7 @@ def rulings() -> Iterator[Finding]:
 
 
 def landed_work() -> Iterator[Finding]:
-    """What landed was green as it landed, and approved by another run or settled by people."""
+    """Check that what landed was green when it landed, and approved by another run or settled by people."""
     landed = Landing.objects.filter(status=Landing.Status.LANDED).select_related(
         "submission", "project", "task__project"
     )
@@ -95,7 +95,7 @@ def landed_work() -> Iterator[Finding]:
 
 
 def _was_green(landing: Landing) -> bool:
-    """Also where the project lets red tests pass, now or when they ran."""
+    """Whether the landed commit was green, or the project lets red tests pass, now or when they ran."""
     sha = landing.sha
     if sha == landing.submission.sha and landing.submission.state == Submission.State.VERIFIED:
         return True
@@ -121,7 +121,7 @@ def _was_approved(submission: Submission) -> bool:
 
 
 def ends_of_landings() -> Iterator[Finding]:
-    """An approved commit lands once, and whatever landed has an event that says so."""
+    """Check that an approved commit landed only once, and that every landing has an event that says so."""
     twice = (
         Landing.objects.filter(status=Landing.Status.LANDED).values("submission", "sha")
         .annotate(n=Count("pk")).filter(n__gt=1)
@@ -165,7 +165,7 @@ LINKS: list[tuple[Any, str, str]] = [
 
 
 def one_project() -> Iterator[Finding]:
-    """What one project's members may read leads to no other project."""
+    """Check that what the members of one project may read leads to no other project."""
     for model, own, other in LINKS:
         strays = model.objects.filter(**{f"{other}__isnull": False}).exclude(**{own: F(other)})
         for pk in strays.order_by("pk").values_list("pk", flat=True)[:10]:
@@ -177,7 +177,7 @@ def one_project() -> Iterator[Finding]:
 
 
 def counts() -> Iterator[Finding]:
-    """Nothing is missing: numbers have no gap, hand-ins have their rows, waits are counted right."""
+    """Check that task numbers have no gap, hand-ins have their rows, and waits are counted right."""
     for project in Project.objects.annotate(n=Count("tasks"), last=Max("tasks__number")).filter(n__gt=0):
         if project.n != project.last:
             tasks = counted(project.n, "task")
@@ -203,7 +203,7 @@ def _per_task(rows: Any) -> dict[int, int]:
 
 
 def _waiting() -> list[Task]:
-    """Only a task that has not begun waits."""
+    """Return the tasks that may wait for others: only those that have not begun do."""
     return list(Task.objects.filter(status=Status.PENDING).select_related("project", "section"))
 
 
@@ -214,7 +214,7 @@ def _miscounted() -> list[tuple[Task, int]]:
 
 
 def count_anew() -> Iterator[str]:
-    """Mend what waits for a wrong number of others."""
+    """Correct the counts of tasks that wait for a wrong number of others."""
     wrong = _miscounted()
     dependencies.recount([task for task, _ in wrong])
     yield from (f"{task.ref} waits for {counted(count, 'other')}." for task, count in wrong)

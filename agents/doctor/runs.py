@@ -1,4 +1,4 @@
-"""What must hold of runs, their tokens and their processes, and of work that waits for somebody to do it."""
+"""Checks of runs, their tokens and processes, and of work that waits for somebody to do it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tasks.text.regex import regex
 
 YOUNG = 15.0  # seconds that a process may take to follow the end of its run
 TOKEN = regex(rb"stx_[A-Za-z0-9_-]{43}")
-TOKENS_READ = 5000  # rows of one column that hold something like a token
+TOKENS_READ = 5000  # rows to read of one column that may contain tokens
 START = "Start `manage.py run_orchestrator`, or look into its log for what fails each turn."
 REPAIR = "Run `manage.py doctor --repair`."
 
@@ -31,7 +31,7 @@ REPAIR = "Run `manage.py doctor --repair`."
 
 
 def seats() -> Iterator[Finding]:
-    """One live run at most per task and seat."""
+    """Check that each task has at most one live run in each seat."""
     live = Run.objects.filter(status__in=Run.SEATED).order_by().values("task", "seat")
     for row in live.annotate(n=Count("pk")).filter(n__gt=1):
         task = Task.objects.select_related("project").get(pk=row["task"])
@@ -42,7 +42,7 @@ def seats() -> Iterator[Finding]:
 
 
 def late_writes() -> Iterator[Finding]:
-    """Nothing was taken from a run after its end."""
+    """Check that nothing was taken from a run after its end."""
     ended = {
         data.get("run"): pk for pk, data in Event.objects.filter(kind="run_ended").values_list("pk", "data")
     }
@@ -54,7 +54,7 @@ def late_writes() -> Iterator[Finding]:
 
 # --- Tokens -----------------------------------------------------------------------------------------------
 
-# Where text of agents, of people and of the program is kept.
+# The columns that hold text of agents, people and the program.
 TEXTS: list[tuple[Any, ...]] = [
     (Output, "text"), (Prompt, "text"), (Event, "note", "data"), (Run, "reason", "refusal"),
     (Submission, "response", "problem"), (Review, "text"), (Comment, "body"), (Task, "title", "body"),
@@ -63,7 +63,7 @@ TEXTS: list[tuple[Any, ...]] = [
 
 
 def tokens() -> Iterator[Finding]:
-    """A token works only while its run is live, and stands nowhere in clear."""
+    """Check that a token works only while its run is live, and is nowhere to be found in clear."""
     for run in _with_dead_token():
         yield Finding(f"Run {run.pk} is {run.status}, and its token still works.", REPAIR)
     for model, *columns in TEXTS:
@@ -80,7 +80,7 @@ def _with_dead_token() -> Any:
 
 
 def end_tokens() -> Iterator[str]:
-    """Revoke what outlived its run."""
+    """Revoke the tokens that outlived their runs."""
     for run in _with_dead_token():
         Run.objects.filter(pk=run.pk).update(token_hash=None)
         yield f"The token of run {run.pk} is revoked."
@@ -101,7 +101,7 @@ def _in_clear(model: Any, column: str) -> Iterator[Finding]:
 
 
 def _is_known(token: bytes) -> bool:
-    """Whether it works or ever did; agents print much that only looks like one."""
+    """Whether this is a token of ours, valid or not; agents print much that only looks like one."""
     hashed = token_hash(token.decode())
     of_run = Run.objects.filter(Q(token_hash=hashed) | Q(spent_hash=hashed))
     return of_run.exists() or Token.objects.filter(hash=hashed).exists()
@@ -120,13 +120,13 @@ def _tokens_in_file(file: Path) -> Iterator[bytes]:
 
 
 def strays() -> Iterator[Finding]:
-    """No process of a run outlives it on this host."""
+    """Check that no process of a run outlives it on this host."""
     for number, who in _strays():
         yield Finding(f"Process {who.pid} of run {number} lives, and the run has ended.", REPAIR)
 
 
 def end_strays() -> Iterator[str]:
-    """End what outlived its run."""
+    """End the processes that outlived their runs."""
     found = [who for _, who in _strays()]
     processes.end_all(found, settings.DURATIONS["grace"])
     yield from (f"Process {who.pid} is ended." for who in found if not processes.is_alive(who))
@@ -148,7 +148,7 @@ def _strays() -> list[tuple[int, processes.Identity]]:
 
 
 def stuck() -> Iterator[Finding]:
-    """Whatever is written down to be done is done soon, or somebody can see why not."""
+    """Check that whatever is due is done soon, or that somebody can see why not."""
     limit = timezone.now() - timedelta(seconds=settings.DURATIONS["stuck"])
     found = [*_stuck_runs(limit), *_stuck_work(limit), *_stuck_messages(limit)]
     if Host.objects.filter(seen_at__gte=limit).exists():
@@ -183,7 +183,7 @@ def _stuck_runs(limit: datetime) -> Iterator[Finding]:
 
 
 def _free_host() -> str | None:
-    """A host that could take a run; empty where none takes any, None where all are full."""
+    """Return a host with a free slot; an empty string if no host takes runs, None if all are full."""
     since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
     hosts = list(Host.objects.filter(is_draining=False, seen_at__gte=since))
     held = Counter(Run.objects.on_host().values_list("host", flat=True))

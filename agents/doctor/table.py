@@ -1,4 +1,4 @@
-"""The table of what must hold, and looking at it."""
+"""The table of all checks, and how they are run."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -46,9 +46,10 @@ class Found:
 
 
 def examine(only: Collection[str] = ()) -> list[Found]:
-    """All findings, or those of the checks with these ids.
+    """Return all findings, or those of the checks with these ids.
 
-    What is gone a moment later was work under way: rows are read one after the other while it goes on.
+    Each check with findings is run again a moment later, and only what is found both times counts: the rest
+    was work under way, since rows are read one after the other while the program runs.
     """
     chosen = [check for check in CHECKS if not only or check.id in only]
     first = [(check, set(check.find())) for check in chosen]
@@ -59,7 +60,7 @@ def examine(only: Collection[str] = ()) -> list[Found]:
 
 
 def repair(found: Collection[Found]) -> Iterator[str]:
-    """Mend what can be mended of these findings; what was done, a line each."""
+    """Mend what can be mended of these findings, and yield a line for each thing done."""
     for check in CHECKS:
         if check.repair and any(each.check is check for each in found):
             yield from check.repair()

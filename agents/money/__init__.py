@@ -1,1 +1,1 @@
-"""What runs cost, and the caps on it."""
+"""What runs cost, and the caps on that."""

@@ -1,9 +1,9 @@
-"""Caps of money and tokens: which is reached, what follows, and the card that asks a human.
+"""Caps on money and tokens: which one is reached, what follows, and the card that asks a person.
 
-They are looked at while runs stream and before one is started. A run that crosses one is stopped, its work is
-saved; a cap of a run or task asks on a card of the task, one of the day or project closes the project until
-the day is over or somebody raises it. Nothing of this is stored: the settings, the rows of the runs and the
-decisions on the cards say it whenever somebody asks.
+They are checked while runs stream and before one is started. A run that crosses a cap is stopped and its
+work saved. A cap of a run or task asks on a card of the task; one of the day or project closes the project
+until the day is over or somebody raises it. None of this is stored: it follows from the settings, the rows
+of the runs and the decisions on the cards whenever it is asked for.
 """
 
 from collections.abc import Iterable
@@ -25,14 +25,14 @@ from tasks.models.event import record
 from tasks.states import IllegalMove
 from tasks.text.counting import counted
 
-NAMED = 8  # of those who spent
+NAMED = 8  # agents and models that a card lists
 EVENT = "cap_reached"
 WORDS = {"run": "a run", "task": "the task", "day": "the day", "project": "the project"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A cap that is reached: by how much of what."""
+    """A cap that is reached, how much was spent and what the limit is."""
 
     cap: Cap
     spent: Decimal
@@ -40,7 +40,7 @@ class Reached:
 
     @property
     def line(self) -> str:
-        """The cap of the task is reached: $10.03 of $10.00 is spent."""
+        """The cap in a sentence: The cap of the task is reached: $10.03 of $10.00 is spent."""
         spent, limit = budget.amount(self.cap, self.spent), budget.amount(self.cap, self.limit)
         verb = "is spent" if self.cap.is_money else "are used"
         return f"The cap of {WORDS[self.cap.whose]} is reached: {spent} of {limit} {verb}."
@@ -51,7 +51,7 @@ def _decimal(value: float | int | None) -> Decimal | None:
 
 
 def _capped(config: ProjectSettings) -> dict[Cap, Decimal]:
-    """The caps that the project has."""
+    """Return the limits of the caps that the project has."""
     every = {
         Cap.RUN_COST: config.run_cost_max,
         Cap.RUN_TOKENS: config.run_tokens_max,
@@ -65,7 +65,7 @@ def _capped(config: ProjectSettings) -> dict[Cap, Decimal]:
 
 
 def _first(caps: dict[Cap, Decimal], whose: str, spent: Spent) -> Reached | None:
-    """The first of these caps that the sum reaches."""
+    """Return the first of these caps that the sum reaches, or None."""
     for cap, limit in caps.items():
         used = spent.cost if cap.is_money else Decimal(spent.tokens)
         if cap.whose == whose and used >= limit:
@@ -77,7 +77,7 @@ def _first(caps: dict[Cap, Decimal], whose: str, spent: Spent) -> Reached | None
 
 
 def by_run(run: Run) -> Reached | None:
-    """The cap that the run has reached, by itself or together with the others of its task or project."""
+    """Return the cap that the run has reached, alone or with the others of its task or project, or None."""
     caps = _capped(run.project.config)
     if not caps:
         return None
@@ -88,7 +88,7 @@ def by_run(run: Run) -> Reached | None:
 
 
 def by_task(task: Task) -> Reached | None:
-    """The cap that the runs of the task have reached together."""
+    """Return the cap that the runs of the task have reached together, or None."""
     return _by_task(task, _capped(task.project.config))
 
 
@@ -102,7 +102,7 @@ def _by_task(task: Task, caps: dict[Cap, Decimal]) -> Reached | None:
 
 
 def _with_answers(task: Task, caps: dict[Cap, Decimal]) -> dict[Cap, Decimal]:
-    """The caps with what humans added to them on the task's cards, undone answers left out."""
+    """Return the caps with what people added to them on the task's cards; undone answers do not count."""
     rows = Decision.objects.standing().filter(
         conflict__dispute__task=task, conflict__origin=Conflict.Origin.BUDGET,
         option__in=[Option.RAISE, Option.RETRY],
@@ -122,10 +122,7 @@ def _by_project(project: Project) -> Reached | None:
 def closed(
     projects: Iterable[Project], now: datetime | None = None, today: dict[int, Spent] | None = None
 ) -> dict[int, Reached]:
-    """The projects in which no agent is started for a cap of the day or project: two queries at most.
-
-    `today`: what they spent today, where the caller has asked already.
-    """
+    """Return the projects in which a cap of the day or project stops new runs, in two queries at most."""
     caps = {project.pk: _capped(project.config) for project in projects}
     by_day = [pk for pk, each in caps.items() if any(cap.whose == "day" for cap in each)]
     in_all = [pk for pk, each in caps.items() if Cap.PROJECT_COST in each]
@@ -143,7 +140,7 @@ def closed(
 
 
 def closed_line(reached: Reached, now: datetime | None = None) -> str:
-    """Why nothing is started in the project, and until when."""
+    """Say why no agent is started in the project, and until when."""
     if reached.cap.whose == "project":
         return f"{reached.line} No agent is started until somebody raises it."
     over = spending.midnight(now) + timedelta(days=1)
@@ -154,7 +151,7 @@ def closed_line(reached: Reached, now: datetime | None = None) -> str:
 
 
 def keeps_closed(project: Project) -> bool:
-    """Whether no agent may be started in the project now. Says so once a day in its events."""
+    """Whether no agent may be started in the project at present; records so once a day in its events."""
     reached = _by_project(project)
     if reached is None:
         return False
@@ -166,7 +163,7 @@ def keeps_closed(project: Project) -> bool:
 
 
 def park_if_spent(task: Task) -> bool:
-    """Ask a human before the next run where the task has spent all it may. Whether it has."""
+    """Ask a person if the task has spent all it may. Returns whether it has."""
     reached = by_task(task)
     if reached is None:
         return False
@@ -175,7 +172,7 @@ def park_if_spent(task: Task) -> bool:
 
 
 def ask(task: Task, reached: Reached) -> None:
-    """Stop the task with a card that says which cap it is and who spent how much."""
+    """Stop the task with a card that says which cap was reached and who spent how much."""
     question = f"{reached.line} {task.title}"
     detail = "Go on once, raise the cap by an amount that you begin your text with, defer or cancel it."
     try:
@@ -183,11 +180,11 @@ def ask(task: Task, reached: Reached) -> None:
             task, Conflict.Origin.BUDGET, question[:500], detail=detail, evidence=_evidence(task, reached)
         )
     except (StaleTask, IllegalMove):
-        return  # it moved on, or waits for a human already
+        return  # the task moved on, or waits for a person already
 
 
 def _evidence(task: Task, reached: Reached) -> list[str]:
-    """The cap, then who spent how much, most first."""
+    """Return a line for the cap, then lines for who spent how much, most first."""
     runs = Run.objects.filter(task=task)
     sums = spending.grouped(runs, "agent_label", "model")
     lines = [budget.evidence_line(reached.cap, reached.spent, reached.limit)]

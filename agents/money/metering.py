@@ -1,7 +1,8 @@
-"""Metering runs: what they use is read from their output while it streams, and caps are looked at.
+"""Meters runs: reads what they use from their output while it streams, and checks the caps.
 
-The readers are kept in memory and fed only what is new. Whoever takes a run over begins at its first byte
-again; the figures in its row never go down meanwhile, so neither that nor a forged event makes a run cheaper.
+The readers are kept in memory and fed only what is new. A process that takes a run over begins at its first
+byte again. The figures in its row never go down meanwhile, so neither that nor a forged event makes a run
+cheaper.
 """
 
 import contextlib
@@ -22,20 +23,20 @@ from agents.providers.base import ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import Reader, Report, SilentReader
 
-READ_MAX = 1024 * 1024  # bytes in one look
+READ_MAX = 1024 * 1024  # bytes read in one go
 TOKENS_MAX = 10**15
 NAME_MAX, SESSION_MAX = 120, 200
-# Looks without news after which the caps are looked at all the same: others of the task spend as well.
+# Reads without news after which the caps are checked all the same: other runs of the task spend, too.
 PATIENCE = 5
-# What the file `stop` of a run's folder says: a cap is reached, or its command would retry for ever.
+# The content of the file `stop` in a run's folder: a cap is reached, or the command would retry for ever.
 STOP, GIVEN_UP = "cost", "provider"
 
 
 @dataclass
 class Meter:
-    """How far the output of one run is read."""
+    """How far the output of one run has been read."""
 
-    log: tuple[str, int]  # the file itself, so that a number used again is another run
+    log: tuple[str, int]  # path and inode, so that a number used again is another run
     reader: Reader
     offset: int = 0
     looked: float = float("-inf")
@@ -50,7 +51,7 @@ _meters: dict[int, Meter] = {}
 
 
 def look(run: Run) -> None:
-    """Read what is new in a live run's output, keep its figures, and stop it where a cap is reached."""
+    """Read what is new in a live run's output, keep its figures, and stop it if a cap is reached."""
     now = processes.boottime()
     meter = _meter(run)
     if meter is None or now - meter.looked < settings.DURATIONS["meter"]:
@@ -85,7 +86,7 @@ def finish(run: Run) -> Report:
 
 
 def _meter(run: Run) -> Meter | None:
-    """The run's meter; a new one where this process has none. None where there is no output to read."""
+    """Return the run's meter, a new one if this process has none; None if there is no output to read."""
     if run.role == Run.Role.VERIFIER or run.is_pulled:
         return None
     try:
@@ -113,7 +114,7 @@ def _log_of(run: Run) -> Path:
 
 
 def _read(run: Run, meter: Meter, limit: int) -> int:
-    """Feed the reader what is new, up to the limit. How many bytes it was."""
+    """Feed the reader what is new, up to the limit, and return how many bytes that was."""
     try:
         with processes.open_regular(_log_of(run)) as file:
             file.seek(meter.offset)
@@ -128,7 +129,7 @@ def _read(run: Run, meter: Meter, limit: int) -> int:
 
 def forget(live: set[int]) -> None:
     """Drop the meters of runs that are no longer held."""
-    for pk in set(_meters) - live:  # a thread that ends a run drops its meter as well
+    for pk in set(_meters) - live:  # a thread that ends a run drops its meter, too
         _meters.pop(pk, None)
 
 
@@ -136,14 +137,17 @@ def forget(live: set[int]) -> None:
 
 
 def _keep(run: Run, report: Report) -> bool:
-    """Write what the report says into the run's row, where that is more than it holds."""
+    """Write the report's figures into the run's row if they are more. Returns whether they changed."""
     tokens = Tokens(report.tokens_in, report.tokens_cached, report.tokens_out)
     said = report.cost if report.cost_known else None
     return _write(run, tokens, said, model=report.model, session=report.session_id)
 
 
 def _write(run: Run, tokens: Tokens, said: Decimal | None, *, model: str = "", session: str = "") -> bool:
-    """Keep figures that never go down. Whether they changed; False also where somebody else has the run."""
+    """Write the figures, which never go down, into the run's row.
+
+    Returns whether tokens or cost changed; False also if somebody else has the run.
+    """
     now = Tokens(
         _most(run.tokens_in, tokens.read),
         _most(run.tokens_cached, tokens.cached),
@@ -168,7 +172,7 @@ def _most(kept: int, new: int) -> int:
 
 
 def _cost(run: Run, tokens: Tokens, said: Decimal | None, model: str) -> tuple[Decimal | None, str]:
-    """What the run costs and who says so: its command, else the price list, else nobody."""
+    """Return the run's cost and its source: the run's command, else the price list, else nobody knows."""
     is_said = run.cost_from == "agent"
     if said is not None and said.is_finite() and said >= 0:
         said = min(said, COST_MAX).quantize(SMALLEST)
@@ -187,12 +191,12 @@ def _cost(run: Run, tokens: Tokens, said: Decimal | None, model: str) -> tuple[D
 
 
 def _over_cap(run: Run) -> caps.Reached | None:
-    """The cap that a run at work has reached. Whoever has handed in is left alone."""
+    """Return the cap that a run at work has reached, or None; a run that has handed in is left alone."""
     return caps.by_run(run) if run.status in {Run.Status.STARTING, Run.Status.RUNNING} else None
 
 
 def _stop(run: Run, line: str, word: str) -> None:
-    """Have the shim end the run; why stands in its row at once, and `runs.end` asks a human about a cap."""
+    """Have the shim end the run. The reason goes into its row at once; `run_ends.end` asks about a cap."""
     live = Run.objects.live().filter(pk=run.pk, fence=run.fence).exclude(status=Run.Status.CLOSING)
     if not live.update(reason=line[:500]):
         return
@@ -210,9 +214,9 @@ def take_usage(
     run: Run, *, tokens_in: int = 0, tokens_cached: int = 0, tokens_out: int = 0,
     cost: Decimal | None = None, model: str = "",
 ) -> str:  # fmt: skip
-    """What an agent elsewhere says it has used so far in this run; it never lowers what it said before.
+    """Keep what a pulled agent says it has used so far in this run; the figures never go down.
 
-    Where that reaches a cap the run ends here and now. Returns why, or an empty text.
+    If that reaches a cap, the run ends at once. Returns the reason, or an empty string.
     """
     _write(run, Tokens(max(tokens_in, 0), max(tokens_cached, 0), max(tokens_out, 0)), cost, model=model)
     reached = _over_cap(run)

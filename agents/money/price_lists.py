@@ -1,4 +1,4 @@
-"""The price lists of this installation, and what to say where the operator's is faulty."""
+"""The price lists of this installation, and the warnings about a faulty one."""
 
 import logging
 from typing import Any
@@ -15,7 +15,7 @@ _last: dict[str, Any] = {"good": None, "fault": ""}
 
 
 def price_list() -> PriceList:
-    """The current lists. A faulty one is logged once, and the last good one stays in use."""
+    """Return the current lists. A faulty one is logged once, and the last good one stays in use."""
     try:
         found = prices.load(settings.PRICES)
     except (BadPrices, OSError) as error:
@@ -29,7 +29,7 @@ def price_list() -> PriceList:
 
 @checks.register
 def check_prices(**kwargs: Any) -> list[checks.CheckMessage]:
-    """Warn, naming the faulty lines, about a price list that cannot be read; the program runs without it."""
+    """Warn about a price list that cannot be read, naming the faulty lines; the program runs without it."""
     try:
         prices.load(settings.PRICES)
     except (BadPrices, OSError) as error:

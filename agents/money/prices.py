@@ -1,7 +1,7 @@
-"""Core: what tokens cost, from lists in YAML that people edit. No Django here.
+"""What tokens cost, from YAML lists that people edit. This is core: no Django here.
 
-An operator's list is asked before the program's. A model that is on neither has no price, and then nobody
-knows what its runs cost: that is said, and never taken for nothing.
+An operator's list is asked before the program's. A model that is on neither has no price; the cost of its
+runs is then said to be unknown, never taken for nothing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ KINDS = ("input", "cached", "output")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a run used. `read` does not hold those that came from a cache."""
+    """The tokens that a run used. `read` does not include those from a cache."""
 
     read: int = 0
     cached: int = 0
@@ -41,7 +41,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars for a million tokens of one model, or of all whose name the pattern fits."""
+    """Dollars per million tokens of one model, or of all models whose names match the pattern."""
 
     pattern: str
     input: Decimal
@@ -49,13 +49,13 @@ class Price:
     output: Decimal
 
     def of(self, tokens: Tokens) -> Decimal:
-        """What these tokens cost, to a millionth of a dollar."""
+        """Return what these tokens cost in dollars, rounded to a millionth."""
         sums = tokens.read * self.input + tokens.cached * self.cached + tokens.written * self.output
         return min((sums / MILLION).quantize(SMALLEST, ROUND_HALF_UP), COST_MAX)
 
 
 class BadPrices(ValueError):
-    """The list cannot be used; `faults` says all that is wrong with it."""
+    """Raised if a list cannot be used; `faults` says everything that is wrong with it."""
 
     def __init__(self, name: str, faults: Iterable[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
@@ -64,7 +64,7 @@ class BadPrices(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Lists in the order in which they are asked."""
+    """Price lists, in the order in which they are asked."""
 
     lists: tuple[tuple[Price, ...], ...]
 
@@ -80,7 +80,7 @@ class PriceList:
         return None
 
     def cost(self, model: str, tokens: Tokens) -> Decimal | None:
-        """What the tokens cost; None where the model has no price or nothing was counted."""
+        """Return what the tokens cost in dollars; None if the model has no price or nothing was counted."""
         price = self.find(model) if tokens.any else None
         return price.of(tokens) if price else None
 
@@ -93,7 +93,7 @@ def _exactness(price: Price) -> tuple[bool, int]:
 
 
 def read(text: str, name: str = "prices.yaml") -> tuple[Price, ...]:
-    """The prices that the YAML in `text` holds. Raises BadPrices with every fault and its line."""
+    """Return the prices in the YAML text. Raises BadPrices with every fault and its line."""
     faults: list[Fault] = []
     found = tuple(_prices(_root(text, name), faults))
     if len(found) > MODELS_MAX:
@@ -123,7 +123,7 @@ def _prices(root: yaml.Node | None, faults: list[Fault]) -> Iterator[Price]:
 
 
 def _price(pattern: str, line: int, node: yaml.Node, faults: list[Fault]) -> Price | None:
-    """One model's line; None where something is wrong with it."""
+    """Return the price in one model's entry, or None if something is wrong with it."""
     before, values = len(faults), {}
     for kind, where, value in _entries(node, pattern, faults):
         if kind not in KINDS:
@@ -141,7 +141,7 @@ def _price(pattern: str, line: int, node: yaml.Node, faults: list[Fault]) -> Pri
 
 
 def _entries(node: yaml.Node | None, what: str, faults: list[Fault]) -> Iterator[tuple[str, int, yaml.Node]]:
-    """Name, line and value of each entry of a mapping, each name once."""
+    """Yield name, line and value of each entry of a mapping; a repeated name is a fault."""
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
         return
     if not isinstance(node, yaml.MappingNode):
@@ -173,9 +173,9 @@ def _amount(node: yaml.Node) -> Decimal | None:
 
 
 def load(path: Path | None) -> PriceList:
-    """The list at `path`, where there is one, before the program's own.
+    """Return the list at `path`, if there is one, followed by the program's own.
 
-    A file is read only if it has changed. Raises BadPrices, and OSError where the file cannot be read.
+    A file is read only if it has changed. Raises BadPrices, and OSError if the file cannot be read.
     """
     lists = [_file(OWN, *_stamp(OWN))]
     if path is not None and path.exists():

@@ -12,7 +12,7 @@ from django.utils import timezone
 from agents.models import Run
 
 NOTHING = Decimal(0)
-# Of these nobody knows the cost, though an agent was at work. A verification needs no model.
+# Runs of unknown cost, although an agent was at work. A verification needs no model.
 UNKNOWN = Q(cost__isnull=True, started_at__isnull=False) & ~Q(role=Run.Role.VERIFIER)
 SUMS = {
     "cost_sum": Sum("cost"),
@@ -26,7 +26,7 @@ SUMS = {
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What some runs used. `cost` is that of the known ones; `unknown` says how many it leaves out."""
+    """What some runs used. `cost` is the sum of the known costs; `unknown` counts the runs it leaves out."""
 
     cost: Decimal = NOTHING
     tokens_in: int = 0
@@ -37,7 +37,7 @@ class Spent:
 
     @property
     def tokens(self) -> int:
-        """What the caps of tokens count: read and written, without those from a cache."""
+        """The tokens that count towards caps: read and written, without those from a cache."""
         return self.tokens_in + self.tokens_out
 
     @property
@@ -63,22 +63,22 @@ def _spent(row: dict[str, Any]) -> Spent:
 
 
 def total(runs: QuerySet[Run]) -> Spent:
-    """The sum of these runs: one query."""
+    """Return the sum of these runs, in one query."""
     return _spent(runs.order_by().aggregate(**SUMS))
 
 
 def with_total(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Each of these runs with the sum of all of them, also of those that a limit leaves out: see `told`."""
+    """Annotate the runs with the sum of all of them, even those that a limit leaves out: see `told`."""
     return runs.annotate(**{name: Window(amount) for name, amount in SUMS.items()})
 
 
 def told(runs: Sequence[Run]) -> Spent:
-    """The sum of runs that were read `with_total`."""
+    """Return the sum over runs that were read by `with_total`."""
     return _spent({name: getattr(runs[0], name) for name in SUMS}) if runs else Spent()
 
 
 def grouped(runs: QuerySet[Run], *columns: str) -> dict[Any, Spent]:
-    """The sum of each group: one query. The key is a column's value, or a tuple of several."""
+    """Return the sum of each group, in one query. The key is a column's value, or a tuple of several."""
     rows = runs.order_by().values(*columns).annotate(**SUMS)
     return {
         row[columns[0]] if len(columns) == 1 else tuple(row[column] for column in columns): _spent(row)
@@ -87,17 +87,17 @@ def grouped(runs: QuerySet[Run], *columns: str) -> dict[Any, Spent]:
 
 
 def midnight(now: datetime | None = None) -> datetime:
-    """When the present day of UTC began."""
+    """Return when the current day began in UTC."""
     return (now or timezone.now()).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def of_projects(projects: Iterable[int]) -> dict[int, Spent]:
-    """What all runs of each of these projects cost."""
+    """Return what all runs of each of these projects used."""
     return grouped(Run.objects.filter(project__in=list(projects)), "project")
 
 
 def today(projects: Iterable[int], now: datetime | None = None) -> dict[int, Spent]:
-    """What each of these projects spent in the present day of UTC.
+    """Return what each of these projects spent on the current day of UTC.
 
     A run counts on the day on which it ends, with all it cost; while it is live it counts today.
     """
@@ -105,9 +105,9 @@ def today(projects: Iterable[int], now: datetime | None = None) -> dict[int, Spe
 
 
 def of_today(projects: Iterable[int], now: datetime | None = None) -> QuerySet[Run]:
-    """The runs that count today: each of the two sorts is looked up in its own index.
+    """Return the runs that count today, both live and ended, each sort looked up in its own index.
 
-    As two halves of one condition, SQLite reads all runs there ever were where the projects are many.
+    As two halves of one condition, SQLite would read all runs ever made if there are many projects.
     """
     mine = Run.objects.filter(project__in=list(projects)).order_by().values("pk")
     ended = mine.filter(status=Run.Status.ENDED, ended_at__gte=midnight(now))
