@@ -1,11 +1,11 @@
 """The `steroids` command, for agents and people: one file, standard library only, run with `python -I -S`.
 
-It starts in a few dozen milliseconds because an agent calls it many times in a run. Hence modules that are
+It starts in a few dozen milliseconds, because an agent calls it many times in a run. Hence modules that are
 slow to import (http.client, subprocess, ssl) are imported by the functions that need them, and `typing`,
 `uuid` and `shutil` (which argparse loads to learn the terminal's width) never are.
 
-Exit codes: 0 done; 1 the server refused; 2 wrong usage; 3 the server cannot be reached; 4 no address or
-token; 130 interrupted.
+Exit codes: 0 done; 1 the server refused; 2 wrong usage; 3 the server cannot be reached; 4 no URL or token;
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Reply = dict[str, Any]
     Answer = tuple[int, str | None, bytes]
-    Takes = Callable[[Any], object]  # what it is told to take something: a word, or a choice in it
+    Takes = Callable[[Any], object]  # adds something that a command takes to its parser
 
 VERSION = "0.1.0"
 
@@ -35,7 +35,7 @@ MAX_FILE = 256 * 1024
 MAX_PATH = 1024
 MAX_REPLY = 16 * 1024 * 1024
 MAX_BUNDLE = 8 * 1024 * 1024
-# By the kind of line of `git status --porcelain=v2`; and what comes before the commit there.
+# The words before the path, by the kind of line of `git status --porcelain=v2`; and what precedes the commit.
 WORDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10}
 OID = "# branch.oid "
 PULL_LOG = 32 * 1024  # bytes of output that go with one beat
@@ -69,7 +69,7 @@ ESCAPES = (
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|\x1b[ -/]*[0-~]"
 )
-# Control characters but tab and newline, what turns the direction of writing, and invisible "tag" letters.
+# Control characters except tab and newline, marks of the direction of writing, and invisible "tag" letters.
 INVISIBLE = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
     r"\U000e0000-\U000e007f]"
@@ -77,7 +77,7 @@ INVISIBLE = (
 
 
 class Stop(Exception):
-    """Ends the command: an exit code and the lines to say on stderr."""
+    """Ends the command, with an exit code and the lines to print on stderr."""
 
     def __init__(self, code: int, *lines: str, reply: Reply | None = None) -> None:
         super().__init__(*lines)
@@ -87,18 +87,18 @@ class Stop(Exception):
 
 
 class Gone(Exception):
-    """One try failed in a way that may pass, such as a restart of the server."""
+    """Raised if one try failed in a way that may pass, such as a restart of the server."""
 
 
 class NotHTTP(Exception):
-    """What answers there is no web server."""
+    """Raised if the other side is not a web server."""
 
 
-# --- Text that agents wrote is hostile: nothing of it reaches a terminal unwashed ---
+# --- Text that agents wrote is hostile: none of it reaches a terminal uncleaned ---
 
 
 def clean(value: object) -> str:
-    """Text without terminal escapes and control characters; newlines and tabs stay."""
+    """Return the text without terminal escapes and control characters; newlines and tabs stay."""
     text = str(value)
     if text.isprintable():
         return text
@@ -107,12 +107,12 @@ def clean(value: object) -> str:
 
 
 def line(value: object) -> str:
-    """The same on one line, so that a title cannot pretend to be a row of ours."""
+    """Return the cleaned text on one line, so that a title cannot pretend to be a row of ours."""
     return " ".join(clean(value).split())
 
 
 def label(value: Any) -> str:
-    """One line that names a value: of an object its ref and its title or name."""
+    """Return one line that names a value; for an object, its ref and its title or name."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
@@ -132,13 +132,13 @@ def quote(value: object) -> list[str]:
 
 
 def shorten(title: object) -> str:
-    """A title that leaves room for the other columns."""
+    """Return a title short enough to leave room for the other columns."""
     text = line(title)
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 3].rstrip() + "..."
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns as wide as their widest cell, two spaces apart."""
+    """Return a table with columns as wide as their widest cells, two spaces apart."""
     cells = [list(header), *([label(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     padded = (map(str.ljust, row, widths) for row in cells)
@@ -146,7 +146,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def say(text: str) -> None:
-    """One line on stderr in the name of this command."""
+    """Print one line on stderr in the name of this command."""
     print(f"steroids: {text}", file=sys.stderr)
 
 
@@ -154,7 +154,7 @@ def say(text: str) -> None:
 
 
 class Target:
-    """An address with the token to use there; in a run also the run's task, and how it brings commits."""
+    """A server's URL and the token to use there; in a run also its task and how it brings commits."""
 
     def __init__(self, url: str, token: str, task: str = "", pulled: Reply | None = None) -> None:
         self.url = url
@@ -164,9 +164,10 @@ class Target:
 
 
 def find_target() -> Target:
-    """The run's context, else the environment's address and token file, else the login.
+    """Return the target in the run's context, else in the environment's variables, else in the login file.
 
     A run never falls back on the login: an agent must not act as the person whose home folder it can read.
+    Raises Stop if there is none.
     """
     if path := os.environ.get("STEROIDS_CONTEXT"):
         return target_in(path, "the run's context (STEROIDS_CONTEXT)")
@@ -183,7 +184,7 @@ def find_target() -> Target:
 
 
 def target_in(path: str, source: str) -> Target:
-    """The address, token and task in a JSON file."""
+    """Return the target that a JSON file describes. Raises Stop if it is malformed."""
     try:
         data = json.loads(read_small(path, NO_LOGIN))
     except ValueError:
@@ -197,7 +198,7 @@ def target_in(path: str, source: str) -> Target:
 
 
 def make_target(url: object, token: object, source: str, task: object = None) -> Target:
-    """A checked target; the fault names where the values came from."""
+    """Return a checked target. Raises Stop with a message that names where the values came from."""
     if not isinstance(url, str) or not is_web_address(url):
         raise Stop(NO_LOGIN, f"The address in {source} must look like https://host or http://host:port.")
     if not isinstance(token, str) or not is_token(token):
@@ -206,7 +207,7 @@ def make_target(url: object, token: object, source: str, task: object = None) ->
 
 
 def is_web_address(url: str) -> bool:
-    """Whether this is http(s)://host[:port][/prefix], with no user, query or fragment."""
+    """Whether this is http(s)://host[:port][/prefix], without user, query or fragment."""
     from urllib.parse import urlsplit
 
     try:
@@ -219,12 +220,12 @@ def is_web_address(url: str) -> bool:
 
 
 def is_token(token: str) -> bool:
-    """Whether this can stand in a header."""
+    """Whether this can be sent in a header."""
     return bool(token) and token.isascii() and token.isprintable() and " " not in token
 
 
 def login_path() -> str:
-    """Where `steroids login` keeps the address and the token."""
+    """Return the path of the file in which `steroids login` keeps the URL and the token."""
     home = os.environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(home):
         home = os.path.expanduser("~/.config")
@@ -235,7 +236,7 @@ def login_path() -> str:
 
 
 def read_small(path: str, code: int = USAGE) -> str:
-    """A UTF-8 file of at most 256 KiB; every fault is a sentence."""
+    """Return the text of a UTF-8 file of at most 256 KiB. Raises Stop with the code if it cannot be read."""
     try:
         with open(path, "rb") as file:
             raw = file.read(MAX_FILE + 1)
@@ -251,7 +252,7 @@ def read_small(path: str, code: int = USAGE) -> str:
 
 
 def document(path: str | None) -> str | Reply | None:
-    """A file to hand in: text, or an object if the name ends in .json."""
+    """Return the file to hand in: its text, or an object if the name ends in .json. Raises Stop."""
     if path is None:
         return None
     text = read_small(path)
@@ -269,7 +270,7 @@ def document(path: str | None) -> str | Reply | None:
 
 
 def write_private(path: str, text: str) -> None:
-    """Replaces a file as a whole, readable for its owner only, in a folder that is too."""
+    """Replace a file in one step, readable by its owner only, in a folder that is, too. Raises Stop."""
     folder = os.path.dirname(path)
     draft = f"{path}.{os.getpid()}"
     try:
@@ -286,7 +287,7 @@ def write_private(path: str, text: str) -> None:
 
 
 class Request:
-    """What is sent, the same in every try: the key tells the server that it is."""
+    """What is sent, the same in every try; the server knows it again by its Idempotency-Key."""
 
     def __init__(self, method: str, path: str, body: str | bytes | None) -> None:
         self.method = method
@@ -304,9 +305,9 @@ class Request:
 
 
 class Api:
-    """Sends a call, and sends it again while the server restarts.
+    """Sends calls, and repeats them while the server restarts.
 
-    `where` is asked before every try: after a restart a run's context may name another address.
+    `where` is asked before every try: after a restart a run's context may name another URL.
     """
 
     def __init__(self, where: Callable[[], Target], patience: float) -> None:
@@ -314,7 +315,7 @@ class Api:
         self.patience = patience
 
     def get(self, path: str, **query: object) -> Reply:
-        """Reads; parameters that are None are left out."""
+        """Send a GET request, without the parameters that are None."""
         wanted = given(**query)
         if wanted:
             from urllib.parse import urlencode
@@ -323,26 +324,26 @@ class Api:
         return self.call("GET", path)
 
     def post(self, path: str, **fields: object) -> Reply:
-        """Does something, once however often it is sent; fields that are None are left out."""
+        """Send a POST request, without fields that are None; it has one effect however often it is sent."""
         return self.call("POST", path, json.dumps(given(**fields), ensure_ascii=False))
 
     def upload(self, path: str, data: bytes) -> Reply:
-        """Puts a file there, whole."""
+        """Put a whole file at the path."""
         return self.call("PUT", path, data)
 
     def download(self, path: str) -> bytes:
-        """A file as it is."""
+        """Return the bytes of a file."""
         request = Request("GET", path, None)
         request.is_binary = True
         data = self.send(request)["data"]
         return data if isinstance(data, bytes) else b""
 
     def call(self, method: str, path: str, body: str | bytes | None = None) -> Reply:
-        """The reply's JSON, or a Stop that says why there is none."""
+        """Return the reply's JSON. Raises Stop that says why there is none."""
         return self.send(Request(method, path, body))
 
     def send(self, request: Request) -> Reply:
-        """The same request until it is answered, or patience ends."""
+        """Send the same request until it is answered or patience ends. Raises Stop."""
         end = time.monotonic() + self.patience
         pause, tries = FIRST_PAUSE, 0
         while True:
@@ -362,7 +363,7 @@ class Api:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def target(self, tries: int) -> Target:
-        """Where to send; a context that becomes unreadable between two tries is being rewritten."""
+        """Return where to send; a context that becomes unreadable between two tries is being rewritten."""
         try:
             return self.where()
         except Stop as stop:
@@ -372,12 +373,12 @@ class Api:
 
 
 def given(**fields: object) -> dict[str, object]:
-    """The fields that have a value."""
+    """Return the fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def new_key() -> str:
-    """A random UUID (version 4) in hex, without the time it takes to import uuid."""
+    """Return a random UUID (version 4) in hex, without spending the time to import uuid."""
     raw = bytearray(os.urandom(16))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
@@ -385,7 +386,7 @@ def new_key() -> str:
 
 
 def patience() -> float:
-    """How many seconds a call goes on trying."""
+    """Return for how many seconds a call is retried."""
     text = os.environ.get("STEROIDS_RETRY_SECONDS") or str(RETRY_SECONDS)
     try:
         seconds = float(text)
@@ -397,7 +398,10 @@ def patience() -> float:
 
 
 def exchange(target: Target, request: Request, left: float) -> Reply:
-    """One try: the reply's JSON, Gone if the fault may pass, Stop if not. Redirects are never followed."""
+    """Try once and return the reply's JSON. Redirects are never followed.
+
+    Raises Gone if the fault may pass, Stop if not.
+    """
     from urllib.parse import urlsplit
 
     parts = urlsplit(target.url)
@@ -429,7 +433,7 @@ def exchange(target: Target, request: Request, left: float) -> Reply:
 def over_tls(
     host: str, port: int | None, timeout: float, request: Request, path: str, headers: dict[str, str]
 ) -> Answer:
-    """The status, the address of a redirect and the body. Raises OSError, Gone and NotHTTP."""
+    """Return the status, the URL of a redirect and the body. Raises OSError, Gone and NotHTTP."""
     import http.client
 
     connection = http.client.HTTPSConnection(host, port, timeout=timeout)
@@ -453,9 +457,9 @@ def over_tls(
 def in_the_clear(
     host: str, port: int | None, timeout: float, request: Request, path: str, headers: dict[str, str]
 ) -> Answer:
-    """The same without http.client, which loads what reads mail and what encrypts: a third of a call.
+    """Return the same without http.client, whose modules for mail and encryption cost a third of a call.
 
-    It asks in HTTP/1.0, to which a server answers in one piece, and closes.
+    It asks in HTTP/1.0, so the server answers in one piece and closes the connection.
     """
     import socket
 
@@ -472,7 +476,7 @@ def in_the_clear(
 
 
 def read_answer(answer: BinaryIO) -> Answer:
-    """An answer of HTTP. Raises OSError, Gone where it was cut, and NotHTTP where it is none."""
+    """Read an HTTP answer. Raises OSError, Gone if it was cut off, and NotHTTP if it is none."""
     first = answer.readline(MAX_LINE)
     if not first:
         raise Gone("remote end closed connection without response")
@@ -496,20 +500,20 @@ def read_answer(answer: BinaryIO) -> Answer:
 
 
 def why(error: Exception) -> str:
-    """A short reason for a failed try."""
+    """Return a short reason for a failed try."""
     if isinstance(error, TimeoutError):
         return "timed out"
     return line(getattr(error, "strerror", None) or error).lower() or type(error).__name__
 
 
 def is_certificate_fault(error: OSError) -> bool:
-    """Whether trying again would be refused in the same way; ssl is loaded only where https is spoken."""
+    """Whether another try would fail in the same way; ssl is loaded only if https is in use."""
     ssl = sys.modules.get("ssl")
     return ssl is not None and isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
 
 
 def judged(target: Target, status: int, raw: bytes, location: str | None) -> Reply:
-    """The JSON of a good answer; a Stop for any other."""
+    """Return the JSON of a good answer. Raises Gone if an earlier try is still going on, otherwise Stop."""
     try:
         reply = json.loads(raw) if raw or status != 204 else {}
     except (ValueError, RecursionError):
@@ -526,7 +530,7 @@ def judged(target: Target, status: int, raw: bytes, location: str | None) -> Rep
 
 
 def refusal(status: int, reply: Reply) -> Stop:
-    """What the server said against it, in its words."""
+    """Return the Stop that repeats the server's refusal in its own words."""
     lines = [label(reply.get("message") or reply.get("detail") or f"The server answered {status}.")]
     if reply.get("hint"):
         lines.append(line(reply["hint"]))
@@ -540,7 +544,7 @@ def refusal(status: int, reply: Reply) -> Stop:
 
 
 def detail(item: Any) -> str:
-    """One line of an error's details."""
+    """Return one line of an error's details."""
     if isinstance(item, dict) and "reason" in item:
         place = f"line {line(item['line'])}: " if item.get("line") else ""
         return place + line(item["reason"])
@@ -548,7 +552,7 @@ def detail(item: Any) -> str:
 
 
 def open_item(item: Any) -> str:
-    """One line of the conflicts that wait: its code is what `--conflict` takes."""
+    """Return one line of the open conflicts; it begins with the code that `--conflict` takes."""
     if not isinstance(item, dict):
         return line(item)
     texts = (item.get(key) for key in ("code", "ref", "severity", "question", "title"))
@@ -556,7 +560,7 @@ def open_item(item: Any) -> str:
 
 
 def get_rows(api: Api, path: str, **query: object) -> Reply:
-    """A list with its further pages, up to 500 rows, as one reply."""
+    """Return a list with its further pages, up to 500 rows, as one reply."""
     reply = api.get(path, **query)
     rows = check_rows(reply)
     followed: set[str] = set()
@@ -572,7 +576,7 @@ def get_rows(api: Api, path: str, **query: object) -> Reply:
 
 
 def check_rows(page: Reply) -> list[Reply]:
-    """The rows of one page."""
+    """Return the rows of one page. Raises Stop if it is not a list of ours."""
     rows = page.get("results")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Stop(REFUSED, "The answer is not a list of ours: this is not our server.")
@@ -580,7 +584,7 @@ def check_rows(page: Reply) -> list[Reply]:
 
 
 def own_path(address: object) -> str:
-    """The path of a page's address. Its host is ignored: the token goes only to the server we know."""
+    """Return the path of a page's URL. Its host is ignored: the token goes only to the server we know."""
     _, found, rest = str(address).partition(API)
     if not found or not rest.isascii() or not rest.isprintable() or " " in rest:
         raise Stop(REFUSED, "The address of the next page is malformed: this is not our server.")
@@ -591,14 +595,14 @@ def own_path(address: object) -> str:
 
 
 def path_of(kind: str, ref: str, verb: str = "") -> str:
-    """The path of a thing, or of something to do with it."""
+    """Return the path of a thing, or of something to do with it."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", ref):
         raise Stop(USAGE, f"'{line(ref)}' is not an id, such as demo-3, D-7 or C-9.")
     return f"{API}{kind}/{ref}/" + (f"{verb}/" if verb else "")
 
 
 def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
-    """The path of the task that was named, else of the run's task."""
+    """Return the path of the named task, or else of the run's task."""
     ref = args.ref
     if ref is None and os.environ.get("STEROIDS_CONTEXT"):
         ref = api.where().task
@@ -608,22 +612,22 @@ def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
 
 
 def projects_list(args: argparse.Namespace, api: Api) -> Reply:
-    """The projects that you may see."""
+    """List the projects that the caller may see."""
     return get_rows(api, f"{API}projects/", status=args.status, search=args.search)
 
 
 def tasks_list(args: argparse.Namespace, api: Api) -> Reply:
-    """The tasks that fit."""
+    """List the tasks that match."""
     return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
 
 
 def tasks_show(args: argparse.Namespace, api: Api) -> Reply:
-    """One task with its findings."""
+    """Return one task with its findings."""
     return api.get(task_path(args, api))
 
 
 def tasks_add(args: argparse.Namespace, api: Api) -> Reply:
-    """A new task, last in its project."""
+    """Add a task as the last of its project."""
     return api.post(
         f"{API}tasks/",
         project=args.project,
@@ -638,13 +642,13 @@ def tasks_add(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def rollback(args: argparse.Namespace, api: Api) -> Reply:
-    """Takes the rounds of a task after one of them back."""
+    """Roll the rounds of a task back after the one to keep."""
     path = task_path(args, api, "rollback")
     return api.post(path, to_round=args.to, reason=words_of(args.reason))
 
 
 def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
-    """Every status is one call, but `review` is a submission."""
+    """Change the task's status in one call; `review` hands in a commit instead."""
     if args.status == "review":
         return tasks_submit(args, api)
     if args.response is not None or args.sha is not None:
@@ -653,7 +657,7 @@ def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
-    """Hands in a commit, with the answers to the last review."""
+    """Hand in a commit, with the answers to the last review."""
     path = task_path(args, api, "submit")
     response = document(args.response)
     sha = head() if args.sha is None else args.sha
@@ -663,13 +667,13 @@ def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def tasks_approve(args: argparse.Namespace, api: Api) -> Reply:
-    """The reviewer takes what was handed in."""
+    """Approve what was handed in, as its reviewer."""
     path = task_path(args, api, "approve")
     return api.post(path, **verdict_of(args))
 
 
 def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
-    """The reviewer sends it back, and says why."""
+    """Reject what was handed in, as its reviewer, and say why."""
     path = task_path(args, api, "reject")
     if not args.file and not (args.notes or "").strip():
         raise Stop(USAGE, "Say why: give --notes or --file.")
@@ -677,7 +681,7 @@ def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def verdict_of(args: argparse.Namespace) -> Reply:
-    """What is sent of a review."""
+    """Return the fields of a review to send."""
     return {
         "notes": args.notes,
         "review": document(args.file),
@@ -688,12 +692,12 @@ def verdict_of(args: argparse.Namespace) -> Reply:
 
 
 def show_verdict(args: argparse.Namespace, reply: Reply) -> str:
-    """What became of a review, or how it is read."""
+    """Return what became of a review, or how it is read."""
     return "\n".join([clean(reply.get("message") or ""), *map(line, reply.get("read_as") or [])])
 
 
 def head(folder: str = ".") -> str:
-    """The commit to hand in: HEAD, if everything is in it."""
+    """Return the commit to hand in: HEAD. Raises Stop if there are uncommitted changes or no commit."""
     said = git("status", "--porcelain=v2", "--branch", "--untracked-files=no", folder=folder).splitlines()
     changes = [each for each in said if each[0] in WORDS_BEFORE_PATH]
     if changes:
@@ -707,18 +711,18 @@ def head(folder: str = ".") -> str:
 
 
 def changed_path(change: str) -> str:
-    """The path in a line of `git status --porcelain=v2`."""
+    """Return the path in a line of `git status --porcelain=v2`."""
     words = WORDS_BEFORE_PATH[change[0]]
     return line(change.split(" ", words)[-1].partition("\t")[0])
 
 
 def git(*words: str, folder: str = ".") -> str:
-    """The output of a git command in a folder, as text."""
+    """Return the output of a git command in a folder as text. Raises Stop."""
     return git_bytes(*words, folder=folder).decode(errors="replace")
 
 
 def git_bytes(*words: str, folder: str = ".") -> bytes:
-    """The output of a git command in a folder."""
+    """Return the output of a git command in a folder. Raises Stop."""
     import subprocess
 
     try:
@@ -733,24 +737,24 @@ def git_bytes(*words: str, folder: str = ".") -> bytes:
 
 
 def comment(args: argparse.Namespace, api: Api) -> Reply:
-    """Says something on a task."""
+    """Comment on a task."""
     moves = {name: True for name in ("back", "disagree", "resolve") if getattr(args, name)}
     path = task_path(args, api, "comment")
     return api.post(path, body=args.body, target=args.target, parent=args.parent, **moves)
 
 
 def blocked(args: argparse.Namespace, api: Api) -> Reply:
-    """Says that only a human can help."""
+    """Report that only a human can help."""
     return api.post(task_path(args, api, "blocked"), reason=args.reason)
 
 
 def escalate(args: argparse.Namespace, api: Api) -> Reply:
-    """Says that others have to solve it."""
+    """Report that others have to solve the task."""
     return api.post(task_path(args, api, "escalate"), reason=args.reason, notes=args.notes)
 
 
 def opinion(args: argparse.Namespace, api: Api) -> Reply:
-    """A judge says who is right, a mediator what both could live with."""
+    """Give an opinion: a judge says who is right, a mediator what both could live with."""
     given = [args.verdict is not None, args.proposal is not None, args.none]
     if sum(given) != 1:
         raise Stop(USAGE, "Say one thing.", "A judge gives --verdict; a mediator --proposal, or --none.")
@@ -766,7 +770,7 @@ def opinion(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def words_of(text: str | None) -> str | None:
-    """The words themselves, or those in the file of that name; a single word must name a file."""
+    """Return the text itself, or that of the file it names; a single word must name a file."""
     if not text or len(text) > MAX_PATH or "\n" in text:
         return text
     return read_small(text) if os.path.isfile(text) or not re.search(r"\s", text.strip()) else text
@@ -776,7 +780,7 @@ def words_of(text: str | None) -> str | None:
 
 
 def dispute_create(args: argparse.Namespace, api: Api) -> Reply:
-    """Puts a disagreement before a human."""
+    """Put a disagreement before a human."""
     return api.post(
         task_path(args, api, "dispute"),
         reason=args.reason,
@@ -788,25 +792,25 @@ def dispute_create(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def dispute_log(args: argparse.Namespace, api: Api) -> Reply:
-    """Records a minor disagreement."""
+    """Record a minor disagreement."""
     return api.post(task_path(args, api, "log"), notes=args.notes, minor=True, model=args.model)
 
 
 def dispute_list(args: argparse.Namespace, api: Api) -> Reply:
-    """The disputes that fit."""
+    """List the disputes that match."""
     stale = 1 if args.stale else None
     return get_rows(api, f"{API}disputes/", status=args.status, stale=stale, recent=args.recent)
 
 
 def dispute_show(args: argparse.Namespace, api: Api) -> Reply:
-    """One dispute with its conflicts."""
+    """Return one dispute with its conflicts."""
     return api.get(path_of("disputes", args.ref))
 
 
 def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
-    """The notes are the rationale and, for a ruling in own words without --text, the ruling too.
+    """Rule on a dispute. The notes are the rationale and, without --text, a ruling in own words.
 
-    Which words a card knows is the server's to say: they stand in its options.
+    The server knows which words a card takes: they are in its options.
     """
     return api.post(
         path_of("disputes", args.ref, "resolve"),
@@ -820,7 +824,7 @@ def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def dispute_synthesis(args: argparse.Namespace, api: Api) -> Reply:
-    """Option C in a person's words."""
+    """Propose option C in a person's words."""
     return api.post(
         path_of("disputes", args.ref, "synthesis"),
         text=words_of(args.text),
@@ -831,17 +835,17 @@ def dispute_synthesis(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def dispute_ask_judge(args: argparse.Namespace, api: Api) -> Reply:
-    """A judge is asked; it rules on nothing."""
+    """Ask a judge for an opinion, which rules on nothing."""
     return api.post(path_of("disputes", args.ref, "ask-judge"), conflict=args.conflict)
 
 
 def dispute_amend(args: argparse.Namespace, api: Api) -> Reply:
-    """A ruling is drafted into the specification."""
+    """Have a ruling drafted into the specification."""
     return api.post(path_of("disputes", args.ref, "amend"), conflict=args.conflict)
 
 
 def dispute_branches(args: argparse.Namespace, api: Api) -> Reply:
-    """The branches of disputed work."""
+    """List the branches of disputed work."""
     return get_rows(api, f"{API}disputed-work/", project=args.project)
 
 
@@ -849,27 +853,27 @@ def dispute_branches(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def amendment_list(args: argparse.Namespace, api: Api) -> Reply:
-    """The amendments that fit."""
+    """List the amendments that match."""
     return get_rows(api, f"{API}amendments/", project=args.project, state=args.state)
 
 
 def amendment_show(args: argparse.Namespace, api: Api) -> Reply:
-    """One amendment with its words and its diff."""
+    """Return one amendment with its words and its diff."""
     return api.get(path_of("amendments", args.ref))
 
 
 def amendment_approve(args: argparse.Namespace, api: Api) -> Reply:
-    """Exactly the version that was looked at."""
+    """Approve exactly the version that was looked at."""
     return api.post(path_of("amendments", args.ref, "approve"), version=args.seen)
 
 
 def amendment_drop(args: argparse.Namespace, api: Api) -> Reply:
-    """Nothing comes of it."""
+    """Drop an amendment."""
     return api.post(path_of("amendments", args.ref, "drop"), version=args.seen)
 
 
 def amendment_reword(args: argparse.Namespace, api: Api) -> Reply:
-    """It is drafted anew."""
+    """Have an amendment drafted again, in other words."""
     return api.post(path_of("amendments", args.ref, "reword"), version=args.seen, words=words_of(args.words))
 
 
@@ -877,12 +881,12 @@ def amendment_reword(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def runners_status(args: argparse.Namespace, api: Api) -> Reply:
-    """Each host, and what it is at."""
+    """List the hosts and what each is doing."""
     return get_rows(api, f"{API}hosts/")
 
 
 def runners_turn(args: argparse.Namespace, api: Api) -> Reply:
-    """Hosts, the named one or all, take new runs again, or none."""
+    """Let the named host, or all, take new runs again or take none."""
     if bool(args.name) == args.all:
         raise Stop(USAGE, "Name a host, or say --all.", "`steroids runners status` lists them.")
     names = (
@@ -902,12 +906,12 @@ def runners_turn(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def whoami(args: argparse.Namespace, api: Api) -> Reply:
-    """Who the token stands for."""
+    """Return whose token this is."""
     return api.get(f"{API}me/")
 
 
 def login(args: argparse.Namespace, api: Api) -> Reply:
-    """Checks address and token with the server, once, and only then keeps them."""
+    """Check URL and token with the server, once, and only then keep them."""
     if not is_web_address(args.url):
         raise Stop(USAGE, "--url must look like https://host or http://host:port.")
     token = read_small(args.token_file).strip() if args.token_file else ask_token()
@@ -922,7 +926,7 @@ def login(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def is_local(url: str) -> bool:
-    """Whether the address is this machine."""
+    """Whether the URL is on this machine."""
     from urllib.parse import urlsplit
 
     host = urlsplit(url).hostname or ""
@@ -930,7 +934,7 @@ def is_local(url: str) -> bool:
 
 
 def ask_token() -> str:
-    """The token from stdin; at a terminal it is not shown."""
+    """Read the token from stdin; it is not shown if that is a terminal."""
     if sys.stdin and sys.stdin.isatty():
         import getpass
 
@@ -945,7 +949,7 @@ def ask_token() -> str:
 
 
 def pull(args: argparse.Namespace, api: Api) -> Reply:
-    """Claims work and has the command do it: once, or again and again until it is interrupted."""
+    """Claim work and have the command do it, once or again and again until interrupted."""
     import shlex
     import signal
 
@@ -977,12 +981,12 @@ def pull(args: argparse.Namespace, api: Api) -> Reply:
 
 
 def interrupt(*_: object) -> None:
-    """What asks us to end is heard like Ctrl-C: the command is ended and its work given back."""
+    """Handle SIGTERM like Ctrl-C: the command is ended and its work given back."""
     raise KeyboardInterrupt
 
 
 class PulledRun:
-    """One claimed run, in a folder of its own: its clone, its prompt, its context, its log."""
+    """One claimed run, in a folder of its own with its clone, prompt, context and log."""
 
     def __init__(self, args: argparse.Namespace, url: str, claimed: Reply) -> None:
         token, addresses = claimed.get("token"), claimed.get("addresses")
@@ -1002,7 +1006,10 @@ class PulledRun:
         self.sent = 0
 
     def carry_out(self, words: list[str]) -> str:
-        """From the claim to the end. What came of it, in a sentence; the folder goes unless it is kept."""
+        """Carry the claimed run out, and return in a sentence what came of it.
+
+        The folder is removed unless it is to be kept. Raises Stop.
+        """
         import shutil
 
         try:
@@ -1021,7 +1028,7 @@ class PulledRun:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def wait_for_work(self) -> Reply:
-        """The prompt and where to begin; a host needs a moment to prepare them."""
+        """Return the prompt and where to begin, once a host has prepared them. Raises Stop if none does."""
         end = time.monotonic() + max(self.lease_seconds, 60)
         while time.monotonic() < end:
             work = self.api.get(self.addresses["work"])
@@ -1031,7 +1038,7 @@ class PulledRun:
         raise Stop(UNREACHABLE, "No host of the server prepared the work in time.")
 
     def make_folder(self, work: Reply) -> None:
-        """The clone at the base, the prompt, and the context with which `steroids` finds the run."""
+        """Make the clone at the base, the prompt, and the context with which `steroids` finds the run."""
         import shutil
 
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -1059,7 +1066,7 @@ class PulledRun:
         write_private(os.path.join(self.folder, "context.json"), json.dumps(context))
 
     def start(self, words: list[str], work: Reply) -> Any:
-        """The command, in the clone, with `steroids` in its PATH and without our own token."""
+        """Start the command in the clone, with `steroids` in its PATH and without our own token."""
         import shlex
         import subprocess
 
@@ -1086,7 +1093,10 @@ class PulledRun:
                 raise Stop(USAGE, f"{line(argv[0])} cannot be started: {error.strerror}.") from None
 
     def supervise(self, process: Any) -> str:
-        """Beat while the command works; end it when the server says so, or is not heard of for too long."""
+        """Beat while the command works; end it if the server says so or has not answered for too long.
+
+        Returns a sentence about how the run ended.
+        """
         import subprocess
 
         heard = time.monotonic()
@@ -1129,7 +1139,7 @@ class PulledRun:
             return 0
 
     def beat(self) -> Reply:
-        """Say that we are alive, with what the command printed since."""
+        """Tell the server that the run is alive, with what the command printed since the last beat."""
         with open(self.log, "rb") as file:
             file.seek(self.sent)
             fresh = file.read(PULL_LOG)
@@ -1139,7 +1149,7 @@ class PulledRun:
         return answer
 
     def ended(self, code: int) -> str:
-        """The command is over: it handed in, or it did not."""
+        """Say whether the command, which has ended, handed in; give the work back if it did not."""
         try:
             self.beat()
         except Stop as stop:
@@ -1149,7 +1159,7 @@ class PulledRun:
         return self.release(f"The command ended with {code} and handed in nothing.", failed=True)
 
     def release(self, reason: str, *, failed: bool) -> str:
-        """Give the work back; where that is not possible, the lease sees to it."""
+        """Give the work back; if that is not possible, the lease will run out."""
         try:
             self.api.post(self.addresses["release"], reason=line(reason)[:300], failed=failed)
         except Stop:
@@ -1158,7 +1168,7 @@ class PulledRun:
 
 
 def pull_folder() -> str:
-    """Where claimed runs have their clones."""
+    """Return the folder for the clones of claimed runs."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(home):
         home = os.path.expanduser("~/.cache")
@@ -1166,7 +1176,7 @@ def pull_folder() -> str:
 
 
 def end_process(process: Any) -> None:
-    """End the command and what it began: first politely, then not."""
+    """End the command and what it started, first with SIGTERM, then with SIGKILL."""
     import signal
     import subprocess
 
@@ -1181,7 +1191,7 @@ def end_process(process: Any) -> None:
 
 
 def run_git(folder: str, *words: str) -> None:
-    """A git command on this machine; every fault is a sentence."""
+    """Run a git command on this machine. Raises Stop if it fails."""
     import subprocess
 
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file"}
@@ -1194,7 +1204,7 @@ def run_git(folder: str, *words: str) -> None:
 
 
 def bring(api: Api, pulled: Reply, sha: str, folder: str = ".") -> None:
-    """Sends the commits that only this machine has, so that the server can take the submission."""
+    """Send the commits that only this machine has, so that the server can take the submission."""
     if sha == pulled.get("base"):
         return
     if not re.fullmatch("[0-9a-f]{40,64}", sha):
@@ -1211,22 +1221,22 @@ def bring(api: Api, pulled: Reply, sha: str, folder: str = ".") -> None:
 
 
 def show_message(args: argparse.Namespace, reply: Reply) -> str:
-    """What a verb answers."""
+    """Return the message of the reply to a verb."""
     return clean(reply.get("message") or "")
 
 
 def show_login(args: argparse.Namespace, reply: Reply) -> str:
-    """Who is logged in now."""
+    """Say who is logged in."""
     return f"Logged in as {label(reply.get('name'))}."
 
 
 def show_fields(args: argparse.Namespace, reply: Reply) -> str:
-    """Everything short in the reply."""
+    """Return every short field of the reply."""
     return "\n".join(fields(reply))
 
 
 def show_projects(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of projects, and below it what keeps one from work."""
+    """Return the table of projects and, below it, what keeps any of them from work."""
     rows = reply["results"]
     if not rows:
         return "No projects."
@@ -1246,7 +1256,7 @@ def show_projects(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def counted(tasks: object) -> str:
-    """2 completed, 1 in progress."""
+    """Return the counts of tasks by status, such as "2 completed, 1 in progress"."""
     if not isinstance(tasks, dict) or not tasks:
         return "none"
     return ", ".join(
@@ -1255,7 +1265,7 @@ def counted(tasks: object) -> str:
 
 
 def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of tasks."""
+    """Return the table of tasks."""
     rows = reply["results"]
     if not rows:
         return "No tasks."
@@ -1267,7 +1277,7 @@ def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_runners(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of hosts."""
+    """Return the table of hosts."""
     rows = reply["results"]
     if not rows:
         return "No host has reported yet. Start one on its machine: manage.py run_orchestrator"
@@ -1277,7 +1287,7 @@ def show_runners(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def fields(thing: Reply, without: Iterable[str] = ()) -> list[str]:
-    """`Name: value` for everything short, names aligned; empty values and long lists are left out."""
+    """Return `Name: value` for every short field, aligned; empty values and lists of objects are left out."""
     short = {
         name: label(value)
         for name, value in thing.items()
@@ -1294,12 +1304,12 @@ def has_objects(value: object) -> bool:
 
 
 def objects(value: object) -> list[Reply]:
-    """The objects of a list that the server sent."""
+    """Return the objects in a list that the server sent."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def show_task(args: argparse.Namespace, reply: Reply) -> str:
-    """Heading, why it does not move, fields, findings, body."""
+    """Return a task as text: heading, why it does not move, fields, findings, body."""
     lines = [f"{label(reply.get('ref'))}  {line(reply.get('title') or '')}".rstrip()]
     if reply.get("waiting"):
         lines.append(f"Waiting: {label(reply['waiting'])}")
@@ -1313,7 +1323,7 @@ def show_task(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of disputes."""
+    """Return the table of disputes."""
     rows = reply["results"]
     if not rows:
         return "No disputes."
@@ -1324,7 +1334,7 @@ def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_stale(rows: list[Reply], count: object, days: object) -> str:
-    """The disputes nobody looked at, with a warning above."""
+    """Return the disputes that have been open for too long, below a warning."""
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
     cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
@@ -1341,19 +1351,19 @@ def show_stale(rows: list[Reply], count: object, days: object) -> str:
 
 
 def task_title(row: Reply) -> str:
-    """The title of a dispute's task; a card for a whole project has no task."""
+    """Return the title of a dispute's task; a card about a whole project has no task."""
     task = row.get("task")
     return shorten(task.get("title") or task.get("ref") or "-") if isinstance(task, dict) else label(task)
 
 
 def short_reason(row: Reply) -> str:
-    """A reason as the list names it."""
+    """Return a reason as the list of disputes names it."""
     reason = row.get("reason")
     return SHORT_REASONS.get(reason, shorten(reason)) if isinstance(reason, str) else label(reason)
 
 
 def show_dispute(args: argparse.Namespace, reply: Reply) -> str:
-    """Heading and fields, then each conflict with both positions."""
+    """Return a dispute as text: heading and fields, then each conflict with both positions."""
     heading = (reply.get("ref"), reply.get("status"), reply.get("severity"))
     lines = ["  ".join(line(part) for part in heading if part)]
     told = {"task": reply.get("task"), **reply, "blocks_project": reply.get("blocks_project") or None}
@@ -1364,7 +1374,7 @@ def show_dispute(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_conflict(conflict: Reply) -> list[str]:
-    """One question as the server presents it, with both positions verbatim; then what was decided."""
+    """Return a conflict as the server presents it, with both positions verbatim, then what was decided."""
     heading = (conflict.get(key) for key in ("ref", "code", "kind", "severity", "status"))
     lines = ["  ".join(line(part) for part in heading if part)]
     if conflict.get("presentation"):
@@ -1384,7 +1394,7 @@ def show_conflict(conflict: Reply) -> list[str]:
 
 
 def show_opinion(opinion: Reply) -> list[str]:
-    """What a judge or a mediator was asked and said; it rules on nothing."""
+    """Return what a judge or a mediator was asked and said; it rules on nothing."""
     kind, state, verdict = (line(opinion.get(key) or "") for key in ("kind", "state", "verdict"))
     who = ", ".join(line(opinion[key]) for key in ("by_agent", "by_model", "by_vendor") if opinion.get(key))
     said = verdict.upper() if verdict else state
@@ -1400,7 +1410,7 @@ def show_opinion(opinion: Reply) -> list[str]:
 
 
 def show_decision(decision: Reply) -> list[str]:
-    """Who ruled what, when and why."""
+    """Return who ruled what, when and why."""
     chosen = "  ".join(line(decision[key]) for key in ("letter", "option") if decision.get(key))
     lines = [f"Decision: {chosen or '-'}, by {label(decision.get('by'))}, {label(decision.get('at'))}"]
     if decision.get("text"):
@@ -1413,7 +1423,7 @@ def show_decision(decision: Reply) -> list[str]:
 
 
 def show_branches(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of disputed work that was pushed, and below it what the remote did not take."""
+    """Return the table of disputed work that was pushed and, below it, what the remote refused."""
     rows = reply["results"]
     if not rows:
         return "No disputed work was pushed."
@@ -1427,7 +1437,7 @@ def show_branches(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_amendments(args: argparse.Namespace, reply: Reply) -> str:
-    """The table of amendments."""
+    """Return the table of amendments."""
     rows = reply["results"]
     if not rows:
         return "No amendments."
@@ -1437,7 +1447,7 @@ def show_amendments(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def show_amendment(args: argparse.Namespace, reply: Reply) -> str:
-    """Fields, the words, the diff, and how to settle what waits."""
+    """Return an amendment as text: fields, words, diff, and how to settle what waits."""
     lines = fields(reply, without=("words", "diff", "message"))
     if reply.get("words"):
         lines += ["", "Words:", *quote(reply["words"])]
@@ -1453,29 +1463,29 @@ def show_amendment(args: argparse.Namespace, reply: Reply) -> str:
 
 
 def status(text: str) -> str:
-    """A status as the server writes it."""
+    """Return a status as the server writes it."""
     return text.lower().replace("-", "_")
 
 
 def count(text: str) -> int:
-    """A number from 1."""
+    """Parse a number from 1."""
     if not re.fullmatch("[1-9][0-9]{0,11}", text):
         raise argparse.ArgumentTypeError(f"'{line(text)}' is not a number from 1")
     return int(text)
 
 
 def round_number(text: str) -> int:
-    """A round; 0 is before the first."""
+    """Parse the number of a round; 0 is before the first."""
     return 0 if text == "0" else count(text)
 
 
 def version(text: str) -> int:
-    """A version; 0 is the first."""
+    """Parse a version; 0 is the first."""
     return 0 if text == "0" else count(text)
 
 
 def seconds(text: str) -> float:
-    """A time to wait."""
+    """Parse a positive number of seconds."""
     if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]+)?", text) or float(text) <= 0:
         raise argparse.ArgumentTypeError(f"'{line(text)}' is not a number of seconds")
     return float(text)
@@ -1489,16 +1499,17 @@ class Help(argparse.HelpFormatter):
 
 
 class Word(argparse.ArgumentParser):
-    """A word of the command, with what may follow it.
+    """The parser of one word of the command, with what may follow it.
 
-    It is made once it is used: to make all of them takes as long as everything else that a call does.
+    It is set up when it is first used: setting up all of them takes as long as everything else that a call
+    does.
     """
 
     def __init__(self, takes: Sequence[Takes], **told: Any) -> None:
         self.takes, self.told = takes, told
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What argparse asks of a word that was given."""
+        """Parse the arguments after this word, which was given; set the parser up first."""
         super().__init__(formatter_class=Help, allow_abbrev=False, **self.told)
         for take in self.takes:
             take(self)
@@ -1506,12 +1517,12 @@ class Word(argparse.ArgumentParser):
 
 
 def option(*names: str, **told: Any) -> Takes:
-    """What a command takes, in the words of `add_argument`."""
+    """Return what adds an argument to a command, in the terms of `add_argument`."""
     return lambda word: word.add_argument(*names, **told)
 
 
 def either(*options: Takes, required: bool = False) -> Takes:
-    """At most one of these."""
+    """Return what adds these options to a command, of which at most one may be given."""
 
     def take(word: argparse.ArgumentParser) -> None:
         group = word.add_mutually_exclusive_group(required=required)
@@ -1522,12 +1533,12 @@ def either(*options: Takes, required: bool = False) -> Takes:
 
 
 def fixed(**values: object) -> Takes:
-    """What the command knows by its name."""
+    """Return what sets values that the command implies by its name."""
     return lambda word: word.set_defaults(**values)
 
 
 class Group:
-    """A word with commands below it, each with `--json`, what it does and how its reply is shown."""
+    """A word with commands below it. Each has `--json`, what it does and how its reply is shown."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.prog = parser.prog
@@ -1536,7 +1547,7 @@ class Group:
         )
 
     def word(self, name: str, summary: str, *takes: Takes, aliases: Sequence[str] = ()) -> None:
-        """A further word."""
+        """Add a word."""
         self.commands.add_parser(
             name, aliases=aliases, help=summary, description=summary, prog=f"{self.prog} {name}", takes=takes
         )
@@ -1544,7 +1555,7 @@ class Group:
     def group(
         self, name: str, summary: str, fill: Callable[[Group], None], aliases: Sequence[str] = ()
     ) -> None:
-        """A word with commands below it."""
+        """Add a word with commands below it."""
         self.word(name, summary, lambda word: fill(Group(word)), aliases=aliases)
 
     def add(
@@ -1556,7 +1567,11 @@ class Group:
         show: Callable[[argparse.Namespace, Reply], str] = show_message,
         ref: str = "",
     ) -> None:
-        """`ref`: "task" where a run may leave it out, another word where it must be there."""
+        """Add a command.
+
+        `ref` is "task" if a run may leave the argument REF out; any other text is the help of a REF that is
+        required.
+        """
         json_too = option(
             "--json", action="store_true", default=argparse.SUPPRESS, help="print the raw reply"
         )
@@ -1599,7 +1614,7 @@ OPINION = (  # of a judge or a mediator
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """All commands."""
+    """Build the parser of all commands."""
     summary = "Hand in work, look after tasks and disputes."
     codes = "exit codes: 0 done, 1 refused, 2 wrong usage, 3 server not reached, 4 not logged in"
     parser = argparse.ArgumentParser(
@@ -1612,7 +1627,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def add_commands(top: Group) -> None:
-    """`steroids ...`."""
+    """Add the commands of `steroids ...`."""
     top.group("tasks", "what is to be done", add_tasks, aliases=("task",))
     top.add(
         "projects", "list the projects that you may see", projects_list,
@@ -1675,7 +1690,7 @@ def add_commands(top: Group) -> None:
 
 
 def add_tasks(tasks: Group) -> None:
-    """`steroids tasks ...`."""
+    """Add the commands of `steroids tasks ...`."""
     tasks.add(
         "list", "list tasks", tasks_list,
         PROJECT,
@@ -1707,7 +1722,7 @@ def add_tasks(tasks: Group) -> None:
 
 
 def add_runners(runners: Group) -> None:
-    """`steroids runners ...`."""
+    """Add the commands of `steroids runners ...`."""
     runners.add("status", "every host and what it is at", runners_status, show=show_runners)
     for name, summary, verb in (
         ("start", "let a host take new runs again", "resume"),
@@ -1722,7 +1737,7 @@ def add_runners(runners: Group) -> None:
 
 
 def add_disputes(disputes: Group) -> None:
-    """`steroids dispute ...`."""
+    """Add the commands of `steroids dispute ...`."""
     disputes.add(
         "create", "put a disagreement before a human", dispute_create,
         option("--reason", required=True, metavar="R", help="such as security_concern"),
@@ -1776,7 +1791,7 @@ def add_disputes(disputes: Group) -> None:
 
 
 def add_amendments(amendments: Group) -> None:
-    """`steroids amendment ...`."""
+    """Add the commands of `steroids amendment ...`."""
     amendments.add(
         "list", "list amendments", amendment_list,
         PROJECT,
@@ -1795,7 +1810,7 @@ def add_amendments(amendments: Group) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; the result is the exit code."""
+    """Run one command and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -1815,12 +1830,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def as_json(reply: Reply) -> str:
-    """The reply in ASCII, so that nothing in it reaches a terminal unescaped."""
+    """Return the reply as JSON in ASCII, so that nothing in it reaches a terminal unescaped."""
     return json.dumps(reply, indent=2).replace("\x7f", "\\u007f")
 
 
 def put(text: str) -> None:
-    """Prints; a reader that went away is no fault of the command."""
+    """Print the text; a reader that has gone away is no fault of the command."""
     if not text:
         return
     try:
@@ -1830,7 +1845,7 @@ def put(text: str) -> None:
 
 
 def report(stop: Stop) -> None:
-    """The sentence, then the hint and the details, each on its own line."""
+    """Print the sentence, then the hint and the details, each on its own line."""
     first, *others = stop.lines
     say(clean(first))
     for text in others:

@@ -69,7 +69,7 @@ class PriceList:
     lists: tuple[tuple[Price, ...], ...]
 
     def find(self, model: str) -> Price | None:
-        """This model's price; None where no list knows it. `vendor/model` is tried without vendor as well."""
+        """Return the model's price, or None if no list has it. `vendor/model` is also tried as `model`."""
         names = [model.strip().lower()]
         names += [names[0].rpartition("/")[2]] if "/" in names[0] else []
         for prices in self.lists:
