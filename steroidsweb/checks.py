@@ -52,10 +52,8 @@ def _filesystem(path: Path) -> str:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
         return ""
-    below = [
-        (len(words[1]), words[2]) for words in mounts if str(path).startswith(words[1].rstrip("/") + "/")
-    ]
-    return max(below)[1] if below else ""
+    above = [(len(words[1]), words[2]) for words in mounts if path.is_relative_to(words[1])]
+    return max(above)[1] if above else ""
 
 
 @register("steroids")

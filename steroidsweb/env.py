@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from math import isfinite
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -44,6 +45,8 @@ def env_number(name: str, default: float, *, minimum: float = 0) -> float:
         value = float(word)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}={word!r} is not a number.") from error
+    if not isfinite(value):
+        raise ImproperlyConfigured(f"{name}={word!r} is no number that anything can be set to.")
     if value < minimum:
         raise ImproperlyConfigured(f"{name}={word} is below its minimum {minimum:g}.")
     return value

@@ -20,7 +20,7 @@ from tasks.hooks import spent_line, waiting_line
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
-from tasks.projects import address_of, counts_of
+from tasks.projects import counts_of
 from tasks.remarks.comments import BODY_MAX
 from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
@@ -74,7 +74,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         read_only_fields = fields
 
     def get_repository(self, project: Project) -> str:
-        return address_of(project)
+        return project.address
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
     def get_tasks(self, project: Project) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Facts about projects for lists of them: a project's URL and the counts of its tasks."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,16 +7,6 @@ from django.db import transaction
 from django.db.models import Count
 
 from tasks.models import Membership, Project, Task
-from tasks.text.regex import regex
-
-_SECRET = regex(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", re.IGNORECASE)
-
-
-def address_of(project: Project) -> str:
-    """Return the URL of the project's repository, without the password that an HTTP URL may contain."""
-    if not project.repo_url.lower().startswith("http"):
-        return project.repo_url
-    return _SECRET.sub(r"\1", project.repo_url)
 
 
 def counts_of(projects: Iterable[Project]) -> dict[int, dict[str, int]]:

@@ -36,7 +36,7 @@ from tasks.events import Actor
 from tasks.management.program_command import text_of
 from tasks.models import Project, Task
 from tasks.models.project import validate_repository, validate_slug
-from tasks.projects import address_of, adopt
+from tasks.projects import adopt
 from tasks.todo.format import TodoError, as_line
 from tasks.todo.importing import ImportReport, import_todo
 
@@ -163,7 +163,7 @@ def choose_project(asker: Asker) -> Project:
     known = list(Project.objects.filter(status=Project.Status.ACTIVE).exclude(slug=DEMO).order_by("-pk"))
     asker.say("Project:" if known else "Project: there is none yet.")
     for project in known:
-        asker.say(f"  {project.slug}: {project.target_branch} of {address_of(project)}")
+        asker.say(f"  {project.slug}: {project.target_branch} of {project.address}")
     if known:
         question, default = "Which one, or the address of another repository?", known[0].slug
     else:

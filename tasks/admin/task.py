@@ -284,8 +284,10 @@ class TaskAdmin(ProjectScopedAdmin):
                 try:
                     self._call(verb, task, request)
                     done += 1
-                except (IllegalMove, Refused) as refusal:
+                except IllegalMove as refusal:
                     skipped[f"already {refusal.status}"] += 1
+                except Refused as refusal:
+                    skipped[refusal.message.removesuffix(".")] += 1
                 except StaleTask:
                     skipped["moved on meanwhile"] += 1
         parts = [f"{done} {past}", *(f"{count} skipped ({why})" for why, count in skipped.items())]

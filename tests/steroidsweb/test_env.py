@@ -1,12 +1,14 @@
 """What an address in the environment becomes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from steroidsweb.env import GONE, database
+from steroidsweb import checks
+from steroidsweb.env import GONE, database, env_int, env_number
 from tasks.models import Task
 
 
@@ -45,3 +47,20 @@ def test_what_a_connection_asks_often_postgresql_plans_no_more() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT statement FROM pg_prepared_statements")
             assert any('"tasks_task"."number" = $' in statement for (statement,) in cursor.fetchall())
+
+
+def test_a_number_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for word in ("nan", "inf", "-inf", "many", "-1"):
+        monkeypatch.setenv("STEROIDS_HOST_SLOTS", word)
+        for read in (env_int, env_number):
+            with pytest.raises(ImproperlyConfigured, match=f"STEROIDS_HOST_SLOTS='?{word}"):
+                read("STEROIDS_HOST_SLOTS", 4)
+
+
+def test_a_data_folder_on_a_network_disk_is_told_also_where_it_is_the_mount_point(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mounts = f"rootfs / ext4 rw 0 0\nserver:/share {tmp_path}/data nfs4 rw 0 0\n"
+    monkeypatch.setattr(Path, "read_text", lambda path, *more, **words: mounts)
+    below = ("data", "data/home", "data-2", "")
+    assert [checks._filesystem(tmp_path / name) for name in below] == ["nfs4", "nfs4", "ext4", "ext4"]

@@ -587,6 +587,11 @@ def test_projects_are_listed_to_their_members_with_their_tasks(ledger: Project, 
     for number, status in enumerate(("pending", "pending", "in_progress"), start=1):
         create_task(ledger, number=number, status=status)
     client = client_of(vera)
+    for address in ("ssh://bob:hunter2@git.example/x.git", "https://bob:hunt/er2@git.example/x.git"):
+        Project.objects.filter(pk=ledger.pk).update(repo_url=address)  # as old rows may have it
+        told = str(client.get("/api/v1/projects/").json())
+        assert "er2" not in told
+        assert "git.example/x.git" in told
     client.get("/api/v1/projects/")
     with CaptureQueriesContext(connection) as few:
         reply = client.get("/api/v1/projects/").json()
