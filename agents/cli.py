@@ -126,7 +126,7 @@ def label(value: Any) -> str:
 
 
 def quote(value: object) -> list[str]:
-    """A text verbatim, each line behind a bar, so that it cannot pretend to be a heading of ours."""
+    """Return the cleaned text, each line behind a bar so that none can pretend to be a heading of ours."""
     text = "" if value is None else clean(value).rstrip("\n")
     return [f"    | {part}".rstrip() for part in text.split("\n")] if text.strip() else ["    not stated"]
 

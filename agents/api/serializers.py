@@ -114,7 +114,7 @@ class GiveOpinionSerializer(serializers.Serializer[Any]):
 
 
 class HandedInSerializer(serializers.Serializer[Any]):
-    """The reply to every hand-in."""
+    """The reply to a hand-in."""
 
     message = serializers.CharField()
     task = serializers.CharField()

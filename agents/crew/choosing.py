@@ -301,7 +301,7 @@ class Roster:
     def _impartial(
         self, able: list[Agent], task: Task, facts: tasks_in_review.UnderReview
     ) -> tuple[list[Agent], str]:
-        """The agents that may review this work; if none may, an empty list and the reason."""
+        """Return the agents that may review this work or, if none may, an empty list and the reason."""
         if not able:
             return [], f"no reviewer agent works in {task.project.name}"
         others = [agent for agent in able if not facts.is_by(agent)]

@@ -98,7 +98,7 @@ def _ending(*changed: str) -> PreparedUpdate:
 
 
 def _after_losses(run: Run, task: Task) -> None:
-    """Rest the task after its second loss in a row; after too many, ask a person.
+    """Rest the task from its second loss in a row on; after too many, ask a person.
 
     A run that was lost once restarts at once. If it is lost every time, its own agent may be the cause.
     """

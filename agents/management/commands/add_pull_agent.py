@@ -1,4 +1,4 @@
-"""Add an agent that runs elsewhere and claims its own work."""
+"""Add a pulled agent, which runs elsewhere and claims its own work."""
 
 from argparse import ArgumentParser
 from typing import Any
