@@ -1129,7 +1129,7 @@ class PulledRun:
         return self.ended(code)
 
     def wait_a_moment(self, process: Any) -> int:
-        """It has handed in: it may tidy up for ten seconds."""
+        """Give the command ten seconds to end after its hand-in. Returns its exit code, 0 if it is ended."""
         import subprocess
 
         try:

@@ -25,7 +25,7 @@ from tasks.models import Project
 from tasks.models.event import record
 
 RUNS_MAX = 3  # runs without an opinion, after which nobody is asked again
-LOST_MAX = 5  # runs that lost their host or shim; more than that must be the agent's doing
+LOST_MAX = 5  # runs that lost their host or shim, after which the agent is to blame
 UNCOUNTED = frozenset({Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER})
 
 
