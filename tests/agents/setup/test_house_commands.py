@@ -94,13 +94,13 @@ def test_list_projects_says_where_each_lies_and_how_its_tasks_stand(ledger: Proj
     create_task(ledger, status="in_progress")
     create_task(ledger)
     assert manage("list_projects").splitlines() == [
-        "ledger  active  1 in progress, 1 pending  main of https://example.org/l.git",
+        "ledger  active  1 in progress, 1 pending  main of https://bot:***@example.org/l.git",
         "    waits: no route to host",
     ]
     Task.objects.all().delete()
     Project.objects.update(trouble="", base_state="broken")
     assert manage("list_projects").splitlines() == [
-        "ledger  active  no tasks  main of https://example.org/l.git",
+        "ledger  active  no tasks  main of https://bot:***@example.org/l.git",
         "    waits: main cannot be run here",
     ]
     for known in ({"base_state": "green"}, {"base_state": "red", "status": "paused"}):
