@@ -170,8 +170,8 @@ def end_what_was_live(made_at: datetime) -> Iterator[str]:
     yield "Everybody signs in again."
     if tokens := Token.objects.count():
         yield (
-            f"Good as then, also what was deleted since: {counted(tokens, 'token')} of people and of agents "
-            "elsewhere. Look through Tokens in the admin."
+            "Tokens of people and of agents elsewhere that are valid again, even if deleted since: "
+            f"{tokens}. Look through Tokens in the admin."
         )
     for project in Project.objects.all():
         record(project, "restored", note=f"From the backup of {made_at:%Y-%m-%d %H:%M} UTC.")

@@ -163,7 +163,7 @@ def _stuck_messages(limit: datetime) -> Iterator[Finding]:
     late += Delivery.objects.filter(sent_at=None, failed_at=None, due_at__lt=limit).count()
     if late:
         yield Finding(
-            f"Due to people and not sent: {counted(late, 'message')}.",
+            f"Messages to people that are due and were not sent: {late}.",
             "Look whether the cluster runs (`manage.py status`), and at Notifications, Deliveries.",
         )
 
