@@ -290,7 +290,7 @@ def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
 
 
 def _received(project: Expression, since: Expression) -> QuerySet[Submission]:
-    return outlook.being_kept(since).filter(task__project=project).order_by().values_list("pk")
+    return outlook.being_kept(project, since).order_by().values_list("pk")
 
 
 def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:

@@ -26,6 +26,7 @@ from django.db.models import (
     TextField,
     Value,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce, Now
 from django.utils import timezone
 
@@ -91,13 +92,15 @@ def a_moment_ago() -> datetime:
     return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
 
 
-def being_kept(since: Expression) -> QuerySet[Submission]:
-    """Return the hand-ins that a host is taking over.
+def being_kept(project: Combinable, since: Expression) -> QuerySet[Submission]:
+    """Return the hand-ins of the project that a host is taking over.
 
-    Each of them holds a seat for that moment, since its task goes on at once.
+    Each of them holds a seat for that moment, since its task goes on at once. The project is looked up for
+    each of these few; with a join, the database may begin with all tasks of the project.
     """
     received = Submission.objects.filter(state=Submission.State.RECEIVED, run__isnull=False)
-    return received.filter(at__gt=since)
+    its_project = Task.objects.filter(pk=OuterRef("task")).values("project")[:1]
+    return received.filter(at__gt=since).alias(its_project=Subquery(its_project)).filter(its_project=project)
 
 
 def last_pushes(since: Expression) -> QuerySet[Landing]:
@@ -134,7 +137,7 @@ def _projects(since: Expression) -> QuerySet[Project]:
     kept = Exists(handed_in.filter(state=Submission.State.KEPT))
     verified = Exists(handed_in.filter(state=Submission.State.VERIFIED))
     seated = _live().filter(project=OuterRef("pk"), status__in=Run.SEATED).order_by().values("project")
-    kept_now = being_kept(since).filter(task__project=OuterRef("pk")).order_by().values("task__project")
+    kept_now = being_kept(OuterRef("pk"), since).order_by().values("state")
     moves = Exists(last_pushes(since).filter(project=OuterRef("pk")))
     begun = alone.exclude(status__in=[Status.REVIEW, Status.PENDING])
     new = alone.filter(status=Status.PENDING)
