@@ -112,7 +112,7 @@ def last_pushes(since: Expression) -> QuerySet[Landing]:
     """
     due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
     others = Landing.objects.filter(project=OuterRef("project"), status__in=Landing.LIVE)
-    at_work = Task.objects.filter(project=OuterRef("project"), status__in=UNDER_WAY)
+    at_work = Task.objects.ready().filter(project=OuterRef("project"), status__in=UNDER_WAY)
     last = due.exclude(Exists(others.exclude(pk=OuterRef("pk")))).exclude(Exists(at_work))
     return last.filter(at__gt=since, not_before__isnull=True)
 
@@ -159,7 +159,7 @@ def _projects(since: Expression) -> QuerySet[Project]:
         "to_ask": Q(pk__in=asked),
         "has_session": Q(kind=Project.Kind.DOCUMENTS),
         "has_policy": _has_any(POLICIES) & Q(disputed),
-        "is_in_a_turn": Q(Exists(tasks.filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY),
+        "is_in_a_turn": Q(Exists(tasks.ready().filter(status__in=UNDER_WAY))) | ~Q(begun=NOBODY),
     }
     return (
         Project.objects.filter(status=Project.Status.ACTIVE)

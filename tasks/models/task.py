@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 RANK_STEP = 1024
 DIGITS_MAX = 9  # of a task's number
+# Work under way and reviews wait for no dependency. The statuses have a fixed order, since SQLite uses the
+# index only if a query repeats its condition word by word.
+IS_READY = Q(status__in=sorted(status.value for status in states.STARTABLE)) & ~Q(
+    status=Status.PENDING.value, waits_for__gt=0
+)
 FEW = 200  # a search that finds at most so many tasks is repeated by their keys
 
 
@@ -51,12 +56,12 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return self.filter(pk__in=keys) if len(keys) <= FEW else self
 
     def open_to_agents(self) -> "TaskQuerySet":
-        """Return the tasks that agents may work on, outside stopped sections and waiting for nothing.
+        """Return the tasks that agents may work on, outside stopped sections and waiting for nothing."""
+        return self.ready().filter(section__is_stopped=False)
 
-        Reviews and work under way do not wait for dependencies.
-        """
-        for_agents = self.filter(status__in=states.STARTABLE, section__is_stopped=False)
-        return for_agents.exclude(status=Status.PENDING, waits_for__gt=0)
+    def ready(self) -> "TaskQuerySet":
+        """Return the tasks that wait for no other: work under way, reviews, and new work."""
+        return self.filter(IS_READY)
 
     def in_the_loop(self) -> "TaskQuerySet":
         """Return the tasks for which agents are started: in a project of documents its session, not the gaps.
@@ -184,11 +189,7 @@ class Task(TaskMoves):
         ]
         indexes = [
             # For the tick's query per project; partial, so that a million finished tasks cost nothing.
-            models.Index(
-                fields=["project", "status", "rank"],
-                name="task_startable",
-                condition=Q(status__in=["pending", "in_progress", "review"], waits_for=0),
-            ),
+            models.Index(fields=["project", "status", "rank"], name="task_startable", condition=IS_READY),
             models.Index(
                 fields=["project"],
                 name="task_to_land",
