@@ -39,6 +39,7 @@ MAX_BUNDLE = 8 * 1024 * 1024
 WORDS_BEFORE_PATH = {"1": 8, "2": 9, "u": 10}
 OID = "# branch.oid "
 PULL_LOG = 32 * 1024  # bytes of output that go with one beat
+PULL_LOG_MAX = 1024 * 1024  # bytes of output that a server keeps of one run
 MAX_ROWS = 500
 MAX_TITLE = 72
 RETRY_SECONDS = 60.0
@@ -1139,7 +1140,10 @@ class PulledRun:
             return 0
 
     def beat(self) -> Reply:
-        """Tell the server that the run is alive, with what the command printed since the last beat."""
+        """Tell the server that the run is alive, with what the command printed since the last beat.
+
+        One beat carries PULL_LOG bytes at most; the next one goes on from there.
+        """
         with open(self.log, "rb") as file:
             file.seek(self.sent)
             fresh = file.read(PULL_LOG)
@@ -1148,10 +1152,16 @@ class PulledRun:
         self.sent += len(fresh)
         return answer
 
+    def send_rest(self) -> None:
+        """Send the rest of the log, but no more than the server keeps of a run. Raises Stop."""
+        self.beat()
+        while self.sent < min(os.path.getsize(self.log), PULL_LOG_MAX):
+            self.beat()
+
     def ended(self, code: int) -> str:
         """Say whether the command, which has ended, handed in; give the work back if it did not."""
         try:
-            self.beat()
+            self.send_rest()
         except Stop as stop:
             if (stop.reply or {}).get("code") == "handed_in":
                 return f"Run {self.pk}: {line(self.task)} is handed in."

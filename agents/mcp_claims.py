@@ -48,6 +48,7 @@ class Claim:
                     self.over.set()
                 continue
             self.stop = cli.line(answer.get("reason")) if answer.get("stop") else ""
+        self.over.set()  # the token may claim again
 
 
 class Sessions:

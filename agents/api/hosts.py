@@ -18,7 +18,7 @@ from tasks.access import require_superuser
 class HostSerializer(serializers.ModelSerializer[Host]):
     """A machine that runs agents."""
 
-    state = serializers.SerializerMethodField(help_text="alive, draining or away")
+    state = serializers.SerializerMethodField(help_text="alive, draining, full (its disk) or away")
     runs = serializers.IntegerField(source="live", read_only=True, help_text="Under way on it.")
     isolation = serializers.CharField(source="get_tier_display", read_only=True)
     labels = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -29,7 +29,7 @@ class HostSerializer(serializers.ModelSerializer[Host]):
         read_only_fields = fields
 
     def get_state(self, host: Any) -> str:
-        return "draining" if host.is_draining else "alive" if host.is_alive else "away"
+        return str(host.state(is_alive=host.is_alive))
 
 
 class HostActSerializer(HostSerializer):

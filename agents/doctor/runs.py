@@ -184,8 +184,7 @@ def _stuck_runs(limit: datetime) -> Iterator[Finding]:
 
 def _free_host() -> str | None:
     """Return a host with a free slot; an empty string if no host takes runs, None if all are full."""
-    since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
-    hosts = list(Host.objects.filter(is_draining=False, seen_at__gte=since))
+    hosts = [host for host in Host.objects.alive() if host.takes_work]
     held = Counter(Run.objects.on_host().values_list("host", flat=True))
     free = [host.name for host in hosts if held[host.pk] < host.slots]
     return free[0] if free else None if hosts else ""

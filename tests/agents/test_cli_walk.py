@@ -5,13 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents.models import Agent
+from agents.models import Agent, Host
 from disputes.models import Conflict, Opinion
 from tasks.models import Project, Rollback, Task
 from tests.agents.test_cli import CLI
@@ -160,6 +161,8 @@ def test_hosts_are_stopped_and_started_by_superusers(lea: User, steroids: Any, d
     listed = root_says("runners", "status")[1]
     assert re.search(r"alpha +draining", listed)
     assert re.search(r"beta +alive", listed)
+    Host.objects.update(seen_at=timezone.now() - timedelta(hours=1))
+    assert re.search(r"alpha +away", root_says("runners", "status")[1]), "a dead host drains nothing"
     assert root_says("runners", "start", "--all")[1].count("takes new runs again.") == 2
     assert root_says("runners", "stop")[0] == 2
     assert "There is no host gamma." in root_says("runners", "stop", "gamma")[1]

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from agents import mcp_server
+from agents import cli, mcp_claims, mcp_server
 from agents.hosts import api_server
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator
@@ -333,6 +333,22 @@ def test_an_agent_elsewhere_claims_works_and_hands_in_by_tools_alone(
     assert over.is_error
     turn(2)
     assert Submission.objects.get().state in {Submission.State.KEPT, Submission.State.VERIFIED}
+
+
+def test_a_claim_without_a_call_for_long_lets_its_token_claim_again(
+    world: World, live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.task(title="Round up")
+    agent = create_agent("coder", name="far", provider="pull", settings={})
+    target = cli.Target(live_server.url, Token.mint_for(agent, "far")[1], "")
+    sessions = mcp_claims.Sessions(lambda ctx: target)
+    told = cli.Api(lambda: target, 5.0).post(f"{cli.API}pull/claim/") | {"beat_seconds": 0.05}
+    claim = mcp_claims.Claim(target, told)
+    sessions.remember(target, claim)
+    assert sessions.claim_of(target) is claim
+    monkeypatch.setattr(mcp_claims, "IDLE", 0.1)
+    assert claim.over.wait(10)
+    assert sessions.claim_of(target) is None
 
 
 # --- Over HTTP ----------------------------------------------------------------------------------------------

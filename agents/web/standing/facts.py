@@ -221,7 +221,7 @@ class Facts:
 
     def has_free_slot(self) -> bool:
         held = Counter(run.host_id for run in self.live if run.status in Run.HELD)
-        return any(held[host.pk] < host.slots for host in self.hosts if not host.is_draining)
+        return any(held[host.pk] < host.slots for host in self.hosts if host.takes_work)
 
     @cached_property
     def last_tick(self) -> datetime | None:

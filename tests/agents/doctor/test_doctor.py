@@ -311,6 +311,15 @@ def test_each_damage_is_found_by_its_own_check_and_mended_where_it_says_so(
     assert wrong == []
 
 
+def test_only_a_host_with_slots_is_said_to_have_a_free_one(healthy: World) -> None:
+    a_queue_that_nobody_takes(healthy)
+    [says] = found()["I9"]
+    assert says.endswith(", though test-host has a free slot.")
+    Host.objects.update(slots=0)  # it serves pages and jobs only
+    [says] = found()["I9"]
+    assert says.endswith(", and no host takes any.")
+
+
 def test_a_process_that_outlived_its_run_is_found_and_ended(
     healthy: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
