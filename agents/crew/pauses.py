@@ -34,6 +34,11 @@ class Effect:
 
 
 EFFECTS = {
+    ErrorClass.START: Effect(
+        "Its command could not be started",
+        "Install it on the host, or correct the agent's settings, then run check_agent.",
+        first=300, most=6 * 3600,
+    ),
     ErrorClass.SIGN_IN: Effect(
         "Its sign-in was refused", "Check the key, then try again.", first=300, most=6 * 3600
     ),

@@ -7,7 +7,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.loop import run_ends
 from agents.models import Run
-from agents.providers.base import NotSignedIn, ProviderError
+from agents.providers.base import NotReady, ProviderError
 from agents.pull import preparing
 from agents.verification.unreachable import trouble
 from tasks.models import Project, StaleTask
@@ -28,8 +28,8 @@ def launch(run: Run) -> None:
     except Unreachable as error:
         trouble(run.project, f"{run.project.address} cannot be reached: {error}")  # first: nothing is begun
         _give_back(run, f"The repository cannot be reached. {error}")
-    except NotSignedIn as error:
-        provider_trouble.not_signed_in(run, error)
+    except NotReady as error:
+        provider_trouble.not_ready(run, error)
         outcomes.remove_folder(run)
     except (GitError, ProviderError, starting.CannotStart, api_server.NoApiServer) as error:
         if isinstance(error, GitError) and error.is_of_disk():

@@ -7,7 +7,7 @@ from agents.crew import pauses
 from agents.loop import run_ends
 from agents.models import Agent, Run
 from agents.money import metering
-from agents.providers.base import ProviderError
+from agents.providers.base import NotReady, ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 
@@ -59,7 +59,7 @@ def pause_for(run: Run, trouble: Trouble, report: Report) -> None:
         pauses.pause(run.agent.account, trouble.error, trouble.message, until=until, began=began)
 
 
-def not_signed_in(run: Run, error: ProviderError) -> None:
-    """End a run that could not start because its command is not signed in, and pause its account."""
-    pause_for(run, Trouble(ErrorClass.SIGN_IN, str(error)), Report())
-    run_ends.end(run, Run.Outcome.PROVIDER, reason=str(error), error_class=ErrorClass.SIGN_IN)
+def not_ready(run: Run, error: NotReady) -> None:
+    """End a run that could not start because its command is not ready on this host; pause its account."""
+    pause_for(run, Trouble(error.error, str(error)), Report())
+    run_ends.end(run, Run.Outcome.PROVIDER, reason=str(error), error_class=error.error)

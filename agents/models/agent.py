@@ -113,7 +113,7 @@ class ProviderPause(models.Model):
     """Trouble with a provider: nothing that signs in there is started until the pause is over (LAD-4)."""
 
     name = models.CharField(max_length=120, unique=True, help_text="The account of the agents it holds up.")
-    kind = models.CharField(max_length=12, help_text="sign_in, quota, rate, network or model.")
+    kind = models.CharField(max_length=12, help_text="The class of the error, such as quota.")
     reason = models.CharField(max_length=500)
     since = models.DateTimeField(default=timezone.now)
     until = models.DateTimeField()

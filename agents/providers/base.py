@@ -31,8 +31,22 @@ class ProviderError(Exception):
         self.setting = setting
 
 
-class NotSignedIn(ProviderError):
-    """The credentials of the command are missing, which is no failure of the task (LAD-4)."""
+class NotReady(ProviderError):
+    """The command cannot be started on this host, which is no failure of the task (LAD-4)."""
+
+    error: ErrorClass
+
+
+class NotSignedIn(NotReady):
+    """The credentials of the command are missing."""
+
+    error = ErrorClass.SIGN_IN
+
+
+class NotInstalled(NotReady):
+    """The program is not on this host."""
+
+    error = ErrorClass.START
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +152,10 @@ def host_of(url: str) -> str:
 
 
 def find_program(name: str, path: str) -> str:
-    """Return the absolute path of a program. Raises ProviderError if it is not on the PATH."""
+    """Return the absolute path of a program. Raises NotInstalled if it is not on the PATH."""
     found = shutil.which(name, path=path)
     if not found:
-        raise ProviderError(
+        raise NotInstalled(
             f"The program {name!r} is not on this host. Install it, or correct the agent's settings."
         )
     return os.path.abspath(found)

@@ -24,6 +24,7 @@ COST_MAX = Decimal(100_000)
 class ErrorClass(StrEnum):
     """What went wrong, as far as it decides what happens next."""
 
+    START = "start"  # its program is not on the host
     SIGN_IN = "sign_in"  # no key, a wrong one, or an account without permission
     QUOTA = "quota"  # a budget is used up, until a certain time or until somebody pays
     RATE = "rate"  # too many requests, or an overloaded server
@@ -35,7 +36,9 @@ class ErrorClass(StrEnum):
 
 
 # These do not count as failures of the task (LAD-4); the others do.
-PROVIDER_TROUBLE = frozenset({ErrorClass.SIGN_IN, ErrorClass.QUOTA, ErrorClass.RATE, ErrorClass.NETWORK})
+PROVIDER_TROUBLE = frozenset(
+    {ErrorClass.START, ErrorClass.SIGN_IN, ErrorClass.QUOTA, ErrorClass.RATE, ErrorClass.NETWORK}
+)
 
 
 @dataclass(frozen=True, slots=True)

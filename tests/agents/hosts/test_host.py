@@ -22,10 +22,10 @@ from agents.hosts import reconciler as hosts
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
-from agents.models import Output, Run, token_hash
+from agents.models import Output, ProviderPause, Run, token_hash
 from agents.money import metering
 from tests.agents.world import World, at_once, make_world, write  # noqa: F401
-from tests.factories import create_host, create_run
+from tests.factories import create_agent, create_host, create_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -320,6 +320,19 @@ def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monk
     assert (first.outcome, first.reason) == ("stopped", "Host test-host could not begin it: Not a directory.")
     assert first.task.not_before > timezone.now()
     assert (second.status, second.outcome) == ("ended", "stopped")
+
+
+def test_an_agent_whose_program_is_not_there_rests_and_its_task_has_not_failed(world: World) -> None:
+    agent = create_agent("coder", settings={"argv": ["no-such-agent", "{prompt}"]})
+    run = create_run(world.task(), "coder", agent=agent, status="queued")
+    with Reconciler() as host:
+        host.step()
+    run.refresh_from_db()
+    said = "The program 'no-such-agent' is not on this host. Install it, or correct the agent's settings."
+    assert (run.status, run.outcome, run.is_counted, run.reason) == ("ended", "provider", False, said)
+    pause = ProviderPause.objects.get(name=agent.account)
+    assert (pause.kind, pause.reason) == ("start", f"Its command could not be started: {said}")
+    assert pause.until > timezone.now()
 
 
 def test_a_host_without_room_takes_no_run_and_says_that_it_is_full(world: World, monkeypatch: Any) -> None:
