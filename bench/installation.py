@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+
 from bench.loop import ROOT, folder, remote_in
 
 TICKS = os.sysconf("SC_CLK_TCK")
+SERVERS = ("DATABASE_URL", "REDIS_URL")
 
 
 @contextmanager
@@ -32,7 +35,10 @@ def django_here(**environment: str) -> Iterator[None]:
 
 
 class Installation:
-    """A data folder, its database, and its processes."""
+    """A data folder, its database, and its processes.
+
+    The database is SQLite in the data folder, unless DATABASE_URL names an empty one; REDIS_URL is passed on.
+    """
 
     def __init__(self, home: Path, **environment: str) -> None:
         self.home = home
@@ -40,7 +46,8 @@ class Installation:
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(home), "SECRET_KEY": "x" * 50,
             "STEROIDS_HOME": str(self.data), "STEROIDS_SANDBOX": "off", "STEROIDS_RUN_RATE": "100000/min",
-            "LOG_LEVEL": "ERROR", "STEROIDS_LOG_LEVEL": "ERROR", **environment,
+            "LOG_LEVEL": "ERROR", "STEROIDS_LOG_LEVEL": "ERROR",
+            **{name: os.environ[name] for name in SERVERS if name in os.environ}, **environment,
         }  # fmt: skip
 
     def manage(self, *words: str) -> None:
@@ -70,6 +77,9 @@ class Installation:
 
     def ask(self, sql: str) -> list[tuple[object, ...]]:
         """Return rows of the installation's database."""
+        if address := self.environment.get("DATABASE_URL"):
+            with psycopg.connect(address) as server:
+                return server.execute(sql).fetchall()
         with sqlite3.connect(self.data / "steroids.sqlite3", timeout=30) as database:
             return database.execute(sql).fetchall()
 

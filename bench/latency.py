@@ -1,15 +1,18 @@
 """How soon a coder's process starts after a reviewer has sent its work back.
 
     python bench/latency.py [--tasks 20] [--json]
+    DATABASE_URL=postgres://user@host/empty REDIS_URL=redis://host/0 python bench/latency.py
 
 The time is from the moment at which the server has the review to the first thing that the coder's process
-does, one task at a time, with the web server and the background jobs running too, on SQLite. The floor is the
-bare work in between: the checkout of a clone, a bare `python` for the shim, and the shell of the agent.
-Wanted: a median of at most 60 ms, and a 95th percentile of at most 150 ms.
+does, one task at a time, with the web server and the background jobs running too. The floor is the bare work
+in between: the checkout of a clone, a bare `python` for the shim, and the shell of the agent. Wanted: a
+median of at most 60 ms and a 95th percentile of at most 150 ms on SQLite, 25 and 60 ms on PostgreSQL with
+Redis.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -22,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.installation import installation  # noqa: E402
 from bench.loop import ROWS  # noqa: E402
 
-WANTED_MS = (60.0, 150.0)
+WANTED_MS = {"sqlite": (60.0, 150.0), "postgresql": (25.0, 60.0)}
 TASK = """task=$(sed -n 's/.*"task": "\\([^"]*\\)".*/\\1/p' "$STEROIDS_CONTEXT")
 """
 CODER = (
@@ -83,6 +86,12 @@ def floor(remote: Path, times: int) -> float:
     return median(taken)
 
 
+def seconds_of(at: object) -> float:
+    """Return a time as seconds since 1970; SQLite gives it as text without a zone."""
+    moment = datetime.fromisoformat(str(at))
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--tasks", type=int, default=20)
@@ -98,8 +107,7 @@ def main() -> int:
             )
         taken = []
         for at, run in site.ask(STARTS):
-            said = datetime.fromisoformat(str(at)).replace(tzinfo=UTC).timestamp()
-            taken.append((float(Path(f"{coder}.{run}").read_text()) - said) * 1000)
+            taken.append((float(Path(f"{coder}.{run}").read_text()) - seconds_of(at)) * 1000)
         bare = floor(remote, len(taken))
     half, most = median(taken), quantiles(taken, n=20, method="inclusive")[-1]
     found = {"median": half, "p95": most, "least": min(taken), "floor": bare, "floors": half / bare}
@@ -108,7 +116,8 @@ def main() -> int:
     else:
         print(f"{len(taken)} starts: median {half:.0f} ms, 95th percentile {most:.0f} ms, least "
               f"{min(taken):.0f} ms; floor {bare:.0f} ms, {half / bare:.1f} floors")  # fmt: skip
-    return int(half > WANTED_MS[0] or most > WANTED_MS[1])
+    wanted = WANTED_MS["postgresql" if "DATABASE_URL" in os.environ else "sqlite"]
+    return int(half > wanted[0] or most > wanted[1])
 
 
 if __name__ == "__main__":
