@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Expression, QuerySet, Value
+from django.db.models import Expression, QuerySet, TextField, Value
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from agents import judging
@@ -233,7 +235,13 @@ def _draft(run: Run, material: compose.Material) -> Draft:
 
 
 def _events(task: Expression) -> QuerySet[Event]:
-    return Event.objects.filter(task=task).order_by("-pk").values_list("pk")[:1]
+    """Return the task's last event that a prompt may tell of.
+
+    The end of a run that handed in is none: what it handed in is told, and its process often ends only now.
+    """
+    events = Event.objects.filter(task=task).alias(outcome=Cast(KT("data__outcome"), TextField()))
+    told = events.exclude(kind="run_ended", outcome=Run.Outcome.HANDED_IN)
+    return told.order_by("-pk").values_list("pk")[:1]
 
 
 _last_event = Prepared(_events)

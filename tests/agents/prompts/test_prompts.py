@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents.hosts import paths, starting, submissions
 from agents.hosts.git.commands import GitError
+from agents.loop import run_ends
 from agents.models import Agent, Run, token_hash
 from agents.prompts import compose, specifications
 from agents.prompts import context as prompt_parts
@@ -791,6 +792,24 @@ def test_what_happens_after_the_draft_is_in_the_prompt_all_the_same(ruled: tuple
     assert "Decided since" not in starting.tell(run, written)
     decision.refresh_from_db()
     assert decision.used_at is None
+
+
+def test_a_draft_is_written_again_for_a_run_that_failed_and_not_for_one_that_handed_in(
+    ruled: tuple[Run, Decision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of the run that handed in ends while the next run is being prepared, nearly always."""
+    run, _ = ruled
+    mirror = paths.mirror(run.project)
+    written = starting.draft(run, mirror, commands.commands_of(run.project, mirror, run.base_sha))
+    composed: list[Run] = []
+    compose_again = compose.compose
+    monkeypatch.setattr(
+        compose, "compose", lambda run, *rest: (composed.append(run), compose_again(run, *rest))[1]
+    )
+    for outcome, times in (("handed_in", 0), ("lost", 1)):
+        run_ends.end(create_run(run.task, "reviewer"), outcome)
+        starting.tell(run, written)
+        assert len(composed) == times, outcome
 
 
 def test_marking_twice_keeps_the_first_run(ruled: tuple[Run, Decision]) -> None:
