@@ -32,6 +32,7 @@ PURE = [
     "tasks.states",
     "tasks.configuration.policy",
     "tasks.configuration.ladder",
+    "tasks.text.branches",
     "tasks.text.counting",
     "tasks.text.regex",
     "tasks.text.repository_urls",

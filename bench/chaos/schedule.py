@@ -139,7 +139,6 @@ class Episodes:
         if row.left_out:
             return row
         batch = self.site.give(self.size)
-        struck = time.monotonic()
         try:
             scene = Scene(self.site, batch, self.rng)
             fault.strike(scene)
@@ -156,7 +155,6 @@ class Episodes:
             row.findings.append(f"stuck: a server is not back {row.whole:.0f} s after the fault")
         row.findings += self.checker.findings(batch, fault)
         row.times = (row.idle - row.held) / self.usual
-        del struck
         self._say(row)
         return row
 

@@ -331,9 +331,7 @@ class Site(Installation):
         """Return the URL of the pages. Raises OSError."""
         return (self.home / "host" / "web.url").read_text().strip()
 
-    def post(
-        self, path: str, body: dict[str, Any], *, tries_until: float = 60.0
-    ) -> tuple[int, dict[str, Any]]:
+    def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         """Send what a person's program sends: the same request with the same key until it is answered."""
         key, deadline = uuid.uuid4().hex, time.monotonic() + ANSWERED_WITHIN
         while True:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tasks.configuration.schema import (
+    Branch,
     Choice,
     Document,
     Flag,
@@ -397,7 +398,7 @@ class ProjectSettings:
 
     # --- Records
     records_branch: str = setting(
-        "", Text(), RECORDS,
+        "", Branch(), RECORDS,
         "The branch of the repository on which the program keeps dispute.md and decisions.md, and the folder "
         "of the rounds about documents. Empty: none. It is made where it is missing, and never forced.",
     )  # fmt: skip
@@ -410,7 +411,7 @@ class ProjectSettings:
         "tasks, and ticked boxes close theirs. Empty: none.",
     )  # fmt: skip
     todo_branch: str = setting(
-        "", Text(), RECORDS,
+        "", Branch(), RECORDS,
         "The branch on which the program ticks the boxes of tasks that landed; the target branch, or one of "
         "its own that somebody merges. Empty: it ticks none.",
     )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 from tasks.configuration import ladder
 from tasks.configuration.ladder import STEPS_MAX, shown
 from tasks.states import Severity
+from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.regex import regex
 
 TEXT_MAX = 10_000
@@ -182,6 +183,20 @@ class Hosts(Text):
         if wrong := next((word for word in text.split() if not HOST.fullmatch(word)), ""):
             raise SettingsError(f"{key} holds {shown(wrong)}; a host is {HOST_SAYS}.", key)
         return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Text):
+    """The name of a branch, or nothing."""
+
+    def check(self, key: str, value: Any) -> str:
+        name = super(Branch, self).check(key, value).strip()
+        if name and not is_branch_name(name):
+            raise _wrong(key, value, self.says())
+        return name
+
+    def says(self) -> str:
+        return BRANCH_SAYS
 
 
 @dataclass(frozen=True, slots=True)

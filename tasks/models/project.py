@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
+from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.repository_urls import has_password, redact
 
 
@@ -26,6 +27,12 @@ def validate_settings(data: Any) -> None:
         raise ValidationError(str(error)) from error
 
 
+def validate_branch(name: str) -> None:
+    """Refuse what git takes for no branch, before anybody waits for its first fetch."""
+    if name and not is_branch_name(name):
+        raise ValidationError(f"{name!r} is not {BRANCH_SAYS}.")
+
+
 def validate_repository(url: str) -> None:
     """Refuse a URL with a password in it, because members can read the URL and events keep it for ever."""
     if has_password(url):
@@ -36,7 +43,10 @@ def validate_repository(url: str) -> None:
 
 
 # These are not on the columns, because migrations would have to import them for ever.
-VALIDATORS = {"slug": validate_slug, "settings": validate_settings, "repo_url": validate_repository}
+VALIDATORS = {
+    "slug": validate_slug, "settings": validate_settings, "repo_url": validate_repository,
+    "target_branch": validate_branch,
+}  # fmt: skip
 
 # How a project may end (END-1 to END-7).
 EXITS = [

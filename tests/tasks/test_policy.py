@@ -261,6 +261,8 @@ REFUSED = [
     ({"build_command": None}, "build_command is None; a text is needed"),
     ({"test_command": 0}, "test_command is 0; a text is needed"),
     ({"allowed_hosts": "a.example b c/d"}, "allowed_hosts holds 'c/d'; a host is a name such as"),
+    ({"todo_branch": "a b"}, "todo_branch is 'a b'; the name of a branch such as main"),
+    ({"records_branch": "refs/heads/x"}, "records_branch is 'refs/heads/x'; the name of a branch"),
     ({"policy": "hold"}, "policy maps each severity to hold, ship or log"),
     ({"policy": ["hold"]}, "policy maps each severity to hold, ship or log"),
     ({"policy": None}, "policy maps each severity to hold, ship or log"),

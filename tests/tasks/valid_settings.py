@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tasks.configuration.policy import SETTINGS
 from tasks.configuration.schema import (
+    Branch,
     Choice,
     Document,
     Flag,
@@ -63,6 +64,8 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
             return st.floats(low, high) | st.none() if none else st.floats(low, high)
         case Hosts():
             return st.sampled_from(["", "packages.example.org", "*.example.org:8443 [::1]", "*"])
+        case Branch():
+            return st.sampled_from(["", "main", "release/2.0"])
         case Document():
             return st.sampled_from(["", "SPEC.md", "docs/Specification of all.markdown"])
         case Text():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from tasks.text.branches import is_branch_name
 from tasks.text.regex import regex
 from tasks.text.repository_urls import redact
 
@@ -50,10 +51,6 @@ SAFE_CONFIG = {
 NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
 WORDS_MAX = 16 * 1024  # bytes of what git says last
-# What git's own check accepts, except full names of refs, which git would take for branches of that name.
-BRANCH = regex(
-    r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
-)
 CHUNK = 64 * 1024
 # What git says about this machine's own disk, permissions and repository; a remote's lines have a prefix.
 DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
@@ -249,6 +246,6 @@ def version() -> str:
 
 def check_branch(name: str) -> str:
     """Return the name if git allows it for a branch and it is not a ref's full name. Raises GitError."""
-    if not BRANCH.fullmatch(name):
+    if not is_branch_name(name):
         raise GitError("target branch", f"{name!r} is no name of a branch")
     return name

@@ -289,6 +289,10 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
     assert reply.status_code == 422
     wrong = [name for form in ("form", "repository") for name in reply.context[form].errors]
     assert wrong == ["test_timeout", "target_branch"], "both are told, and nothing is saved"
+    reply = client.post(path, commands(client, path, target_branch="my branch"))
+    assert reply.context["repository"].errors["target_branch"] == [
+        "'my branch' is not the name of a branch such as main or release/2.0."
+    ]
     sent = commands(
         client, path, repo_url="ext::evil", target_branch="next", test_command="make", test_timeout="900"
     )
