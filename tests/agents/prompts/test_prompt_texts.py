@@ -1,5 +1,6 @@
 """A project's own texts of prompts: what is refused, what they can never take away, and their versions."""
 
+import re
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.agents.prompts.test_prompts import assert_hands_off, reject, reviewed
 from tests.agents.world import World, make_world  # noqa: F401
 from tests.cases import for_each
 from tests.factories import create_agent, create_project, create_run, create_task, create_user
+from tests.sources import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +89,14 @@ def test_a_text_that_never_says_what_to_do_is_refused() -> None:
 @for_each("text", ["", " \n", "x" * (templates.TEXT_MAX + 1)])
 def test_an_empty_or_endless_text_is_refused(text: str) -> None:
     assert len(faults(text)) == 1
+
+
+def test_the_document_names_every_variable_and_no_other() -> None:
+    rows = (
+        (ROOT / "docs/prompts.md").read_text(encoding="utf-8").partition("| Variable |")[2].split("\n\n")[0]
+    )
+    told = {name for line in rows.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert told == {name for shape in templates.SHAPES.values() for name in shape}
 
 
 def test_there_is_no_prompt_of_another_name() -> None:
