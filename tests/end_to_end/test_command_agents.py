@@ -5,7 +5,9 @@ from textwrap import dedent
 
 import pytest
 
-from agents.models import Prompt, Run
+from agents.crew import pauses
+from agents.models import Prompt, ProviderPause, Run
+from agents.web.standing import standing
 from disputes.models import Conflict
 from tasks.models import Answer, Submission
 from tests.end_to_end.installation import ROOT
@@ -89,18 +91,24 @@ def test_an_agent_sees_nothing_of_the_servers_environment(
     assert "STEROIDS_CONTEXT=" in environment
 
 
-def test_an_absent_program_is_named_and_a_human_is_asked(loop: Loop, remote: Path) -> None:
+def test_an_absent_program_rests_its_account_until_somebody_installs_it(
+    loop: Loop, remote: Path, tmp_path: Path
+) -> None:
     task = task_in(small_project(remote))
-    command_agent("coder", "no-such-agent")
-    loop.until(task, "disputed")
-    run = Run.objects.filter(role="coder").last()
-    assert run is not None
-    assert run.outcome == Run.Outcome.REFUSED
-    assert "'no-such-agent' is not on this host" in run.reason
-    conflict = Conflict.objects.exclude(kind="alert").get()
-    assert conflict.kind == "help"
-    assert "'no-such-agent' is not on this host" in conflict.coder_position
-    assert Run.objects.filter(role="coder").count() == 6
+    program = tmp_path / "my-agent"
+    agent = command_agent("coder", program)
+    command_agent("reviewer", script(tmp_path, "reviewer", APPROVER))
+    loop.until_so(ProviderPause.objects.exists)
+    said = f"The program '{program}' is not on this host. Install it, or correct the agent's settings."
+    run = Run.objects.get()
+    assert (run.outcome, run.is_counted, run.reason) == ("provider", False, said)
+    assert said in ProviderPause.objects.get().reason
+    task.refresh_from_db()
+    assert said in standing(task).line, "its page says what to do"
+    script(tmp_path, "my-agent", CODER)
+    pauses.end(agent.account)
+    loop.until(task, "completed")
+    assert not ProviderPause.objects.exists()
 
 
 def test_a_missing_repository_is_named_and_nothing_is_counted(loop: Loop, tmp_path: Path) -> None:
