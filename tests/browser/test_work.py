@@ -156,6 +156,21 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+def test_the_keyboards_first_stop_leads_past_the_sidebar(open_page: Open, scene: Scene, shoot: Any) -> None:
+    for name, path in {"page": "/runs/", "admin": "/admin/", "list": "/admin/tasks/project/"}.items():
+        page = open_page(path)
+        link = page.get_by_role("link", name="Skip to the content")
+        expect(link).not_to_be_in_viewport()
+        page.keyboard.press("Tab")
+        expect(link).to_be_focused()
+        expect(link).to_be_in_viewport()
+        shoot(page, f"skip-{name}")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        inside = "document.querySelector('#content').contains(document.activeElement)"
+        assert page.evaluate(inside), page.evaluate("document.activeElement.outerHTML")
+
+
 def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: Run, shoot: Any) -> None:
     board(scene)
     paths = {
