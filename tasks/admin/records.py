@@ -1,5 +1,6 @@
 """The admin of what machines wrote about the work, such as submissions and events. Nobody edits it."""
 
+from operator import itemgetter
 from typing import Any
 
 from django.contrib import admin
@@ -22,6 +23,7 @@ from tasks.admin.base import (
     shortened,
     task_ref,
 )
+from tasks.events import words
 from tasks.models import (
     Answer,
     Bundle,
@@ -257,7 +259,7 @@ class KindFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         latest = model_admin.get_queryset(request).order_by("-pk").values_list("kind", flat=True)
-        return [(kind, kind.replace("_", " ")) for kind in sorted(set(latest[: self.lately]))]
+        return sorted(((kind, words(kind)) for kind in set(latest[: self.lately])), key=itemgetter(1))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(kind=self.value()) if self.value() else queryset
@@ -265,10 +267,14 @@ class KindFilter(admin.SimpleListFilter):
 
 @admin.register(Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("at", "kind", task_ref, "move", "label", "actor_kind", shortened("note"))
+    list_display = ("at", "what", task_ref, "move", "label", "actor_kind", shortened("note"))
     list_filter = (ProjectFilter, "actor_kind", KindFilter)
     list_select_related = ("project", "task__project")
     search_fields = ("note", "label")
+
+    @display(description="kind")
+    def what(self, event: Event) -> str:
+        return words(event.kind)
 
     @display(description="from \N{RIGHTWARDS ARROW} to")
     def move(self, event: Event) -> str:

@@ -573,6 +573,8 @@ def test_an_action_calls_the_verb_and_tells_what_became_of_each(
     events = Event.objects.filter(kind="defer")
     assert {(event.label, event.note) for event in events} == {("Tom Tran", "Later")}
     assert events.count() == 3
+    listed = client.get(page("tasks.event", "changelist"), {"kind": "defer"}).content.decode()
+    assert listed.count("deferred it") > 3, "the rows and the filter use the words of pages"
 
 
 def test_a_resumed_task_with_an_open_dispute_is_disputed_again(
