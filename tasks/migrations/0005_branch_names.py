@@ -5,9 +5,7 @@ from django.db import migrations
 from django.db.models import Q
 
 KEYS = ("records_branch", "todo_branch")
-NAME = re.compile(
-    r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
-)
+NAME = r"(?!HEAD$|@$|-|refs/|/)(?!.*(\.\.|//|/\.|@\{|\.lock(/|$)))(?!\.)[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
 
 
 def forget_what_is_no_branch(apps: Any, schema_editor: Any) -> None:
@@ -17,7 +15,7 @@ def forget_what_is_no_branch(apps: Any, schema_editor: Any) -> None:
     for project in Project.objects.filter(named):
         kept = {
             key: value for key, value in project.settings.items()
-            if key not in KEYS or not value.strip() or NAME.fullmatch(value.strip())
+            if key not in KEYS or not value.strip() or re.fullmatch(NAME, value.strip())
         }  # fmt: skip
         if kept != project.settings:
             Project.objects.filter(pk=project.pk).update(settings=kept)
