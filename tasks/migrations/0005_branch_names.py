@@ -15,7 +15,7 @@ def forget_what_is_no_branch(apps: Any, schema_editor: Any) -> None:
     for project in Project.objects.filter(named):
         kept = {
             key: value for key, value in project.settings.items()
-            if key not in KEYS or not value.strip() or re.fullmatch(NAME, value.strip())
+            if key not in KEYS or not str(value).strip() or re.fullmatch(NAME, str(value).strip())
         }  # fmt: skip
         if kept != project.settings:
             Project.objects.filter(pk=project.pk).update(settings=kept)
