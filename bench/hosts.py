@@ -22,7 +22,7 @@ from statistics import median, quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.installation import Installation, memory_of, processor_of  # noqa: E402
+from bench.installation import Installation, django_here, memory_of, processor_of  # noqa: E402
 from bench.loop import folder, remote_in  # noqa: E402
 
 WAIT = 600.0  # seconds until all agents are at work
@@ -133,16 +133,9 @@ def main() -> int:
     given = parser.parse_args()
     with folder() as home, ExitStack() as stack:
         address = os.environ.get("DATABASE_URL") or f"sqlite:///{home / 'rows.sqlite3'}"
-        os.environ |= {"DATABASE_URL": address, "STEROIDS_HOME": str(home), "SECRET_KEY": "x" * 50}
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
+        stack.enter_context(django_here(DATABASE_URL=address))
         from agents.hosts.api_server import free_port
 
-        call_command("migrate", verbosity=0)
         slots = given.agents + int(given.seconds) + 1  # one more for each task that is added
         shared = {"DATABASE_URL": address, "STEROIDS_HOST_SLOTS": str(-(-slots // given.hosts))}
         sites = [
@@ -157,10 +150,10 @@ def main() -> int:
         token = create_rows(given.agents, slots, remote_in(home), sleeper)
         for site in sites:
             stack.enter_context(site.running())
+        stack.callback(end_runs)
         begun = wait_for_agents(given.agents)
         time.sleep(SETTLED)
         found = measured(sites, int(sites[0].environment["PORT"]), token, given.seconds)
-        end_runs()
     if given.json:
         print(json.dumps({"start_seconds": begun, **found}))
     else:
