@@ -6,7 +6,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.models import Run
 from disputes.models import Dispute
-from tasks.configuration.policy import ProjectSettings
 from tasks.models import Landing, Project, Rollback, Submission, Task
 from tasks.states import Status
 
@@ -66,6 +65,5 @@ def kept() -> QuerySet[Submission]:
 
 def _choosing(*choices: str) -> list[int]:
     """Return the keys of the projects that set `rollback_archives` to one of these; most keep the default."""
-    rows = Project.objects.filter(settings__has_key="rollback_archives").values_list("pk", "settings")
-    configs = ((pk, ProjectSettings.salvaged(settings)[0]) for pk, settings in rows)
-    return [pk for pk, config in configs if config.rollback_archives in choices]
+    rows = Project.objects.filter(settings__has_key="rollback_archives").only("settings")
+    return [project.pk for project in rows if project.config.rollback_archives in choices]

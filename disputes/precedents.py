@@ -77,7 +77,7 @@ def _days_of(config: ProjectSettings) -> int | None:
 
 def expires_at(precedent: Decision) -> datetime | None:
     """Return from when on the precedent is neither suggested nor cited, or None for never."""
-    days = _days_of(ProjectSettings.salvaged(precedent.conflict.dispute.project.settings)[0])
+    days = _days_of(precedent.conflict.dispute.project.config)
     return None if days is None else precedent.at + timedelta(days=days)
 
 
@@ -146,7 +146,7 @@ def _rulings(project: Project, kinds: set[str]) -> list[_Ruling]:
     """Return the precedents of one project on these kinds of conflicts, except expired and retired ones."""
     if not kinds:
         return []
-    days = _days_of(ProjectSettings.salvaged(project.settings)[0])
+    days = _days_of(project.config)
     since = datetime.min.replace(tzinfo=UTC) if days is None else timezone.now() - timedelta(days=days)
     found = _asked_again_and_again.rows(project.pk, min(kinds), max(kinds), since)
     return [_Ruling(*row) for row in found]

@@ -8,23 +8,14 @@ from django.utils import timezone
 
 from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
-from tasks.configuration.schema import SettingsError
 from tasks.models import Project
 
 Days = Callable[[ProjectSettings], int | None]  # None for never
 
 
-def days_of(project: Project) -> int:
-    """Return how many days a dispute of this project may be open, even if other settings are broken."""
-    try:
-        return project.config.timeout_days  # cached, however many rows ask
-    except SettingsError:
-        return ProjectSettings.salvaged(project.settings)[0].timeout_days
-
-
 def is_stale(dispute: Dispute) -> bool:
     """Whether the dispute has been open for more days than its project allows."""
-    limit = timezone.now() - timedelta(days=days_of(dispute.project))
+    limit = timezone.now() - timedelta(days=dispute.project.config.timeout_days)
     return dispute.status == Dispute.Status.OPEN and dispute.opened_at < limit
 
 
@@ -47,7 +38,7 @@ def too_old(
     default = days_of(ProjectSettings())
     own: dict[int | None, list[int]] = {}
     for project in projects:
-        days = days_of(ProjectSettings.salvaged(project.settings)[0])
+        days = days_of(project.config)
         if days != default:
             own.setdefault(days, []).append(project.pk)
     found = _before(at, default)

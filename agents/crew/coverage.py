@@ -10,7 +10,6 @@ from agents.crew.choosing import Crew
 from agents.models import Agent, Run
 from tasks.configuration.ladder import read
 from tasks.configuration.policy import ProjectSettings
-from tasks.configuration.schema import SettingsError
 from tasks.configuration.stages import UNKNOWN, Stage, escalations_of, stages_of
 from tasks.models import Project, Task
 from tasks.states import UNFINISHED
@@ -72,12 +71,8 @@ def unwatched(
     waiting = set(standing.order_by().values_list("project", "stage").distinct())
     found = []
     for project in rows:
-        try:
-            config = project.config
-        except SettingsError:
-            continue  # another page shows that
         entered = {column for key, column in waiting if key == project.pk}
-        needed = _needed(config, entered)
+        needed = _needed(project.config, entered)
         alone = [stage for stage in needed if not crew.at(project.pk, Run.Role.CODER, stage)]
         if any(not agent.only_in or project.pk in agent.only_in for agent in coders):
             found += [Unwatched(project, stage) for stage in alone]

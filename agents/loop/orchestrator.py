@@ -29,6 +29,7 @@ from disputes import alerts, followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
 from disputes.sessions import turns
+from tasks.configuration.changing import pause_invalid
 from tasks.configuration.stages import Stage, escalations_of, stages_of
 from tasks.locking import locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
@@ -81,7 +82,11 @@ def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
 
 
 def clear_up() -> int:
-    """End lost runs, and disputes whose tasks are over. Returns how many runs were lost."""
+    """End lost runs, and disputes whose tasks are over; pause projects whose settings are not valid.
+
+    Returns how many runs were lost.
+    """
+    pause_invalid(Project.objects.filter(status=Project.Status.ACTIVE).exclude(settings={}))
     now_and_then = outlook.now_and_then()
     reaped = reap(now_and_then)
     if now_and_then.disputes:
@@ -190,7 +195,7 @@ def tick_project(
     """
     crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
     project = _held_project.first(pk)
-    if project is None or (project.trouble_until and project.trouble_until > timezone.now()):
+    if project is None or _rests(project):
         return
     if ahead.to_verify or ahead.is_special:
         _pass_by(project)
@@ -207,6 +212,12 @@ def tick_project(
     if free > 0 and ahead.has_work:
         crew.look_again()
         _start_tasks(project, done, free, crew, is_closed=is_closed)
+
+
+def _rests(project: Project) -> bool:
+    """Whether nothing may be started: its repository is in trouble, or its settings are not valid."""
+    in_trouble = project.trouble_until and project.trouble_until > timezone.now()
+    return bool(in_trouble or pause_invalid([project]))
 
 
 def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:

@@ -66,8 +66,8 @@ class Host(models.Model):
         return self.name
 
     def may_run(self, project: Project) -> bool:
-        """Whether the host has the label that the project asks for."""
-        return project.config.host_label in {"", *self.labels}
+        """Whether the host has the label that the project asks for, whose settings have to be valid."""
+        return not project.setting_faults and project.config.host_label in {"", *self.labels}
 
     @property
     def takes_work(self) -> bool:

@@ -12,7 +12,7 @@ from agents.models import Agent
 from agents.setup.adding import ELSEWHERE, missing_program
 from disputes.opinions import POLICY_KEYS, policy_of, sign
 from tasks.configuration.changing import configure
-from tasks.configuration.policy import ProjectSettings, SettingsError
+from tasks.configuration.policy import SettingsError
 from tasks.configuration.reading import (
     KIND,
     STARTS,
@@ -95,7 +95,7 @@ def export_config(project: Project) -> str:
 
 def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
     row = locked(Project.objects).get(pk=project.pk)
-    file.over(ProjectSettings.salvaged(row.settings)[0])  # raises faults together with their lines
+    file.over(row.config)  # raises faults together with their lines
     try:
         made = configure(project, file.values, actor=actor)
     except SettingsError as error:

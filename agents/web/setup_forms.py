@@ -9,7 +9,7 @@ from django.core.validators import MaxLengthValidator
 
 from tasks import base
 from tasks.admin.settings_form import lock_commands, setting_field
-from tasks.configuration.policy import DEFAULTS, SETTINGS, SHELL_COMMANDS, ProjectSettings
+from tasks.configuration.policy import DEFAULTS, SETTINGS, SHELL_COMMANDS
 from tasks.models import Project
 
 LIMITS = ("prepare_timeout", "build_timeout", "test_timeout")
@@ -27,7 +27,7 @@ class CommandsForm(forms.Form):
     mark = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
 
     def __init__(self, project: Project, data: Any = None, *, may_set_commands: bool = False) -> None:
-        told = ProjectSettings.salvaged(project.settings)[0].to_json()
+        told = project.config.to_json()
         self.now = {key: told[key] for key in (*SHELL_COMMANDS, *LIMITS)}
         self.shown = sha256(json.dumps(self.now).encode()).hexdigest()[:16]
         offered = {} if any(self.now[key] for key in SHELL_COMMANDS) else project.base_red.get("settings", {})

@@ -302,7 +302,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             queryset = queryset.order_by("-pk")[: min(recent, 200)]
         page = self.paginate_queryset(queryset)
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
-        limits = {staleness.days_of(dispute.project) for dispute in page or []}
+        limits = {dispute.project.config.timeout_days for dispute in page or []}
         limits = limits or {ProjectSettings().timeout_days}
         reply.data["stale_after_days"] = limits.pop() if len(limits) == 1 else None
         return reply

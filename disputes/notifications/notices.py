@@ -102,6 +102,10 @@ NOTICES = (
         "trouble", Topic.PROJECT, "Its repository cannot be reached", (People.LEADS,), quotes_note=True
     ),
     NoticeKind(
+        "settings_invalid", Topic.PROJECT, "It is paused, because its stored settings are not valid",
+        (People.LEADS,), quotes_note=True,
+    ),
+    NoticeKind(
         "todo_waits", Topic.PROJECT, "Landed work changed its list of tasks", (People.LEADS,),
         quotes_note=True, page="project",
     ),

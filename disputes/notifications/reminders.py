@@ -34,7 +34,7 @@ def follow(subject: NoticeSubject, now: datetime) -> None:
     if dispute.status != Dispute.Status.OPEN:
         Reminder.objects.filter(dispute=dispute).delete()
         return
-    config = _config(dispute)
+    config = dispute.project.config
     if subject.topic in STARTS and (due := _first(config, event.at)):
         step, at = due
         Reminder.objects.get_or_create(
@@ -75,7 +75,7 @@ def _one(pk: int, now: datetime) -> None:
     if dispute.snoozed_at is not None:
         seen.update(due_at=max(dispute.snoozed_until or now, now) + timedelta(hours=1))
         return
-    config = _config(dispute)
+    config = dispute.project.config
     step, following = _reached(config, reminder, now)
     won = seen.delete()[0] if following is None else seen.update(step=following[0], due_at=following[1])
     if won and (step != STALE or config.alert_on_stale != "none"):
@@ -104,11 +104,6 @@ def _say(dispute: Dispute, step: str, since: datetime, now: datetime, config: Pr
         dispute.project, KINDS[Reminder.Step(step)], task=dispute.task, note=f"It has waited for {waited}.",
         data={"dispute": dispute.ref, "told": step != STALE or config.alert_on_stale == "webhook"},
     )  # fmt: skip
-
-
-def _config(dispute: Dispute) -> ProjectSettings:
-    """Return the usable part of the project's settings: a broken one must not keep people from being told."""
-    return ProjectSettings.salvaged(dispute.project.settings)[0]
 
 
 def _times(config: ProjectSettings, since: datetime) -> list[tuple[Reminder.Step, datetime]]:

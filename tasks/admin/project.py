@@ -21,7 +21,7 @@ from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, S
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
 from tasks.configuration.changing import configure
-from tasks.configuration.policy import SETTINGS, ProjectSettings
+from tasks.configuration.policy import SETTINGS
 from tasks.dependencies import recount
 from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
@@ -133,14 +133,14 @@ class ProjectAdmin(ProjectScopedAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         project = self.get_object(request, unquote(object_id))
         if request.method == "GET" and self.has_change_permission(request, project):
-            for fault in ProjectSettings.salvaged(project.settings)[1]:
+            for fault in project.setting_faults:
                 self.message_user(request, f"Not used: {fault} Save the page to drop it.", messages.WARNING)
         return super().change_view(request, object_id, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if change and (changes := form.setting_changes()):
-            configure(obj, changes, actor=Actor.person(request.user))
+        if change and (form.setting_changes() or obj.setting_faults):
+            configure(obj, form.setting_changes(), actor=Actor.person(request.user))
         if change and {"repo_url", "target_branch"} & set(form.changed_data):
             try_again(obj, actor=Actor.person(request.user), why="The repository is another one.")
 
@@ -236,7 +236,7 @@ class ProjectAdmin(ProjectScopedAdmin):
 
     @display(description="settings")
     def settings_now(self, project: Project) -> SafeString:
-        return settings_table(ProjectSettings.salvaged(project.settings)[0])
+        return settings_table(project.config)
 
 
 @admin.register(Membership)

@@ -225,8 +225,8 @@ class SettingsForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        settings, _ = ProjectSettings.salvaged(self.instance.settings)
-        self.initial = {key: _tidy(value) for key, value in settings.to_json().items()} | self.initial
+        stored = self.instance.config.to_json()
+        self.initial = {key: _tidy(value) for key, value in stored.items()} | self.initial
         if not self.may_set_commands:
             lock_commands(self)
 

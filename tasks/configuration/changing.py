@@ -1,6 +1,6 @@
 """Changing the settings of a project, with one function for the admin and for files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,7 @@ def configure(
     a value is wrong or if tasks are in a stage that would be gone.
     """
     row = locked(Project.objects).get(pk=project.pk)
-    before, _ = ProjectSettings.salvaged(row.settings)
+    before, dropped = row.config, row.setting_faults
     after = before.replaced(changes)
     if before.stages != after.stages:
         refuse_stranding(row, after)
@@ -55,13 +55,33 @@ def configure(
     row.settings = project.settings = after.changed()
     row.save(update_fields=["settings"])
     made = differences(before, after)
-    if made:
-        note = "; ".join(map(str, made))
+    if made or dropped:
+        note = "; ".join([*map(str, made), *(f"dropped: {str(fault).rstrip('.')}" for fault in dropped)])
         data = {"settings": {change.key: [change.old, change.new] for change in made}}
         record(row, "project_configured", actor=actor, note=note, data=data)
         if not is_tried and COMMANDS & {change.key for change in made}:
             try_again(project, actor=actor, why="The commands were changed.")
     return made
+
+
+def pause_invalid(projects: Iterable[Project]) -> int:
+    """Pause those of these projects that are active and whose stored settings are not valid, and say why.
+
+    Their defaults would stand in for what is wrong, and a project must not be built or land by those
+    unnoticed. Returns how many were paused.
+    """
+    return sum(_pause(project) for project in projects if project.setting_faults)
+
+
+@transaction.atomic
+def _pause(project: Project) -> bool:
+    row = locked(Project.objects).get(pk=project.pk)
+    if row.status != Project.Status.ACTIVE or not row.setting_faults:
+        return False
+    row.status = project.status = Project.Status.PAUSED
+    row.save(update_fields=["status"])
+    record(row, "settings_invalid", note=" ".join(map(str, row.setting_faults)))
+    return True
 
 
 def differences(before: ProjectSettings, after: ProjectSettings) -> list[Change]:

@@ -196,14 +196,19 @@ class Project(models.Model):
 
     @property
     def config(self) -> ProjectSettings:
-        """The validated settings. Raises SettingsError if the row was edited past the form and is invalid."""
-        return _settings_of(json.dumps(self.settings, sort_keys=True))
+        """The settings. Defaults stand in for wrong ones, which pause the project until they are mended."""
+        return _settings_of(json.dumps(self.settings, sort_keys=True))[0]
+
+    @property
+    def setting_faults(self) -> list[SettingsError]:
+        """What is wrong with the stored settings, which an upgrade or an edit past the forms may leave."""
+        return _settings_of(json.dumps(self.settings, sort_keys=True))[1]
 
 
 @lru_cache(maxsize=1024)
-def _settings_of(text: str) -> ProjectSettings:
+def _settings_of(text: str) -> tuple[ProjectSettings, list[SettingsError]]:
     """Parse settings, cached by their text, because each query of a project makes a new instance."""
-    return ProjectSettings.from_json(json.loads(text))
+    return ProjectSettings.salvaged(json.loads(text))
 
 
 class Membership(models.Model):

@@ -9,8 +9,10 @@ from django.test import Client
 
 from tasks.configuration.policy import SETTINGS, default_of
 from tasks.models import Event, Project
+from tests.browser.pages import every_page
+from tests.browser.scene import create_scene
 from tests.cases import for_each
-from tests.factories import create_project
+from tests.factories import create_project, create_user
 from tests.steroidsweb.setting_inputs import setting_inputs
 
 pytestmark = pytest.mark.django_db
@@ -250,6 +252,21 @@ def test_a_row_broken_past_the_form_can_be_mended(client: Client, ledger: Projec
     assert "Not used: unknown setting: colour." in page
     assert save(client, lea, ledger, extend_by="7").status_code == 302
     assert stored(ledger) == {"undo_seconds": 4.0, "extend_by": 7}
+
+
+def test_a_row_broken_past_the_form_breaks_no_page_and_saving_its_own_drops_the_rest(
+    client: Client,
+) -> None:
+    lea = create_user("lea", is_superuser=True)
+    scene = create_scene(lea)
+    broken = {"rejections_max": 0, "stages": 5, "host_label": ["x"], "day_cost_max": "much", "colour": "red"}
+    Project.objects.update(settings=broken | {"undo_seconds": 4})
+    client.force_login(lea)
+    for path in every_page(scene):
+        assert client.get(path).status_code == 200, path
+
+    assert save(client, lea, scene.ledger).status_code == 302
+    assert stored(scene.ledger) == {"undo_seconds": 4.0}
 
 
 def test_another_project_keeps_its_settings(client: Client, ledger: Project, lea: User) -> None:

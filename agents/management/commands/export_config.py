@@ -3,7 +3,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from agents.setup.configuration import export_config
-from tasks.configuration.policy import SettingsError
 from tasks.configuration.writing import write_reference
 from tasks.management.program_command import ProgramCommand, project_named
 
@@ -20,7 +19,7 @@ class Command(ProgramCommand):
         if options["reference"]:
             self.stdout.write(write_reference(), ending="")
             return
-        try:
-            self.stdout.write(export_config(project_named(options["project"])), ending="")
-        except SettingsError as error:
-            raise CommandError(f"The row of {options['project']} is broken: {error}") from error
+        project = project_named(options["project"])
+        if faults := project.setting_faults:
+            raise CommandError(f"The stored settings of {project.slug} are not valid: {faults[0]}")
+        self.stdout.write(export_config(project), ending="")

@@ -142,6 +142,8 @@ def _output(run: Run, now: datetime) -> str:
 
 def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     project = task.project
+    if faults := project.setting_faults:
+        return Standing(WAIT, f"{project.name} waits until its settings are mended: {faults[0]}")
     if project.status == Project.Status.PAUSED:
         return Standing(WAIT, f"{project.name} is paused; nothing is started in it.")
     if project.status == Project.Status.FINISHED:

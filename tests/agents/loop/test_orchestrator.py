@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -19,9 +20,11 @@ from agents.models import Agent, Run
 from agents.verification import unreachable
 from disputes import opening, rulings
 from disputes.models import Conflict
+from disputes.notifications import notices
 from disputes.sessions import turns
+from tasks.configuration.changing import configure
 from tasks.dependencies import recount
-from tasks.events import SYSTEM
+from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import at_once
 from tests.cases import for_each
@@ -87,6 +90,35 @@ def test_reviews_come_first_then_work_under_way_then_new_work(project: Project) 
     going = create_task(project, rank=2, status="in_progress", round=1)
     review = in_review(project, rank=3)
     assert tick() == [(review.pk, "reviewer"), (going.pk, "coder"), (new.pk, "coder")]
+
+
+def test_a_project_whose_stored_settings_are_not_valid_is_paused_and_the_others_go_on(
+    project: Project, lea: User
+) -> None:
+    """As an upgrade or an edit past the forms may leave it; no default may stand in where work is judged."""
+    broken = create_project(max_parallel=10, members={lea: "maintainer"})
+    waiting, new = in_review(broken), create_task(project)
+    Project.objects.filter(pk=broken.pk).update(settings={"colour": "red", "test_command": 7})
+    broken.refresh_from_db()
+
+    assert not create_host().may_run(broken)
+    assert tick() == [(new.pk, "coder")]
+    broken.refresh_from_db()
+    assert broken.status == Project.Status.PAUSED
+    event = Event.objects.get(project=broken, kind="settings_invalid")
+    assert event.note == "unknown setting: colour. test_command is 7; a text is needed."
+    assert notices.is_told(event.kind)
+
+    Project.objects.filter(pk=broken.pk).update(status=Project.Status.ACTIVE)
+    orchestrator.tick_project(broken.pk, orchestrator.Ticked())  # nobody cleared up in between
+    assert queued() == [(new.pk, "coder")]
+    configure(broken, {"test_command": "make test"}, actor=Actor.person(lea))
+    assert Event.objects.filter(kind="project_configured").get().note == (
+        "test_command: empty \u2192 make test; dropped: unknown setting: colour; "
+        "dropped: test_command is 7; a text is needed"
+    )
+    Project.objects.filter(pk=broken.pk).update(status=Project.Status.ACTIVE)
+    assert (waiting.pk, "reviewer") in tick()
 
 
 def test_where_nothing_is_to_be_run_nobody_runs_it_however_late_the_work_is_kept(

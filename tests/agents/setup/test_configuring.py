@@ -188,7 +188,7 @@ def test_an_unknown_project_is_told(args: tuple[str, ...]) -> None:
 def test_a_broken_row_is_not_exported(till: Project) -> None:
     Project.objects.update(settings={"rejections_max": 0})
 
-    with pytest.raises(CommandError, match="The row of till is broken: rejections_max is 0"):
+    with pytest.raises(CommandError, match="The stored settings of till are not valid: rejections_max is 0"):
         command("export_config", "--project", "till")
 
 
