@@ -47,9 +47,10 @@ LOOKED_FOR = {
 REGISTERING = {"register", "receiver", "action", "source"}
 # Classes with these bases are found by their package.
 FINDS_ITSELF = re.compile(r"\bOpenApi\w+Extension$")
-# Methods that a package calls by a name made from a field, a right, an HTTP verb or a kind of node.
+# Methods that a package calls by a name made from a field, a right, an HTTP verb, a database, a kind of node.
 CALLED_BY_PATTERN = re.compile(
-    r"^(?:(?:get|validate|clean|visit|do|filter)_\w+|has_\w+_permission|get|post|put|patch|delete)$"
+    r"^(?:(?:get|validate|clean|visit|do|filter)_\w+|as_(?:sqlite|postgresql)|has_\w+_permission"
+    r"|get|post|put|patch|delete)$"
 )
 # What Django asks of any object that is `request.user`.
 ASKED_OF_USERS = {"has_perm", "has_perms", "has_module_perms"}

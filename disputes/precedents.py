@@ -31,6 +31,7 @@ from tasks.models.prepared import Prepared
 
 NEWEST = 500  # how many of a project's disputes are searched, newest first
 POSITION_MAX = 600  # how many characters of each position are compared
+ALIKE = 5  # how many are suggested for one conflict
 MINIMUM = 0.3  # how similar a conflict must read to be shown
 CLOSE = 0.5  # how similar it must read to support a ruling
 CITED_MAX = 5  # how many precedents one ruling may cite
@@ -92,7 +93,7 @@ def for_conflict(conflict: Conflict) -> list[Suggestion]:
     return for_conflicts([conflict])[conflict.pk]
 
 
-def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, list[Suggestion]]:
+def for_conflicts(conflicts: Iterable[Conflict], limit: int = ALIKE) -> dict[int, list[Suggestion]]:
     """Return the same for many conflicts, by their keys, in one query per project and one more."""
     by_project: dict[Project, list[Conflict]] = defaultdict(list)
     for conflict in conflicts:
@@ -105,15 +106,27 @@ def for_conflicts(conflicts: Iterable[Conflict], limit: int = 5) -> dict[int, li
         for kind in kinds:
             those = [conflict for conflict in asked if conflict.kind == kind]
             found |= _most_alike(those, [row for row in rows if row.kind == kind], limit)
-    decisions = (
-        Decision.objects.select_related("conflict__dispute", "user", "policy_set_by")
-        .defer("before", *(f"conflict__{name}" for name in _LONG))
-        .in_bulk({pk for pairs in found.values() for pk, _ in pairs})
-    )
+    shown = {pk for pairs in found.values() for pk, _ in pairs}
+    decisions = _with_keys(shown) if shown else {}
     return {
         conflict: [Suggestion(decisions[pk], score) for pk, score in pairs if pk in decisions]
         for conflict, pairs in found.items()
     }
+
+
+def _with_conflicts(*keys: Any) -> QuerySet[Decision]:
+    rows = Decision.objects.filter(pk__in=keys).select_related("conflict__dispute", "user", "policy_set_by")
+    return rows.defer("before", *(f"conflict__{name}" for name in _LONG))
+
+
+_of_one_conflict = Prepared(_with_conflicts, takes=ALIKE)
+
+
+def _with_keys(keys: set[int]) -> dict[int, Decision]:
+    """Return the rulings with these keys as a page shows them; the key 0 stands for none."""
+    few = [*keys, *[0] * (ALIKE - len(keys))]
+    rows = _of_one_conflict.found(*few) if len(few) == ALIKE else _with_conflicts(*keys)
+    return {ruling.pk: ruling for ruling in rows}
 
 
 def agreement(precedents: Iterable[Suggestion]) -> Option | None:

@@ -164,9 +164,9 @@ def asleep() -> Q:
     return Q(snoozed_at__isnull=False) & later
 
 
-def awake() -> Q:
-    """Return a filter for disputes that are not snoozed."""
-    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=timezone.now())
+def awake(now: Any = None) -> Q:
+    """Return a filter for disputes that are not snoozed at `now`, an expression or the current time."""
+    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=timezone.now() if now is None else now)
 
 
 def is_asleep(dispute: Dispute) -> bool:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, F, FilteredRelation, OuterRef, Q, Subquery
+from django.db.models import Count, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, Right
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -17,13 +17,17 @@ from agents.web.runs import RunRow
 from disputes.models import Conflict
 from disputes.protocol.rulings.options import letter
 from disputes.web.dispute.code import Diff, parse_diff
+from disputes.web.view_helpers import read_with
 from disputes.web.work.comments import Discussion
+from disputes.web.work.history import newest_events
 from tasks.access import RULE
 from tasks.configuration.ladder import place_of
 from tasks.models import Answer, Event, Review, Submission, Task, Verification
+from tasks.models.prepared import Prepared
 from tasks.states import Status
 
-RUNS_MAX, EVENTS, DEPENDANTS = 300, 12, 8
+RUNS_MAX, DEPENDANTS = 300, 8
+RESULT = ("green", "step", "seconds", "failed", "newly_red", "flaky")  # of build and tests
 EVENTS_PER_PAGE = 50
 DIFF_CHARS, DIFF_LINES = 120_000, 600
 OUTPUT_CHARS = 6000
@@ -108,18 +112,58 @@ class RoundFacts:
         return ("Handed in", "") if last else ("", "")
 
 
-def columns() -> dict[str, Any]:
-    """Return the columns that the page reads with the task's row.
-
-    Besides those of its standing this is `diff_head`, the beginning of the diff of the last submission.
-    """
+def _columns(now: Any) -> dict[str, Any]:
+    """Return the columns of the task's standing, and the beginning of the diff of its last submission."""
     last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
     head = Subquery(last.values(head=Left("diff", DIFF_CHARS))[:1])
-    return {**standing.columns(timezone.now()), "diff_head": head}
+    return {**standing.columns(now), "diff_head": head}
+
+
+def _newest_runs(task: Any) -> QuerySet[Run]:
+    runs = spending.with_total(Run.objects.filter(task=task).select_related("host"))
+    return runs.order_by("-pk")[:RUNS_MAX]
+
+
+def _with_results(task: Any, project: Any) -> QuerySet[Any]:
+    seen = Verification.objects.filter(project=project, sha=OuterRef("sha")).order_by("-at")
+    rows = Submission.objects.filter(task=task).standing()
+    return (
+        rows.defer("diff", "specification", "response", "since_last_round")
+        .annotate(
+            **{name: Subquery(seen.values(name)[:1]) for name in RESULT},
+            **{f"n_{kind}": Count("answers", filter=Q(answers__kind=kind)) for kind in Answer.Kind},
+        )
+        .order_by("round", "attempt")
+    )
+
+
+def _reviews_with_findings(task: Any) -> QuerySet[Any, Any]:
+    standing_ones = Review.objects.standing().filter(submission__task=task, superseded_by__isnull=True)
+    return standing_ones.order_by("pk", "findings__ordinal").values_list(
+        "pk", "submission__round", "verdict", "by_agent", "findings__code", "findings__severity"
+    )
+
+
+def _with_rulings(task: Any) -> QuerySet[Any]:
+    ruling = FilteredRelation(
+        "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+    )
+    rows = Conflict.objects.of(task).annotate(
+        ruling=ruling, ruled=F("ruling__option"), ruled_at=F("ruling__at"),
+        ruled_by=F("ruling__user__username"), at_round=F("submission__round"),
+        raised_in=F("finding__round"),
+    )  # fmt: skip
+    return rows.only("dispute", "kind", "origin", "status", "severity", "question", "followed").order_by("pk")
+
+
+FOUND = read_with(_columns)
+_runs, _submissions, _reviews, _conflicts = map(
+    Prepared, (_newest_runs, _with_results, _reviews_with_findings, _with_rulings)
+)
 
 
 class TaskPage:
-    """What the page shows of a task that was read with `columns`.
+    """What the page shows of a task that was read by `FOUND`.
 
     The number of queries does not grow with the rounds.
     """
@@ -175,25 +219,14 @@ class TaskPage:
         """The newest runs, oldest first; before its first round a task has neither runs nor submissions."""
         if not self.task.round:
             return []
-        runs = spending.with_total(self.task.runs.select_related("host"))
-        return list(runs.order_by("-pk")[:RUNS_MAX])[::-1]
+        return _runs.found(self.task.pk)[::-1]
 
     @cached_property
     def submissions(self) -> list[Any]:
         """The standing submissions, oldest first, with the result of build and tests and answer counts."""
         if not self.task.round:
             return []
-        seen = Verification.objects.filter(project=self.task.project_id, sha=OuterRef("sha")).order_by("-at")
-        rows = self.task.submissions.standing().defer("diff", "specification", "response", "since_last_round")
-        return list(
-            rows.annotate(
-                green=Subquery(seen.values("green")[:1]),
-                step=Subquery(seen.values("step")[:1]),
-                seconds=Subquery(seen.values("seconds")[:1]),
-                **{name: Subquery(seen.values(name)[:1]) for name in ("failed", "newly_red", "flaky")},
-                **{f"n_{kind}": Count("answers", filter=Q(answers__kind=kind)) for kind in Answer.Kind},
-            ).order_by("round", "attempt")
-        )
+        return _submissions.found(self.task.pk, self.task.project_id)
 
     @cached_property
     def red(self) -> Verification | None:
@@ -239,16 +272,8 @@ class TaskPage:
         """Return (round, review) of the standing reviews, in one query with a row for each finding."""
         if not self.submissions:
             return []
-        rows = (
-            Review.objects.standing()
-            .filter(submission__task=self.task, superseded_by__isnull=True)
-            .order_by("pk", "findings__ordinal")
-            .values_list(
-                "pk", "submission__round", "verdict", "by_agent", "findings__code", "findings__severity"
-            )
-        )
         found: dict[int, tuple[int, ReviewFacts]] = {}
-        for pk, number, verdict, by, code, severity in rows:
+        for pk, number, verdict, by, code, severity in _reviews.rows(self.task.pk):
             _, review = found.setdefault(pk, (number, ReviewFacts(pk, verdict, by)))
             if code:
                 review.codes.append((code, severity))
@@ -256,19 +281,7 @@ class TaskPage:
 
     def _conflicts(self) -> list[Any]:
         """Return all conflicts of the task, each with its standing ruling; a constraint allows only one."""
-        ruling = FilteredRelation(
-            "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
-        )
-        rows = Conflict.objects.of(self.task).annotate(
-            ruling=ruling, ruled=F("ruling__option"), ruled_at=F("ruling__at"),
-            ruled_by=F("ruling__user__username"), at_round=F("submission__round"),
-            raised_in=F("finding__round"),
-        )  # fmt: skip
-        found: list[Any] = list(
-            rows.only("dispute", "kind", "origin", "status", "severity", "question", "followed").order_by(
-                "pk"
-            )
-        )
+        found: list[Any] = _conflicts.found(self.task.pk)
         for conflict in found:
             option = conflict.ruled or ""
             conflict.letter = letter(option) if option and letter(option).isalpha() else option
@@ -314,7 +327,7 @@ class TaskPage:
 
     @cached_property
     def events(self) -> list[Event]:
-        return events_of(self.task, None, EVENTS)
+        return newest_events(self.task)
 
 
 def events_of(task: Task, before: int | None, count: int) -> list[Event]:

@@ -26,7 +26,7 @@ def task_page(request: HttpRequest, ref: str) -> HttpResponse:
 
 
 def _show(request: HttpRequest, ref: str, refused: Refused | None = None, note: str = "") -> HttpResponse:
-    task = task_of(request, ref, **pages.columns())
+    task = task_of(request, ref, pages.FOUND)
     context = {
         "title": f"Task {task.ref}",
         "keys": KEYS,

@@ -7,16 +7,20 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from disputes.web.rights import Rights
-from tasks.access import projects_for, tasks_for
+from tasks.access import projects_for, role_in
 from tasks.errors import Refused
 from tasks.models import Project, Task
+from tasks.models.prepared import Prepared
+from tasks.models.task import parts_of
 
 FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"
 
@@ -110,10 +114,23 @@ def project_of(request: HttpRequest, slug: str) -> Project:
     return get_object_or_404(projects_for(request.user), slug=slug)
 
 
-def task_of(request: HttpRequest, ref: str, **columns: Any) -> Task:
-    """Return the task of that name (ledger-214) if the person may see it, annotated with `columns`.
+def read_with(columns: Callable[[Any], dict[str, Any]]) -> Prepared:
+    """Return the query for a task by slug and number, with `columns`, which get the current time."""
 
-    Raises Http404.
-    """
-    tasks = tasks_for(request.user).select_related("project", "section").annotate(**columns)
-    return get_object_or_404(tasks.named(ref))
+    def named(slug: Any, number: Any, now: Any) -> QuerySet[Task]:
+        tasks = Task.objects.filter(project__slug=slug, number=number)
+        return tasks.select_related("project", "section").annotate(**columns(now))
+
+    return Prepared(named)
+
+
+_by_name = read_with(lambda now: {})
+
+
+def task_of(request: HttpRequest, ref: str, query: Prepared = _by_name) -> Task:
+    """Return the task of that name (ledger-214) if the person may see it, read by `query`. Raises Http404."""
+    name = parts_of(ref)
+    task: Task | None = query.first(*name, timezone.now()) if name else None
+    if task is None or not role_in(request, task.project_id):
+        raise Http404(f"There is no task {ref}.")
+    return task

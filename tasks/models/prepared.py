@@ -65,13 +65,14 @@ class _Asked:
 class Prepared:
     """A query whose SQL is built once, and in which only the values that `build` takes vary.
 
-    `build` gets an expression for each value. Its query set yields model instances or tuples. For the current
-    time it must use Now(), because a fixed time would become part of the SQL.
+    `build` gets an expression for each value; if it takes any number of them, `takes` says how many. Its
+    query set yields model instances or tuples. For the current time it must use Now(), because a fixed time
+    would become part of the SQL.
     """
 
-    def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]], takes: int | None = None) -> None:
         self._build = build
-        self._takes = len(signature(build).parameters)
+        self._takes = len(signature(build).parameters) if takes is None else takes
         self._known: dict[str, _Built] = {}
 
     def rows(self, *values: Any) -> list[tuple[Any, ...]]:

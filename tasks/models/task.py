@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 RANK_STEP = 1024
 DIGITS_MAX = 9  # of a task's number
+
+
+def parts_of(ref: str) -> tuple[str, int] | None:
+    """Return the project's slug and the number of the task of that name (ledger-214); None if it is none."""
+    slug, _, number = ref.rpartition("-")
+    is_number = number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX
+    return (slug, int(number)) if is_number else None
+
+
 # Work under way and reviews wait for no dependency. The statuses have a fixed order, since SQLite uses the
 # index only if a query repeats its condition word by word.
 IS_READY = Q(status__in=sorted(status.value for status in states.STARTABLE)) & ~Q(
@@ -81,10 +90,8 @@ class TaskQuerySet(models.QuerySet["Task"]):
 
     def named(self, ref: str) -> "TaskQuerySet":
         """Return the task of that name, such as ledger-214; nothing if the name is none."""
-        slug, _, number = ref.rpartition("-")
-        if not (number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX):
-            return self.none()
-        return self.filter(project__slug=slug, number=number)
+        name = parts_of(ref)
+        return self.filter(project__slug=name[0], number=name[1]) if name else self.none()
 
     def to_land(self) -> "TaskQuerySet":
         """Return the tasks that are accepted and not yet on the target branch."""

@@ -1,7 +1,7 @@
 """The code that a dispute is about: reading diffs, the lines around a place, colours. Pure."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import zip_longest
 
 from django.utils.html import escape, format_html, format_html_join
@@ -159,8 +159,7 @@ def _around(lines: list[CodeLine], place: int | None) -> list[CodeLine]:
 
 def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
     """Return the lines coloured with Pygments' classes; old and new side are each read as a whole."""
-    lexer = _lexer(path)
-    old, new = (iter(_coloured(_side(lines, sign), lexer)) for sign in "-+")
+    old, new = (iter(_coloured(_side(lines, sign), path)) for sign in "-+")
     done = []
     for line in lines:
         html = next(old) if line.sign != "+" else next(new)
@@ -181,8 +180,8 @@ def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
     return diff
 
 
-def _side(lines: list[CodeLine], side: str) -> list[str]:
-    return [visible(line.text.removesuffix("\r")) for line in lines if line.sign in (" ", side)]
+def _side(lines: list[CodeLine], side: str) -> tuple[str, ...]:
+    return tuple(visible(line.text.removesuffix("\r")) for line in lines if line.sign in (" ", side))
 
 
 def _lexer(path: str) -> Lexer | None:
@@ -192,10 +191,12 @@ def _lexer(path: str) -> Lexer | None:
         return None
 
 
-def _coloured(texts: list[str], lexer: Lexer | None) -> Iterable[SafeString]:
+@lru_cache(maxsize=64)  # both sides of what did not change are the same, and a card is looked at by many
+def _coloured(texts: tuple[str, ...], path: str) -> tuple[SafeString, ...]:
     """Return one piece of HTML for each line."""
+    lexer = _lexer(path)
     if lexer is None:
-        return [SafeString(escape(text)) for text in texts]
+        return tuple(SafeString(escape(text)) for text in texts)
     rows: list[list[tuple[str, str]]] = [[]]
     for token, value in lexer.get_tokens("\n".join(texts)):
         while token not in STANDARD_TYPES:
@@ -204,7 +205,9 @@ def _coloured(texts: list[str], lexer: Lexer | None) -> Iterable[SafeString]:
         rows[-1].append((STANDARD_TYPES[token], first))
         rows += [[(STANDARD_TYPES[token], other)] for other in others]
     rows += [[]] * (len(texts) - len(rows))
-    return [format_html_join("", "{}", ((_span(name, text),) for name, text in row if text)) for row in rows]
+    return tuple(
+        format_html_join("", "{}", ((_span(name, text),) for name, text in row if text)) for row in rows
+    )
 
 
 def _span(name: str, text: str) -> SafeString:

@@ -18,10 +18,11 @@ from disputes.web.dispute.quote import Passage, named, passage_of
 from disputes.web.dispute.result import EvidenceResult
 from disputes.web.guidelines import url_to_add
 from disputes.web.queue import listing
+from disputes.web.work.history import EVENTS, newest_events
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
 
-EVENTS, DECISIONS, FILES, COMPARED = 12, 5, 12, 5
+DECISIONS, FILES, COMPARED = 5, 12, 5
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
@@ -335,8 +336,8 @@ class ConflictPage:
         finding = self.conflict.finding
         if finding is None or self.task is None:
             return []
-        answers = Answer.objects.standing().filter(finding=finding).order_by("pk")
-        kinds = dict(answers.values_list("submission__round", "kind"))
+        answered: dict[str, str] = self.conflict.answered or {}  # type: ignore[attr-defined]
+        kinds = {int(number): kind for number, kind in answered.items()}
         last = getattr(self.dispute, "last_round", None) or 0
         raised = [one.round for one in self.rows.raised if one.rolled_back_id is None]
         return round_strip.strip(max([last, *kinds]), raised, kinds)
@@ -386,8 +387,10 @@ class ConflictPage:
 
     def events(self) -> list[Event]:
         """Return what happened to the task, newest first; on a project's card, to the project as a whole."""
-        about = self.task.events if self.task else self.dispute.project.events.filter(task__isnull=True)
-        return list(about.order_by("-pk")[:EVENTS])
+        if self.task is not None:
+            return newest_events(self.task)
+        of_project = self.dispute.project.events.filter(task__isnull=True)
+        return list(of_project.order_by("-pk")[:EVENTS])
 
 
 def _joined(*words: str) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 from django.db.models import (
     Exists,
+    F,
     FilteredRelation,
+    JSONField,
     OuterRef,
     Prefetch,
     Q,
@@ -20,7 +22,7 @@ from disputes.closed_findings import settled_among
 from disputes.models import Conflict, Dispute, Flag, Follow, Opinion
 from disputes.models.decision import with_their_cited
 from disputes.rulings.blocking import still_blocking
-from tasks.models import Finding, Review, Submission, Task
+from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
 
 FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows about its newest flag
@@ -44,23 +46,11 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """Return all conflicts of the dispute's task, including those of its earlier disputes, oldest first.
 
     That takes one query, one more if there are opinions, and one for what the rulings cite, if there are any.
-    Each conflict has its finding, its standing rulings as `rulings`, its opinions, and what its newest flag
-    says (`flag_level`, `flag_heuristics`, `flag_overlap`).
+    Each conflict has its finding, how that was `answered` in each round, its standing rulings as `rulings`,
+    its opinions, and what its newest flag says (`flag_level`, `flag_heuristics`, `flag_overlap`).
     """
-    about = Q(dispute__task=dispute.task_id) if dispute.task_id else Q(dispute=dispute.pk)
-    standing = Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
-    flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
-    found = list(
-        Conflict.objects.filter(about)
-        # By constraint a conflict has at most one standing ruling, so no row comes twice.
-        .annotate(
-            ruling=FilteredRelation("decisions", condition=standing),
-            has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
-            **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
-        )
-        .select_related("finding", "raised_as", "proposal", "ruling__user", "ruling__policy_set_by")
-        .order_by("pk")
-    )
+    about = _conflicts_of_task if dispute.task_id else _conflicts_of_dispute
+    found: list[Any] = about.found(dispute.task_id or dispute.pk)
     for conflict in found:
         conflict.rulings = [conflict.ruling] if hasattr(conflict, "ruling") else []
         if conflict.dispute_id == dispute.pk:
@@ -71,6 +61,37 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     prefetch_related_objects(found, Prefetch("opinions", queryset=asked))
     prefetch_related_objects([ruling for each in found for ruling in each.rulings], with_their_cited())
     return found
+
+
+class KindsByRound(Subquery):
+    """The kinds of answers by the number of their round, or None if there are none."""
+
+    template = "(SELECT JSON_GROUP_OBJECT(number, kind) FROM (%(subquery)s) AS answered)"
+    output_field = JSONField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return what makes the same of the rows on PostgreSQL."""
+        template = self.template.replace("JSON_GROUP_OBJECT", "JSONB_OBJECT_AGG")
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+def _conflicts(about: Q) -> QuerySet[Any]:
+    standing = Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+    flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
+    answers = Answer.objects.standing().filter(finding=OuterRef("finding")).order_by("pk")
+    # By constraint a conflict has at most one standing ruling, so no row comes twice.
+    rows = Conflict.objects.filter(about).annotate(
+        ruling=FilteredRelation("decisions", condition=standing),
+        has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
+        answered=KindsByRound(answers.values("kind", number=F("submission__round"))),
+        **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
+    )
+    shown = ("finding", "raised_as", "proposal", "ruling__user", "ruling__policy_set_by")
+    return rows.select_related(*shown).order_by("pk")
+
+
+_conflicts_of_task = Prepared(lambda task: _conflicts(Q(dispute__task=task)))
+_conflicts_of_dispute = Prepared(lambda dispute: _conflicts(Q(dispute=dispute)))
 
 
 def _findings_of(task: Any, submission: Any, finding: Any) -> QuerySet[Finding]:

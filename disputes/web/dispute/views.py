@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from django.db.models import BigIntegerField, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from disputes import rulings
@@ -20,9 +21,10 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import READ, RULE, is_superuser, project_ids, require_role, role_in
+from tasks.access import RULE, Reader, is_superuser, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.models import Project
+from tasks.models.prepared import Prepared
 
 DISPUTE_KEYS = [
     ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),
@@ -45,10 +47,22 @@ DISPUTE_KEYS = [
 
 def to_see(request: HttpRequest, pk: int) -> Dispute:
     """Return a dispute that the person may see. Raises Http404."""
-    disputes = Dispute.objects.filter(pk=pk)
-    if not is_superuser(request):
-        disputes = disputes.filter(project__in=project_ids(request, READ))
-    return get_object_or_404(with_neighbours(with_people(disputes, request.user), request.user))
+    key = min(pk, BigIntegerField.MAX_BIGINT)  # a database takes no larger one, and an address may have any
+    dispute: Dispute | None = _seen_by[is_superuser(request)].first(key, request.user.pk, timezone.now())
+    if dispute is None or not role_in(request, dispute.project_id):
+        raise Http404(f"There is no dispute D-{pk}.")
+    return dispute
+
+
+def _to_be_seen_by(*, is_superuser: bool) -> Prepared:
+    def one(pk: Any, user: Any, now: Any) -> QuerySet[Dispute]:
+        reader = Reader(user, is_superuser)
+        return with_neighbours(with_people(Dispute.objects.filter(pk=pk), reader), reader, now)
+
+    return Prepared(one)
+
+
+_seen_by = {each: _to_be_seen_by(is_superuser=each) for each in (True, False)}
 
 
 def may_rule(request: HttpRequest, project: Project) -> bool:

@@ -1,6 +1,6 @@
 """The queue: its tabs and its rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,9 +14,11 @@ from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.web.queue.holders import HeldBy
 from tasks.access import READ, RULE, projects_for
 from tasks.models import Membership, Project
+from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
 
 COUNT_MAX = 99
+PER_PAGE = 30
 LATE = timedelta(hours=24)
 
 
@@ -88,22 +90,24 @@ class VisibleProjects:
         return [pk for pk, _, _ in self.projects]
 
 
-def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
-    """Return those of the disputes that belong in the tab, in its order."""
+def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
+    """Return those of the disputes that belong in the tab at that time, in its order."""
     if tab is WAITING:
         return disputes.filter(status=Dispute.Status.RULED).in_order()
     if tab is SETTLED:
         return disputes.filter(status=Dispute.Status.CLOSED).order_by("-closed_at", "-pk")
     if tab is SNOOZED:
         return disputes.open().filter(triage.asleep()).in_order()
-    waiting = disputes.open().filter(triage.awake())
+    waiting = disputes.open().filter(triage.awake(now))
     if tab is MINE:  # what is assigned to somebody else appears in the team's tab
         waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
     return waiting.in_order()
 
 
-def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
+def disputes_in(tab: Tab, user: Any, now: Any = None) -> QuerySet[Dispute]:
     """Return the disputes of a tab that the person may see, in the tab's order.
+
+    `now` is an expression for a query that is built once; without it, it is the current time.
 
     It uses EXISTS instead of IN, so that the database walks an index in this order and stops at the end of
     the page, instead of sorting everything that is open.
@@ -112,7 +116,7 @@ def disputes_in(tab: Tab, user: Any) -> QuerySet[Dispute]:
     if not user.is_superuser:
         mine = projects_for(user, RULE if tab is MINE else READ)
         disputes = disputes.filter(Exists(mine.filter(pk=OuterRef("project"))))
-    return _of_tab(tab, disputes, user)
+    return _of_tab(tab, disputes, user, now)
 
 
 class CountOf(Subquery):
@@ -186,23 +190,40 @@ class QueueRow:
 
 
 def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
-    """Fetch exactly what a row shows of the disputes, without long texts such as positions and evidence."""
+    """Read with the disputes what their rows show of other tables."""
+    return disputes.select_related("project", "task__project", "claimed_by", "assignee")
+
+
+def _shown_of(*disputes: Any) -> QuerySet[Conflict]:
+    """Return what rows show of the disputes' conflicts, not such long texts as positions and evidence."""
     rulings = Decision.objects.standing().select_related("user").order_by("pk")
     rulings = rulings.only(
         "conflict", "option", "at", "user__first_name", "user__last_name", "user__username"
     )
-    conflicts = Conflict.objects.order_by("pk").select_related("submission").only(
+    rows = Conflict.objects.filter(dispute__pk__in=disputes).order_by("pk").select_related("submission").only(
         "dispute", "kind", "origin", "thread", "severity", "status", "opened_at", "coder_label",
         "reviewer_label", "submission__by_model",
     )  # fmt: skip
     judged = Opinion.objects.filter(conflict=OuterRef("pk"), kind=Opinion.Kind.JUDGE).order_by("-pk")
-    conflicts = conflicts.annotate(
+    rows = rows.annotate(
         judge_state=Subquery(judged.values("state")[:1]), judge_verdict=Subquery(judged.values("verdict")[:1])
     )
-    conflicts = conflicts.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
-    return disputes.select_related("project", "task__project", "claimed_by", "assignee").prefetch_related(
-        Prefetch("conflicts", queryset=conflicts)
-    )
+    return rows.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
+
+
+_conflicts_of = Prepared(_shown_of, takes=PER_PAGE)
+
+
+def rows_of(disputes: Sequence[Dispute], user: Any) -> list[QueueRow]:
+    """Return the disputes of one page, at most PER_PAGE, as rows: two queries more."""
+    by_key = {dispute.pk: dispute for dispute in disputes}
+    found: dict[int, list[Conflict]] = {pk: [] for pk in by_key}
+    if by_key:
+        no_more = [0] * (PER_PAGE - len(by_key))  # the key 0, which no row has
+        for conflict in _conflicts_of.found(*by_key, *no_more):
+            conflict.dispute = by_key[conflict.dispute_id]
+            found[conflict.dispute_id].append(conflict)
+    return [_row_of(dispute, in_order(found[dispute.pk]), user) for dispute in disputes]
 
 
 def in_order(conflicts: Iterable[Conflict]) -> list[Conflict]:
@@ -219,8 +240,7 @@ def first_of(conflicts: Iterable[Conflict]) -> Conflict | None:
     return next(iter([*opened, *reversed(decided), *ordered]), None)
 
 
-def row_of(dispute: Dispute, user: Any) -> QueueRow:
-    conflicts = in_order(dispute.conflicts.all())
+def _row_of(dispute: Dispute, conflicts: list[Conflict], user: Any) -> QueueRow:
     head = first_of(conflicts)
     why, since = _why(dispute, head)
     number = conflicts.index(head) + 1 if head else 0

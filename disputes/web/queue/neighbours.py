@@ -19,12 +19,12 @@ class Neighbours:
     places: str = ""
 
 
-def with_neighbours(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+def with_neighbours(disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
     """Annotate the disputes with what `neighbours` needs, as `around_…`, within the query that reads them.
 
     Each part reads at most a hundred rows of an index.
     """
-    waiting = disputes_in(MINE, user)
+    waiting = disputes_in(MINE, user, now)
     place = [OuterRef(name) for name in ("severity_rank", "blocks", "opened_at", "pk")]
     following = waiting.filter(_from_here(*place)).values("pk")
     before = waiting.filter(_before(*place)).reverse().values("pk")

@@ -14,11 +14,13 @@ from disputes import triage
 from disputes.models import Decision, Dispute, SavedView
 from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
+from disputes.web.queue.listing import PER_PAGE
 from disputes.web.view_helpers import next_url, page, staff_only
 from tasks.access import remember_roles
+from tasks.models.prepared import Prepared
 from tasks.text.numbers import whole_number
 
-PER_PAGE, PAGES_MAX = 30, 10_000
+PAGES_MAX = 10_000
 VIEWS_MAX = 50
 KEYS = [
     ("JK", "Next and previous row"),
@@ -67,7 +69,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     disputes = listing.for_rows(listing.disputes_in(tab, user))
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
     part = slice_of(found.qs, request.GET.get("page"))
-    rows = [listing.row_of(dispute, user) for dispute in part.rows]
+    rows = listing.rows_of(part.rows, user)
     counts = listing.counts(reach)
     remember_roles(request, reach.roles)
     asked = found.asked()
@@ -122,10 +124,17 @@ def _suggestions(rows: list[listing.QueueRow]) -> dict[str, list[str]]:
     return {name: sorted(words - {""}) for name, words in names.items()}
 
 
+def _newest_ruling(user: Any) -> QuerySet[Decision]:
+    mine = Decision.objects.filter(user=user, revoked_at__isnull=True)
+    return mine.select_related("conflict__dispute", "bulk").order_by("-pk")[:1]
+
+
+_last_ruling = Prepared(_newest_ruling)
+
+
 def last_ruling(user: Any) -> Decision | None:
     """Return the person's newest ruling if it may still be undone, else None."""
-    mine = Decision.objects.filter(user=user.pk, revoked_at__isnull=True)
-    last = mine.select_related("conflict__dispute", "bulk").order_by("-pk").first()
+    last = _last_ruling.first(user.pk)
     may_be_undone = last and last.may_be_undone and last.conflict.dispute.task_id
     return last if may_be_undone else None
 

@@ -4,14 +4,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from tasks.access import RULE, may
 from tasks.models import Comment, Project, Task
+from tasks.models.prepared import Prepared
 from tasks.remarks.comments import BODY_MAX
 
 COMMENTS_MAX = 200  # how many comments are read, newest first
 THREADS_MAX = 30  # how many threads are shown, newest first
+
+
+def _newest(task: Any) -> QuerySet[Comment]:
+    return Comment.objects.filter(task=task).order_by("-pk")[:COMMENTS_MAX]
+
+
+_of_task = Prepared(_newest)
 
 
 @dataclass
@@ -46,10 +55,10 @@ class Discussion:
 
     @cached_property
     def _comments(self) -> list[Comment]:
-        about = (
-            Comment.objects.filter(task=self.task) if self.task else self.project.comments.filter(task=None)
-        )
-        return list(about.order_by("-pk")[:COMMENTS_MAX])[::-1]
+        if self.task:
+            return _of_task.found(self.task.pk)[::-1]
+        of_project = self.project.comments.filter(task=None)
+        return list(of_project.order_by("-pk")[:COMMENTS_MAX])[::-1]
 
     @cached_property
     def threads(self) -> list[Thread]:
