@@ -80,6 +80,10 @@ class Trial(models.Model):
         """How many seconds its steps took together."""
         return float(sum(step.get("seconds", 0) for step in self.steps))
 
+    def is_part_of(self, other: "Trial") -> bool:
+        """Whether the other one runs these tests and those of another language besides."""
+        return bool(self.test) and f"({self.test})" in other.test
+
     @property
     def commands(self) -> list[tuple[str, str]]:
         """The names and commands of its steps, without empty ones."""

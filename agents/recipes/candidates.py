@@ -12,7 +12,7 @@ from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe, RepositoryFiles
 from agents.recipes.rows import rows
 from agents.recipes.toolchains import programs
-from agents.recipes.tree import FOREIGN, Tree, words
+from agents.recipes.tree import FOREIGN, Tree, then, words
 from tasks.text.regex import regex
 
 MOST = 8
@@ -49,20 +49,53 @@ def candidates(repository: RepositoryFiles) -> list[Recipe]:
     that tests, so that a recipe whose tests are red is not passed over for one that runs none.
     """
     tree = Tree(repository)
+    shares = _shares(tree)
     found = _of(tree)
-    if not any(one.rank == Rank.DIRECT for one in found):
-        found += _of_folders(tree)
+    declared = [one for one in found if one.rank == Rank.DIRECT]
+    is_whole = declared and _main_kinds(shares) <= {one.kind for one in declared}
+    below = [] if is_whole else _of_folders(tree)
+    if not declared:
+        found += [replace(one, rank=max(one.rank, Rank.WIDER)) for one in below]
+    declared += [one for one in below if one.rank == Rank.DIRECT]
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
-    shares = _shares(tree)
     chosen = _main(tested, shares) if tested else found
     order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
     recipes: dict[tuple[str, ...], Recipe] = {}
-    for one in order:
-        recipe = replace(one.recipe, tools=programs(*one.recipe.commands))
+    for proposed in (*_together(declared, shares), *(one.recipe for one in order)):
+        recipe = replace(proposed, tools=programs(*proposed.commands))
         if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
             recipes.setdefault(tuple(SILENT.sub("", command) for command in recipe.commands), recipe)
     return list(recipes.values())[:MOST]
+
+
+def _together(declared: list[Candidate], shares: Counter[str]) -> list[Recipe]:
+    """Return one recipe for all main languages that declare their tests; nothing if there is only one.
+
+    Green tests in one language say nothing about the other. What is red in one keeps no other from being run,
+    so that people who accept a branch of which one half is red still hear of the other half.
+    """
+    first: dict[str, Recipe] = {}
+    for one in sorted(_main(declared, shares), key=lambda one: -shares[one.kind]):
+        if one.rank == Rank.DIRECT:
+            first.setdefault(one.kind, one.recipe)
+    parts = list(first.values())
+    if len(parts) < 2:
+        return []
+    tests = " ".join(f"({part.test}) || red=$?;" for part in parts)
+    return [
+        Recipe(
+            then(*(_in_its_folder(part.prepare) for part in parts)),
+            then(*(_in_its_folder(part.build) for part in parts)),
+            f"red=0; {tests} exit $red",
+            "; ".join(part.source for part in parts),
+        )
+    ]
+
+
+def _in_its_folder(command: str) -> str:
+    """Return the command so that its folder is not that of the next one."""
+    return f"({command})" if command.startswith("cd ") else command
 
 
 def _of(tree: Tree) -> list[Candidate]:
@@ -70,7 +103,7 @@ def _of(tree: Tree) -> list[Candidate]:
 
 
 def _of_folders(tree: Tree) -> list[Candidate]:
-    """Return what the packages below the top propose; asked if nothing at the top is sure."""
+    """Return what the packages below the top propose; asked if the top is not sure of every main language."""
     folders = list(dict.fromkeys(dirname(path) for path in tree.matching(MANIFEST, own=True)))
     sizes = Counter(
         {folder: sum(name.startswith(f"{folder}/") for name in tree.names) for folder in folders[:50]}
@@ -79,8 +112,7 @@ def _of_folders(tree: Tree) -> list[Candidate]:
     for folder, _ in sizes.most_common(FOLDERS):
         for one in _of(tree.below(folder)):
             if one.rank < Rank.BUILD:
-                rank = max(one.rank, Rank.WIDER)
-                found.append(Candidate(rank, one.kind, _moved(one.recipe, folder)))
+                found.append(replace(one, recipe=_moved(one.recipe, folder)))
     return found
 
 
@@ -101,13 +133,18 @@ def _shares(tree: Tree) -> Counter[str]:
     return counted
 
 
+def _main_kinds(shares: Counter[str]) -> set[str]:
+    most = max(shares.values(), default=0)
+    return {kind for kind, count in shares.items() if count * MINOR >= most}
+
+
 def _main(tested: list[Candidate], shares: Counter[str]) -> list[Candidate]:
     """Return the candidates that test, without those of ecosystems that are only a small part.
 
     Green tests of a small part would say little. A Makefile can call anything, so if most code is in another
     language, its target for tests stays as a guess.
     """
-    most = max(shares[one.kind] for one in tested)
+    most = max((shares[one.kind] for one in tested), default=0)
     found = []
     for one in tested:
         if one.kind == ci.KIND or shares[one.kind] * MINOR >= most:

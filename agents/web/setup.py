@@ -245,6 +245,13 @@ class SetupPage:
         broken = [each.ordinal for each in self.trials if each.outcome == Trial.Outcome.BROKEN]
         return [number for number in broken if is_search and number < kept]
 
+    @property
+    def parts_of(self) -> list[int]:
+        """The numbers of red trials of which the kept one, found in the same search, is only a part."""
+        kept = next((each for each in self.trials if each.is_kept and each.why == Trial.Why.SEARCH), None)
+        red = [each for each in self.trials if each.outcome == Trial.Outcome.RED]
+        return [each.ordinal for each in red if kept and kept.is_part_of(each)]
+
     @cached_property
     def earlier(self) -> list[Any]:
         """The trials before the last look at the branch, newest first."""

@@ -277,6 +277,40 @@ def test_the_language_with_most_of_the_code_comes_first_and_a_small_part_does_no
     assert of(python | {"Makefile": "test:\n\tpytest"})[-1].test == "make test"  # a guess, never the first
 
 
+def test_several_main_languages_are_tried_together_before_each_alone() -> None:
+    python = {"pyproject.toml": PROJECT} | A_TEST
+    pages = {
+        "package.json": '{"scripts": {"build": "tsc", "test": "vitest run"}}',
+        "src/a.test.ts": "",
+        "src/b.ts": "",
+    }
+    both, *rest = of(python | pages)
+    npm = "npm install --no-audit --no-fund"
+
+    assert both.commands == (
+        f"{npm} && pip install -e .",
+        "npm run build",
+        # What is red in one of them keeps no other from being run, and the whole is red.
+        f"red=0; (npm test) || red=$?; ({PYTEST}) || red=$?; exit $red",
+    )
+    assert both.source == "package.json, script test; pyproject.toml, pytest"
+    assert both.tools == ("npm",)
+    assert [one.commands for one in rest[:2]] == [
+        (npm, "npm run build", "npm test"),
+        ("pip install -e .", "", PYTEST),
+    ]
+    assert len(of(python | pages | {f"m{n}.py": "" for n in range(9)})[0].source.split("; ")) == 1
+    guessed = python | {"package.json": '{"devDependencies": {"mocha": "1"}}', "test/a.js": ""}
+    assert all("; " not in one.source for one in of(guessed))  # only tests that are declared
+    folders = {f"server/{name}": text for name, text in python.items()}
+    folders |= {f"web/{name}": text for name, text in pages.items()}
+    assert of(folders)[0].commands == (
+        f"(cd web && {npm}) && (cd server && pip install -e .)",
+        "(cd web && npm run build)",
+        f"red=0; (cd web && npm test) || red=$?; (cd server && {PYTEST}) || red=$?; exit $red",
+    )
+
+
 def test_a_project_below_the_top_is_found() -> None:
     found = of({"backend/pyproject.toml": PROJECT, "backend/tests/test_a.py": "", "docs/index.md": ""})
 

@@ -332,6 +332,19 @@ def test_what_could_not_be_run_before_the_kept_commands_is_named(
     assert note not in html(signed_in(client, lea))
 
 
+def test_tests_of_one_language_that_are_kept_without_the_others_are_called_a_part(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    both = tried(ledger, 1, test="red=0; (npm test) || red=$?; (python -m pytest) || red=$?; exit $red")
+    tried(ledger, 2, test="npm run tests")
+    kept = tried(ledger, 3, outcome="green", problem="", failed=[], is_kept=True, test="npm test")
+    note = "Number 1 also runs the tests of another language, and was red: what is kept verifies only a part"
+    assert note in html(signed_in(client, lea))
+    for changed, values in ((both, {"outcome": "skipped"}), (kept, {"why": "configured"})):
+        Trial.objects.filter(pk=changed.pk).update(**values)
+        assert note not in html(client)
+
+
 # --- Where else it is told --------------------------------------------------------------------------------
 
 
