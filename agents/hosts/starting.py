@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 
 from agents import judging
-from agents.hosts import agent_command, api_server, landing, paths, processes, sandbox, submodules
+from agents.hosts import agent_command, api_server, landing, lfs, paths, processes, sandbox, submodules
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.shims.nursery import NURSERY
 from agents.hosts.submissions import bring_here, is_let_go
@@ -123,13 +123,13 @@ def check_base(run: Run, mirror: Mirror, base: str) -> None:
 def check_out(mirror: Mirror, folder: Path, sha: str, branch: str = "") -> tuple[Path, ...]:
     """Make a clone with its submodules in the folder, and return the mirrors' objects that it borrows.
 
-    A project may do without a submodule: those that are missing are named at the beginning of the log. Raises
-    GitError and Interrupted.
+    A project may do without a submodule, and without the content of what Git LFS keeps: what is missing is
+    named at the beginning of the log. Raises GitError and Interrupted.
     """
-    mirror.checkout(folder / "clone", sha, branch)
-    there = submodules.check_out(mirror, folder / "clone", sha, closed=Path(settings.HOME))
-    if there.problems:
-        said = "".join(f"{each}\n" for each in there.problems)
+    clone = folder / "clone"
+    mirror.checkout(clone, sha, branch)
+    there = submodules.check_out(mirror, clone, sha, closed=Path(settings.HOME))
+    if said := "".join(f"{each}\n" for each in there.problems) + lfs.said_of(clone):
         processes.write_whole(folder / "output.log", said.encode())
     return (mirror.path / "objects", *there.borrowed)
 

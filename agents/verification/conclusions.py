@@ -158,4 +158,5 @@ def says(trial: Trial) -> str:
     if trial.outcome != Trial.Outcome.GREEN:
         return f"{trial.get_outcome_display().lower()}: {trial.problem}"
     count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""
-    return f"green after {trial.seconds:.0f} s{count}"
+    missing = f". {trial.problem}" if trial.problem else ""
+    return f"green after {trial.seconds:.0f} s{count}{missing}"

@@ -361,10 +361,11 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
         outcome = Trial.Outcome.BROKEN
     _keep_result(trial, verdict)
     _end(
-        trial, outcome, problem=verdict.problem, step=verdict.step, exit_code=verdict.exit_code,
-        steps=verdict.steps, failed=list(verdict.tests.failed), failed_count=verdict.tests.failed_count,
-        total=verdict.tests.total, broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky),
-        tail=verdict.tail, hosts=sandbox.reached(folder),
+        trial, outcome, problem=verdict.problem or verdict.missing, step=verdict.step,
+        exit_code=verdict.exit_code, steps=verdict.steps, failed=list(verdict.tests.failed),
+        failed_count=verdict.tests.failed_count, total=verdict.tests.total,
+        broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky), tail=verdict.tail,
+        hosts=sandbox.reached(folder),
     )  # fmt: skip
     shutil.rmtree(folder, ignore_errors=True)
 

@@ -26,7 +26,7 @@ OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_H
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
-MISSING_MAX = 64 * 1024  # bytes that say which submodules are missing
+MISSING_MAX = 64 * 1024  # bytes that say what of the commit is missing
 MISSING_SHOWN = 300  # characters of the first of them
 # Folders below the checkout where build tools leave JUnit XML by themselves.
 LEFT_BEHIND = (
@@ -47,6 +47,7 @@ class Verdict:
     tests: Tests = field(default_factory=Tests)
     flaky: tuple[str, ...] = ()
     tail: str = ""
+    missing: str = ""  # what of the commit was not there, in sentences, though it is green
 
     @property
     def seconds(self) -> float:
@@ -77,7 +78,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
         for each in steps
     ]
     if green:
-        return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail)
+        missing = " ".join(_missing(folder, steps))
+        return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail, missing=missing)
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
     red = problem_of(name, code, reason, tests)
@@ -229,14 +231,16 @@ def _span(step: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _missing(folder: Path, steps: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what the log says before the first step: which submodules could not be checked out."""
+    """Yield what the log says before the first step: which parts of the commit could not be checked out."""
     end = _span(steps[0])[0] if steps else 0
     if not isinstance(end, int) or end <= 0:
         return
     said = masking.clean(masking.read(folder / "output.log", 0, end, MISSING_MAX))
-    each = [" ".join(part.split()) for part in re.split(r"(?m)^(?=submodule )", said) if part.strip()]
-    if each:
-        first = each[0] if len(each[0]) <= MISSING_SHOWN else f"{each[0][:MISSING_SHOWN].rstrip()}…"
-        yield f"{first[:1].upper()}{first[1:].removesuffix('.')}."
-    if more := len(each) - 1:
+    parts = [" ".join(part.split()) for part in re.split(r"(?m)^(?=submodule |Git LFS )", said)]
+    modules = [part for part in parts if part.startswith("submodule ")]
+    if modules:
+        first = modules[0] if len(modules[0]) <= MISSING_SHOWN else f"{modules[0][:MISSING_SHOWN].rstrip()}…"
+        yield f"S{first[1:].removesuffix('.')}."
+    if more := max(len(modules) - 1, 0):
         yield f"{counted(more, 'other submodule')} {'is' if more == 1 else 'are'} not there either."
+    yield from (f"{part}." for part in parts if part.startswith("Git LFS "))

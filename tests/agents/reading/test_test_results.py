@@ -259,6 +259,19 @@ def test_a_submodule_that_is_missing_is_told_from_its_beginning_and_the_others_b
         assert problem.endswith(f"x….{more}"), problem
 
 
+def test_what_is_missing_of_the_commit_is_told_of_a_green_run_too(tmp_path: Path) -> None:
+    parts = ["ubmodule spec at ../spec.git: is not there", "Git LFS keeps 1 file, such as a"]
+    said = "s{}\n{}\n".format(*parts)
+    (tmp_path / "output.log").write_text(f"{said}ok\n")
+    missing = "S{}. {}.".format(*parts)
+    for code in (0, 1):
+        steps = [{"name": "tests", "code": code, "log": [len(said.encode()), None]}]
+        verdict = verdicts.read(tmp_path, {"steps": steps})
+        assert (verdict.problem, verdict.missing) == (
+            ("", missing) if code == 0 else (f"tests ended with 1. {missing}", "")
+        )
+
+
 def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
     known = verdict_on(tmp_path, text("bats")).tests
     longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests

@@ -89,6 +89,11 @@ def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() ->
     assert not project.config.test_command, "until somebody saves it"
 
 
+def test_a_green_trial_tells_what_was_missing_of_the_commit() -> None:
+    trial = ended(trying_project(), "green", total=3, problem="Submodule a at ../a.git: is not there.")
+    assert conclusions.says(trial) == "green after 0 s, 3 tests. Submodule a at ../a.git: is not there."
+
+
 def test_only_what_can_be_told_apart_is_accepted() -> None:
     for state, red, code in (
         ("red", {"step": "build", "exit_code": 2}, "not_comparable"),
