@@ -13,6 +13,7 @@ from typing import Any
 from agents.hosts import masking, sandbox
 from agents.inside import gate
 from agents.reading import comparison, faults
+from agents.reading.absent import not_found
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
 from agents.reading.results import Tests, together
@@ -88,6 +89,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
         fault = red
     problem = fault or red
     told_more = (*_what_brings(fault), *_missing(folder, steps), *_silent(tail), *_unreached(folder, fault))
+    if not fault and (absent := not_found(tail)):
+        told_more = (absent, *told_more)
     if more := " ".join(told_more):
         problem = f"{problem.removesuffix('.')}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)

@@ -272,6 +272,26 @@ def test_what_is_missing_of_the_commit_is_told_of_a_green_run_too(tmp_path: Path
         )
 
 
+def test_a_red_run_names_what_it_did_not_find(tmp_path: Path) -> None:
+    perl = "Can't locate {}.pm in @INC (you may need to install the {} module) (@INC entries: /etc/perl)"
+    table = [
+        (perl.format("File/Next", "File::Next"), "It did not find the Perl module File::Next."),
+        ("ModuleNotFoundError: No module named 'yaml'\nE   ModuleNotFoundError: No module named 'six.moves'",
+         "It did not find the Python modules yaml, six.moves."),
+        ("\n".join(f"Error: Cannot find module '@a/b{number}'" for number in range(5)),
+         "It did not find the packages @a/b0, @a/b1, @a/b2 and 2 more."),
+        ("Error: Cannot find module './mine'", ""),
+        ("in `require': cannot load such file -- rspec/core (LoadError)",
+         "It did not find the Ruby library rspec/core."),
+        ("\x1b[31mError: Executable doesn't exist at /a/ms-playwright/chromium-1194/chrome",
+         "It did not find the browser of Playwright chromium-1194/chrome."),
+    ]  # fmt: skip
+    for output, sentence in table:
+        (tmp_path / "output.log").write_text(f"1 failed\n{output}\nFAILED a.py::a - Error\n1 failed in 1s\n")
+        told = verdicts.read(tmp_path, {"steps": [{"name": "tests", "code": 1, "log": [0, None]}]}).problem
+        assert told.endswith(sentence or "failed: a.py::a"), told
+
+
 def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
     known = verdict_on(tmp_path, text("bats")).tests
     longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests
