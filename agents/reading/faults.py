@@ -49,6 +49,7 @@ MISSING = _any(
     rf"error: linker {IT} not found",
     rf"ERROR: Program {IT} not found or not executable",
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
+    rf"\bCould not find cmd \({IT}\) in path",
 )
 
 NOT_REACHED = "A package registry or another server could not be reached"

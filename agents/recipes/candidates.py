@@ -9,7 +9,7 @@ from posixpath import dirname, splitext
 from agents.recipes import ci, native, node, python
 from agents.recipes.languages import LANGUAGES
 from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe, RepositoryFiles
+from agents.recipes.recipe import Recipe, RepositoryFiles, needs_python
 from agents.recipes.rows import rows
 from agents.recipes.toolchains import programs
 from agents.recipes.tree import FOREIGN, Tree, then, words
@@ -18,6 +18,7 @@ from tasks.text.regex import regex
 MOST = 8
 LONGEST = 2000  # characters of one command
 SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # options that do not change what a command does
+BY_NPX = regex(r"\bnpx --yes (\S+) install\b")  # a manager of packages that the host may lack
 FOLDERS = 4  # folders below the top that are searched
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
@@ -85,12 +86,19 @@ def _together(declared: list[Candidate], shares: Counter[str]) -> list[Recipe]:
     tests = " ".join(f"({part.test}) || red=$?;" for part in parts)
     return [
         Recipe(
-            then(*(_in_its_folder(part.prepare) for part in parts)),
+            then(_manager(parts), *(_in_its_folder(part.prepare) for part in parts)),
             then(*(_in_its_folder(part.build) for part in parts)),
             f"red=0; {tests} exit $red",
             "; ".join(part.source for part in parts),
         )
     ]
+
+
+def _manager(parts: list[Recipe]) -> str:
+    """Return a command that installs what npx alone can call, for a build in Python that calls it by name."""
+    found = next((match for part in parts if (match := BY_NPX.search(part.prepare))), None)
+    is_shared = found and any(needs_python(" ".join(part.commands)) for part in parts)
+    return f"{ci.GLOBALLY} install --global {found[1]}" if found and is_shared else ""
 
 
 def _in_its_folder(command: str) -> str:

@@ -90,6 +90,7 @@ TEST = _rule(
     rf"\b(?:mvnw?\b[^|;&]*\s(?:package|install|{TARGETS})|gradlew?\b[^|;&]*\s(?:build|{TARGETS}))(?![\w:-])",
     rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
     rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
+    rf"{BEFORE}(?:[\w.-]+/)*tests?[-_]?runner(?:\.\w+)?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
     r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",
 )

@@ -692,6 +692,8 @@ def test_what_the_surroundings_lack_is_named() -> None:
 def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> None:
     for number, (printed, problem) in enumerate((
         ("Error: spawn yarn ENOENT", "`yarn` is missing on this host. What brings it: the npm package yarn."),
+        ("  ValueError: Aborting. Could not find cmd (pnpm) in path.",
+         "`pnpm` is missing on this host. What brings it: the npm package pnpm."),
         ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
     )):  # fmt: skip
         assert verdict_on(tmp_path / str(number), printed).problem.endswith(problem)

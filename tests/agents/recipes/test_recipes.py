@@ -300,6 +300,11 @@ def test_several_main_languages_are_tried_together_before_each_alone() -> None:
         ("pip install -e .", "", PYTEST),
     ]
     assert len(of(python | pages | {f"m{n}.py": "" for n in range(9)})[0].source.split("; ")) == 1
+    # A build in Python may call the manager of packages by its name, which otherwise only npx knows.
+    locked = of(python | pages | {"pnpm-lock.yaml": ""})[0].prepare
+    assert locked.startswith(
+        'npm --prefix "$VIRTUAL_ENV" install --global pnpm@10 && npx --yes pnpm@10 install '
+    )
     guessed = python | {"package.json": '{"devDependencies": {"mocha": "1"}}', "test/a.js": ""}
     assert all("; " not in one.source for one in of(guessed))  # only tests that are declared
     folders = {f"server/{name}": text for name, text in python.items()}
@@ -424,11 +429,13 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
         "cargo check", "cargo test --workspace --no-run", "mvn test -DskipTests", "ctest --dry-run",
         ".venv/bin/pip install wheel pytest", "pycodestyle slugify test.py", "travis_retry pip install tox",
         "cabal check", "nox -s badges", "./gradlew build -x test", "mvn -B package -DskipTests",
+        "shellcheck test_runner", "pip install test_runner",
     ):  # fmt: skip
         assert steps(line) == [], line
     for line in (
         "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
         "travis_wait 30 make test", "./gradlew build", "./gradlew -q build --stacktrace", "mvn -B package", "./mvnw install",
+        "./test_runner", "sh tools/test-runner.sh -v",
     ):  # fmt: skip
         assert [test for *_, test in steps(line)] == [line.removeprefix("travis_wait 30 ")], line
 
