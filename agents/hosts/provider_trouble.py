@@ -1,5 +1,6 @@
 """Why a run ended without a hand-in, told from the shim's word, the exit code and the command's report."""
 
+import shutil
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from agents.money import metering
 from agents.providers.base import NotReady, ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
+from agents.reading import faults
+from agents.verification import commands
 
 # Reasons for which the provider may be to blame; a run that was stopped or wrote too much is not one.
 BLAMED = frozenset({"", "silent", "wall", "timeout", metering.GIVEN_UP})
@@ -46,6 +49,9 @@ def trouble_of(
         provider = provider_for(agent)
         if said := provider.asks_again(agent.settings, last.get("code"), tail):
             return Trouble(ErrorClass.NETWORK, said)
+        lacks = faults.program_not_found(tail, last.get("code"))
+        if lacks and not shutil.which(lacks, path=commands.system_path()):
+            return Trouble(ErrorClass.START, f"The program {lacks!r}, which it calls, is not on this host.")
         error = provider.classify(report, last.get("code"), tail)
     except ProviderError:
         return None

@@ -34,11 +34,14 @@ def _any(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(regex(pattern, re.MULTILINE) for pattern in patterns)
 
 
-# A missing program, in the words of shells, env, make, npm and other tools that start programs.
-MISSING = _any(
+# A missing program, in the words of shells and env,
+BY_SHELL = _any(
     rf"^{SHELL}: (?:line )?(?:\d+: )?(?:{PROGRAM}: )?{IT}: (?:command )?not found$",
     rf"^[^\s:]{{1,200}}: (?:line )?\d+: {IT}: (?:command )?not found$",
     rf"^(?:/\S{{1,100}}/)?env: {IT}: No such file or directory$",
+)
+# and in those of make, npm and other tools that start programs, too.
+MISSING = BY_SHELL + _any(
     rf"^g?make(?:\[\d+\])?: {IT}: (?:No such file or directory|Command not found)$",
     rf"\bspawn {IT} ENOENT\b",
     rf"FileNotFoundError: \[Errno 2\] No such file or directory: {IT}$",
@@ -287,6 +290,16 @@ def silent_port(output: str) -> str:
     """The port of this machine at which what was run found nobody; empty where it says of none."""
     found = _last(SILENT, output)
     return found["it"] if found else ""
+
+
+def program_not_found(output_tail: str, exit_code: int | None) -> str:
+    """Return the program for lack of which a shell ended the command; empty if the shell does not say so.
+
+    Only the last line counts: a script that went on after a missing program ended for another reason.
+    """
+    last = [line for line in plain(output_tail).split("\n") if line.strip()][-1:]
+    found = _last(BY_SHELL, last[0]) if last and exit_code == NOT_FOUND else None
+    return _thing(found)
 
 
 def missing_program(fault: str) -> str:

@@ -98,9 +98,11 @@ def test_a_long_and_hostile_message_is_kept_in_bounds() -> None:
 # --- Why a run ended ----------------------------------------------------------------------------------------
 
 
-def trouble(report: Report, *, code: int | None = 1, reason: str = "", name: str = "agent") -> Any:
+def trouble(
+    report: Report, *, code: int | None = 1, reason: str = "", name: str = "agent", tail: str = ""
+) -> Any:
     agent = Agent(name="cx", role="coder", provider="codex")
-    return provider_trouble.trouble_of(agent, report, {"name": name, "code": code}, reason)
+    return provider_trouble.trouble_of(agent, report, {"name": name, "code": code}, reason, tail)
 
 
 SPENT = Report(error=QUOTA, message="Quota exceeded")
@@ -125,6 +127,25 @@ def test_steps_before_the_agent_have_no_provider() -> None:
 def test_who_reported_nothing_has_no_trouble() -> None:
     assert trouble(Report(), code=0) is None
     assert trouble(Report(), code=1) is None
+
+
+def test_a_script_that_ends_for_lack_of_a_program_could_not_be_started() -> None:
+    for words in (
+        "/srv/coder.sh: line 3: no-such: command not found", "/srv/coder.sh: 3: no-such: not found",
+        "sh: 1: no-such: not found", "/usr/bin/env: ‘no-such’: No such file or directory",
+    ):  # fmt: skip
+        found = trouble(Report(), code=127, tail=f"Begun.\n{words}\n")
+        assert (found.error, found.is_of_provider) == (ErrorClass.START, True), words
+        assert "The program 'no-such', which it calls, is not on this host. Install it" in found.sentence
+    gone = "coder.sh: 3: no-such: not found"
+    for code, tail in (
+        (1, gone),  # the script went on, and failed by itself
+        (127, f"{gone}\nIt went on."),
+        (127, "coder.sh: 3: sh: not found"),  # but it is there
+        (127, "coder.sh: 3: ./tools/run: not found"),  # the repository's own
+        (127, ""),
+    ):
+        assert trouble(Report(), code=code, tail=tail) is None, tail
 
 
 # --- What people see ----------------------------------------------------------------------------------------
