@@ -113,7 +113,7 @@ def _tested(
     tree: Tree, tests: list[str], others: list[str], found: list[Set], *, described: bool
 ) -> Iterator[Candidate]:
     """Yield each runner with the best-fitting sets, and the first one also with more sets and with none."""
-    narrow, wide = _narrow(found), _wide(found)
+    narrow, wide = _with_runtime(tree, _narrow(found), found), _wide(found)
     observed = _observed(tree, tests or others)
     for index, (rank, test, source) in enumerate(_runners(tree, tests, others)):
         recipe = _recipe(tree, narrow, observed, test, source)
@@ -150,6 +150,14 @@ def _narrow(found: list[Set]) -> list[Set]:
         key=lambda one: (one.use, FAMILIES.index(one.kind)),
     )
     return rest[:1] or [one for one in found if one.use == Use.RUNTIME]
+
+
+def _with_runtime(tree: Tree, chosen: list[Set], found: list[Set]) -> list[Set]:
+    """Add what the code itself needs, which a package that pip installs brings along, and a site does not."""
+    if installable(tree):
+        return chosen
+    there = {name for one in chosen for name in one.distributions}
+    return chosen + [one for one in found if one.use == Use.RUNTIME and not one.distributions <= there]
 
 
 def _wide(found: list[Set]) -> list[Set]:
@@ -234,7 +242,8 @@ def _settings(tree: Tree) -> str:
 
 
 def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[Rank, str, str]]:
-    if "manage.py" in tree and "pytest" not in _settings(tree) and not _settings(tree):
+    settings = _settings(tree)
+    if "manage.py" in tree and not settings:
         yield Rank.DIRECT, MANAGED, "manage.py"
         yield Rank.WIDER, "python -m pytest", "pytest"
         return
@@ -244,7 +253,7 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
         rank = Rank.DIRECT if tests else Rank.GUESS
         yield (
             rank,
-            words("python", "-m", "pytest", *(_beside_others(tree, tests) if tests else files)),
+            words("python", "-m", "pytest", *(_beside_others(settings, tests) if tests else files)),
             "pytest",
         )
     if script:
@@ -258,17 +267,17 @@ def _runners(tree: Tree, tests: list[str], others: list[str]) -> Iterator[tuple[
         yield Rank.GUESS, _unittest(tree, tests), "unittest"
 
 
-def _beside_others(tree: Tree, tests: list[str]) -> list[str]:
+def _beside_others(settings: str, tests: list[str]) -> list[str]:
     """The one folder of the tests where there are others that pytest would find and that are set aside."""
     folders = {path.split("/")[0] for path in tests if not ASIDE.search(path) and "/" in path}
-    is_mixed = any(ASIDE.search(path) for path in tests) and "testpaths" not in _settings(tree)
+    is_mixed = any(ASIDE.search(path) for path in tests) and "testpaths" not in settings
     return sorted(folders) if is_mixed and folders <= {"tests", "test"} else []
 
 
 def _collects(tree: Tree) -> str:
     """What makes the list of static files without which Django shows no page, where its settings want one."""
-    settings = tree.matching(r"(.*/)?settings(/[^/]+)?\.py|(.*/)?settings_[^/]+\.py", own=True)[:8]
-    listed = any("ManifestStaticFilesStorage" in tree.text(path) for path in settings)
+    modules = tree.matching(r"(.*/)?settings(/[^/]+)?\.py|(.*/)?settings_[^/]+\.py", own=True)[:8]
+    listed = any("ManifestStaticFilesStorage" in tree.text(path) for path in modules)
     return "python manage.py collectstatic --noinput" if listed else ""
 
 

@@ -60,6 +60,11 @@ def test_python_installs_what_the_tests_are_said_to_need() -> None:
         ({"pyproject.toml": PROJECT, "requirements.txt": "-e .[all]\npytest\n"},
          "pip install -e . -r requirements.txt"),
         ({"requirements.txt": "flask\n"}, "pip install -r requirements.txt"),
+        # What pip cannot install as a package brings nothing along that its code needs.
+        ({"requirements.txt": "flask\n", "requirements-dev.txt": "mypy\n"},
+         "pip install -r requirements-dev.txt -r requirements.txt"),
+        ({"requirements.txt": "flask\n", "requirements-dev.txt": "-r requirements.txt\nmypy\n"},
+         "pip install -r requirements-dev.txt"),
         ({"setup.cfg": "[options.extras_require]\ntest =\n    y\n", "setup.py": "import setuptools"},
          "pip install -e '.[test]'"),
         ({"setup.py": "E = {'testing': ['y']}\nsetup(extras_require=E)"}, "pip install -e '.[testing]'"),
