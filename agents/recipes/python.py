@@ -103,8 +103,10 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     described = any(name in tree for name in MANIFESTS)
     if tests or others:
         found = sets(tree)
+        tools = list(_tools(tree, found))
+        yield from (one for one in tools if one.rank == Rank.DIRECT)
         yield from _tested(tree, tests, others, found, described=described)
-        yield from _tools(tree, found)
+        yield from (one for one in tools if one.rank > Rank.DIRECT)
     elif described:
         yield from _without_tests(tree)
 
@@ -291,14 +293,16 @@ def _unittest(tree: Tree, tests: list[str]) -> str:
 
 
 def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
-    """Propose the project's own runner of tests, in environments that it makes itself."""
+    """Propose the project's own runner of tests, in environments that it makes itself.
+
+    Only uv installs all members of its workspace, so no other way runs their tests.
+    """
     project = tree.toml("pyproject.toml")
-    groups = [one.name for one in found if one.kind == "group" and one.use != Use.OTHER]
-    extras = [one.name for one in found if one.kind == "extra" and one.use != Use.OTHER]
-    lists = [part for name in groups for part in ("--group", name)]
-    lists += [part for name in extras for part in ("--extra", name)]
-    if at(project, "tool", "uv", "workspace") is not None:
-        lists.insert(0, "--all-packages")
+    has_members = "uv.lock" in tree and at(project, "tool", "uv", "workspace") is not None
+    lists = ["--all-packages"] if has_members else []
+    for kind in ("group", "extra"):
+        chosen = [one.name for one in found if one.kind == kind and one.use != Use.OTHER]
+        lists += [part for name in chosen for part in (f"--{kind}", name)]
     rows = [
         (
             "tox.ini" in tree or "tox:tox" in tree.ini("setup.cfg") or at(project, "tool", "tox") is not None,
@@ -331,7 +335,8 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
     ]  # fmt: skip
     for there, prepare, test, source in rows:
         if there:
-            yield Candidate(Rank.WIDER, KIND, Recipe(prepare, "", test, source))
+            rank = Rank.DIRECT if has_members and source == "uv.lock" else Rank.WIDER
+            yield Candidate(rank, KIND, Recipe(prepare, "", test, source))
 
 
 def _sessions(tree: Tree) -> list[str]:
