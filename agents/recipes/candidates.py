@@ -1,6 +1,7 @@
 """Core: what to try on a repository's untouched base, likeliest first."""
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,16 +10,16 @@ from posixpath import dirname, splitext
 from agents.recipes import ci, native, node, python
 from agents.recipes.languages import LANGUAGES
 from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe, RepositoryFiles, needs_python
+from agents.recipes.recipe import Recipe, RepositoryFiles
 from agents.recipes.rows import rows
+from agents.recipes.together import together
 from agents.recipes.toolchains import programs
-from agents.recipes.tree import FOREIGN, Tree, then, words
+from agents.recipes.tree import FOREIGN, Tree, words
 from tasks.text.regex import regex
 
 MOST = 8
 LONGEST = 2000  # characters of one command
 SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # options that do not change what a command does
-BY_NPX = regex(r"\bnpx --yes (\S+) install\b")  # a manager of packages that the host may lack
 FOLDERS = 4  # folders below the top that are searched
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
@@ -43,7 +44,9 @@ MANIFEST = (
 )
 
 
-def candidates(repository: RepositoryFiles) -> list[Recipe]:
+def candidates(
+    repository: RepositoryFiles, which: Callable[[str], str | None] = shutil.which
+) -> list[Recipe]:
     """Return what to try on the untouched base, likeliest first, at most MOST recipes.
 
     The result is empty for a project of documents. Recipes that only build are proposed only if none is found
@@ -62,48 +65,13 @@ def candidates(repository: RepositoryFiles) -> list[Recipe]:
     tested = [one for one in found if one.rank < Rank.BUILD]
     chosen = _main(tested, shares) if tested else found
     order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
+    declared.sort(key=lambda one: -shares[one.kind])
     recipes: dict[tuple[str, ...], Recipe] = {}
-    for proposed in (*_together(declared, shares), *(one.recipe for one in order)):
+    for proposed in (*together(_main(declared, shares), which), *(one.recipe for one in order)):
         recipe = replace(proposed, tools=programs(*proposed.commands))
         if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
             recipes.setdefault(tuple(SILENT.sub("", command) for command in recipe.commands), recipe)
     return list(recipes.values())[:MOST]
-
-
-def _together(declared: list[Candidate], shares: Counter[str]) -> list[Recipe]:
-    """Return one recipe for all main languages that declare their tests; nothing if there is only one.
-
-    Green tests in one language say nothing about the other. What is red in one keeps no other from being run,
-    so that people who accept a branch of which one half is red still hear of the other half.
-    """
-    first: dict[str, Recipe] = {}
-    for one in sorted(_main(declared, shares), key=lambda one: -shares[one.kind]):
-        if one.rank == Rank.DIRECT:
-            first.setdefault(one.kind, one.recipe)
-    parts = list(first.values())
-    if len(parts) < 2:
-        return []
-    tests = " ".join(f"({part.test}) || red=$?;" for part in parts)
-    return [
-        Recipe(
-            then(_manager(parts), *(_in_its_folder(part.prepare) for part in parts)),
-            then(*(_in_its_folder(part.build) for part in parts)),
-            f"red=0; {tests} exit $red",
-            "; ".join(part.source for part in parts),
-        )
-    ]
-
-
-def _manager(parts: list[Recipe]) -> str:
-    """Return a command that installs what npx alone can call, for a build in Python that calls it by name."""
-    found = next((match for part in parts if (match := BY_NPX.search(part.prepare))), None)
-    is_shared = found and any(needs_python(" ".join(part.commands)) for part in parts)
-    return f"{ci.GLOBALLY} install --global {found[1]}" if found and is_shared else ""
-
-
-def _in_its_folder(command: str) -> str:
-    """Return the command so that its folder is not that of the next one."""
-    return f"({command})" if command.startswith("cd ") else command
 
 
 def _of(tree: Tree) -> list[Candidate]:

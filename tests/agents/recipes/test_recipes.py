@@ -312,6 +312,10 @@ def test_several_main_languages_are_tried_together_before_each_alone() -> None:
     )
     guessed = python | {"package.json": '{"devDependencies": {"mocha": "1"}}', "test/a.js": ""}
     assert all("; " not in one.source for one in of(guessed))  # only tests that are declared
+    three = python | pages | {"Cargo.toml": "", "src/lib.rs": "#[test]"}
+    sources = [one.source for one in candidates(Files(three), lambda tool: "" if tool == "cargo" else tool)]
+    assert [source.count("; ") for source in sources[:3]] == [2, 1, 0]
+    assert "Cargo.toml" not in sources[1], "what this host can run of it"
     folders = {f"server/{name}": text for name, text in python.items()}
     folders |= {f"web/{name}": text for name, text in pages.items()}
     assert of(folders)[0].commands == (
