@@ -71,7 +71,7 @@ BUILD = _rule(
     r"\bperl\s+(?:Makefile|Build)\.PL|^\./Build$",
 )
 NO_BUILD = _rule(r"\s(?:run\s+)?(?:lint|format|fmt|style|typecheck|docs?)(?:[\s:]|$)")
-TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify)"
+TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify|ci(?![\w:-]))"
 OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"
 # What may stand before a program: variables, and programs that call another one.
 BEFORE = (

@@ -13,6 +13,7 @@ import yaml
 
 from agents.recipes.tree import Tree, at, strings, table
 from tasks.configuration.yaml_files import FaultyFile, compose
+from tasks.text.regex import regex
 
 FILES = 8  # files read
 CHARACTERS = 60_000  # characters of one file
@@ -20,6 +21,11 @@ NODES = 8_000  # YAML nodes read from one file
 DEPTH = 12
 JOBS = 40
 STEPS = 40
+
+
+# Conditions of a step that runs on Linux, and of one that runs only on other systems.
+HERE = regex(r"(?i)ubuntu|linux|success\(\)|!=\s*['\"]?(?:windows|macos|darwin)")
+ELSEWHERE = regex(r"(?i)!=\s*['\"]?(?:ubuntu|linux)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
     shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
     if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
         return None
-    if condition and not re.search(r"(?i)ubuntu|linux|success\(\)", condition):
+    if condition and (ELSEWHERE.search(condition) or not HERE.search(condition)):
         return None
     folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
     variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))

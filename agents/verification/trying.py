@@ -173,7 +173,7 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
     lacks = toolchains.missing(recipe.tools)
     ended = {}
     if lacks:
-        problem = " ".join(f"{each.tool} is not on this host. {each.hint}" for each in lacks)
+        problem = " ".join(f"{each.tool} is not on this host. What brings it: {each.hint}." for each in lacks)
         ended = {
             "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:500],
             "step": "toolchain", "ended_at": timezone.now(),

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from agents.models import Trial
 from agents.reading.faults import environment_fault, is_passing
-from agents.verification import conclusions, heads
+from agents.recipes.recipe import Recipe
+from agents.verification import conclusions, heads, trying
 from agents.web.setup_forms import CommandsForm
 from disputes.models import Conflict
 from tasks import base
@@ -87,6 +88,15 @@ def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() ->
     assert form.is_offer
     assert (form["prepare_command"].value(), form["test_command"].value()) == ("npm ci", "make test")
     assert not project.config.test_command, "until somebody saves it"
+
+
+def test_a_recipe_whose_program_is_not_here_is_not_run_and_says_what_brings_it() -> None:
+    lacks = Recipe(test="no-such test", tools=("no-such-pnpm", "no-such-lein"))
+    trying._queue(trying_project(), "a" * 40, lacks, "search", 1)
+    trial = Trial.objects.get()
+    brings = "What brings it: install the package of your system that brings this program."
+    assert (trial.outcome, trial.step) == ("broken", "toolchain")
+    assert trial.problem == " ".join(f"{tool} is not on this host. {brings}" for tool in lacks.tools)
 
 
 def test_a_green_trial_tells_what_was_missing_of_the_commit() -> None:
