@@ -218,6 +218,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
             r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
             r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
+            r"^error Error: https?://\S{1,300}/(?P<it>[\w.@+-]{1,80}): Request failed \"404",
             r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
             r"Could not find (?:a valid )?gem '(?P<it>[^'\n]{1,80})'",
             r"Could not find artifact (?P<it>[^\s]{1,80})",

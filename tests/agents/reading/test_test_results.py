@@ -679,6 +679,7 @@ FAULTS = {
     "sh_bash": (127, MISSING),
     "sh_busybox": (127, MISSING),
     "sh_dash": (127, MISSING),
+    "yarn_404": (1, REGISTRY.format("no-such-package-2.0.0.tgz")),
     "yarn_tunnel": (1, UNREACHED_AT.format("registry.example")),
 }
 
