@@ -166,7 +166,8 @@ def _count(runner: Runner, match: re.Match[str], section: CountedNames) -> None:
     if groups.get("scope"):
         section.names[:] = [_scoped(groups["scope"], name) for name in section.names]
     if "some" in groups:
-        section.bad = 1 if groups["some"] else 0
+        section.bad = int(bool(groups["some"]))
+        section.ran = int(groups["ran"]) if "ran" in groups else None
         return
     said: dict[str, int] = {}
     text = match[0].lower()

@@ -279,6 +279,16 @@ RUNNERS: dict[str, Runner] = {
         words_come_first=True,
         broke=_line(r"^The active test run was aborted"),
     ),
+    "shunit2": Runner(
+        signs=("\nASSERT:", "\nshunit2:", " tests.\n\nOK", " test.\n\nOK"),
+        # A test's name, what it printed, and why it failed; or the word of the runner itself.
+        failed=_line(
+            r"^(test\w{0,100})\n(?:(?!test\w{0,100}$).{0,400}\n){0,20}?ASSERT:"
+            r"|^shunit2:ERROR (\w{1,100})\(\) returned non-zero"
+        ),
+        # It counts failed assertions, so that it only tells whether there were some.
+        told=_line(r"^Ran (?P<ran>\d{1,7}) tests?\.\n\n(?:OK|(?P<some>FAILED)).*"),
+    ),
     "bats": Runner(
         signs=("\n ✗ ", "\n ✓ "),
         failed=_line(rf"^ ✗ (.+?)(?: \[?{MS}\]?)?$"),

@@ -112,6 +112,8 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
         ],
     ),
     "rspec": (4, 2, False, ["./spec/sum_spec.rb: sum rounds", "./spec/sum_spec.rb: sum shop sells"]),
+    # It counts assertions, and not the test whose function returned 3.
+    "shunit2": (4, 3, False, ["testPanics", "testRounds", "testSells"]),
     "tap_spec": (5, 3, False, ["rounds › up", "shop :: sells › no shop", "shop :: sells › throws"]),
     "tape": (4, 2, False, ["rounds > up", "sells > no shop"]),
     "testunit": (3, 2, False, ["test_rounds(TestSum)", "test_sells(TestSum)"]),
