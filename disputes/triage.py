@@ -158,9 +158,9 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
     )  # fmt: skip
 
 
-def asleep() -> Q:
-    """Return a filter for snoozed disputes. One whose time has come is awake even if no job has said so."""
-    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=timezone.now())
+def asleep(now: Any = None) -> Q:
+    """Return the opposite of `awake`. One whose time has come is awake even if no job has said so."""
+    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=timezone.now() if now is None else now)
     return Q(snoozed_at__isnull=False) & later
 
 

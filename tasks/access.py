@@ -1,6 +1,8 @@
 """Who may see and do what: the one place that reads memberships."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from django.conf import settings
@@ -24,12 +26,29 @@ def _is_nobody(user: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A person who is signed in, by key, for queries that are built once for whoever asks."""
+    """A person who is signed in, by key, in a query that is built once for whoever asks."""
 
     pk: Any
     is_superuser: bool
     is_authenticated: bool = True
     is_active: bool = True
+
+
+class PreparedForReaders:
+    """A query that `build` makes of a Reader and other values, with a text of its own for superusers."""
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]]) -> None:
+        takes = len(signature(build).parameters)
+        self._texts = {
+            is_superuser: Prepared(
+                lambda pk, *values, is_superuser=is_superuser: build(Reader(pk, is_superuser), *values), takes
+            )
+            for is_superuser in (True, False)
+        }
+
+    def found(self, user: Any, *values: Any) -> list[Any]:
+        """Return what the query finds for this user and these values."""
+        return self._texts[bool(user.is_superuser)].found(user.pk, *values)
 
 
 def projects_for(user: Any, roles: frozenset[str] = READ) -> QuerySet[Project]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -20,7 +20,15 @@ from agents.web.log import last_lines, last_pieces, silent_for
 from agents.web.numbers import numbers
 from disputes.models import Dispute
 from disputes.web.queue.listing import CountOf, capped
-from tasks.access import MAINTAIN, is_superuser, my_projects, project_ids, projects_for
+from tasks.access import (
+    MAINTAIN,
+    PreparedForReaders,
+    Reader,
+    is_superuser,
+    my_projects,
+    project_ids,
+    projects_for,
+)
 from tasks.models import Event, Project, Section, Task
 from tasks.states import Status
 
@@ -75,15 +83,15 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "title": "Dashboard",
         "has_projects": bool(projects),
         "checklist": checklist_for(request.user, to_set_up) if sets_up and not found.has_landed else None,
-        "disputes": _disputes(request, projects),
+        "disputes": _with_projects(_disputes.found(request.user), projects),
         "dispute_count": capped(found.waiting),
         "runs": _runs(projects),
         "run_count": found.runs,
         "run_words": capped(found.runs),
         "silence": settings.DURATIONS["silence"],
-        "landed": _landed(request, projects),
+        "landed": _with_projects(_landed.found(request.user), projects),
         "to_land": capped(found.to_land) if found.to_land else "",
-        "events": _events(request, projects),
+        "events": _with_projects(_events.found(request.user), projects),
         "spent": costs.today(projects.values()),
         "sections": _sections(projects),
         "paused": paused_accounts(request, crew) if found.has_pauses else [],
@@ -94,15 +102,31 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_mine(request: HttpRequest) -> Q:
+def _of_mine(reader: Reader) -> Q:
     """Return the condition that a row belongs to one of the person's projects.
 
     It uses EXISTS rather than IN, so that the database walks an index in its order instead of sorting
     everything.
     """
-    if is_superuser(request):
+    if reader.is_superuser:
         return Q()
-    return Q(Exists(projects_for(request.user).filter(pk=OuterRef("project"))))
+    return Q(Exists(projects_for(reader).filter(pk=OuterRef("project"))))
+
+
+def _newest_waiting(reader: Reader) -> QuerySet[Dispute]:
+    waiting = Dispute.objects.open().filter(_of_mine(reader)).in_order()
+    return waiting.select_related("task")[:DISPUTES]
+
+
+def _last_landed(reader: Reader) -> QuerySet[Task]:
+    return Task.objects.filter(_of_mine(reader), landed_at__isnull=False).order_by("-landed_at")[:LANDED]
+
+
+def _newest_events(reader: Reader) -> QuerySet[Event]:
+    return Event.objects.filter(_of_mine(reader)).select_related("task").order_by("-pk")[:EVENTS]
+
+
+_disputes, _landed, _events = map(PreparedForReaders, (_newest_waiting, _last_landed, _newest_events))
 
 
 def _with_projects(rows: Iterable[Any], projects: dict[int, Project]) -> list[Any]:
@@ -118,11 +142,6 @@ def _with_projects(rows: Iterable[Any], projects: dict[int, Project]) -> list[An
     return found
 
 
-def _disputes(request: HttpRequest, projects: dict[int, Project]) -> list[Dispute]:
-    waiting = Dispute.objects.open().filter(_of_mine(request)).in_order().select_related("task")
-    return _with_projects(waiting[:DISPUTES], projects)
-
-
 def _runs(projects: dict[int, Project]) -> list[LiveRun]:
     """Return the newest runs under way, with the end of the log for the first few."""
     live = Run.objects.live().filter(project__in=list(projects)).order_by("-pk")
@@ -133,16 +152,6 @@ def _runs(projects: dict[int, Project]) -> list[LiveRun]:
         LiveRun(run, last_lines(run.log_end, TAIL_LINES), silent_for(run))
         for run in _with_projects(rows, projects)
     ]
-
-
-def _landed(request: HttpRequest, projects: dict[int, Project]) -> list[Task]:
-    landed = Task.objects.filter(_of_mine(request), landed_at__isnull=False).order_by("-landed_at")
-    return _with_projects(landed[:LANDED], projects)
-
-
-def _events(request: HttpRequest, projects: dict[int, Project]) -> list[Event]:
-    events = Event.objects.filter(_of_mine(request)).select_related("task").order_by("-pk")
-    return _with_projects(events[:EVENTS], projects)
 
 
 def _sections(projects: dict[int, Project]) -> list[SectionProgress]:

@@ -21,10 +21,9 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import RULE, Reader, is_superuser, project_ids, require_role, role_in
+from tasks.access import RULE, PreparedForReaders, Reader, is_superuser, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.models import Project
-from tasks.models.prepared import Prepared
 
 DISPUTE_KEYS = [
     ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),
@@ -48,21 +47,17 @@ DISPUTE_KEYS = [
 def to_see(request: HttpRequest, pk: int) -> Dispute:
     """Return a dispute that the person may see. Raises Http404."""
     key = min(pk, BigIntegerField.MAX_BIGINT)  # a database takes no larger one, and an address may have any
-    dispute: Dispute | None = _seen_by[is_superuser(request)].first(key, request.user.pk, timezone.now())
+    dispute = next(iter(_with_all.found(request.user, key, timezone.now())), None)
     if dispute is None or not role_in(request, dispute.project_id):
         raise Http404(f"There is no dispute D-{pk}.")
     return dispute
 
 
-def _to_be_seen_by(*, is_superuser: bool) -> Prepared:
-    def one(pk: Any, user: Any, now: Any) -> QuerySet[Dispute]:
-        reader = Reader(user, is_superuser)
-        return with_neighbours(with_people(Dispute.objects.filter(pk=pk), reader), reader, now)
-
-    return Prepared(one)
+def _as_seen_by(reader: Reader, pk: Any, now: Any) -> QuerySet[Dispute]:
+    return with_neighbours(with_people(Dispute.objects.filter(pk=pk), reader), reader, now)
 
 
-_seen_by = {each: _to_be_seen_by(is_superuser=each) for each in (True, False)}
+_with_all = PreparedForReaders(_as_seen_by)
 
 
 def may_rule(request: HttpRequest, project: Project) -> bool:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.web.queue.holders import HeldBy
-from tasks.access import READ, RULE, projects_for
+from tasks.access import READ, RULE, PreparedForReaders, projects_for
 from tasks.models import Membership, Project
 from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
@@ -97,7 +97,7 @@ def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -
     if tab is SETTLED:
         return disputes.filter(status=Dispute.Status.CLOSED).order_by("-closed_at", "-pk")
     if tab is SNOOZED:
-        return disputes.open().filter(triage.asleep()).in_order()
+        return disputes.open().filter(triage.asleep(now)).in_order()
     waiting = disputes.open().filter(triage.awake(now))
     if tab is MINE:  # what is assigned to somebody else appears in the team's tab
         waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
@@ -192,6 +192,18 @@ class QueueRow:
 def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
     """Read with the disputes what their rows show of other tables."""
     return disputes.select_related("project", "task__project", "claimed_by", "assignee")
+
+
+def _first_of(tab: Tab) -> PreparedForReaders:
+    return PreparedForReaders(lambda reader, now: for_rows(disputes_in(tab, reader, now))[: PER_PAGE + 1])
+
+
+_first_pages = {tab: _first_of(tab) for tab in TABS}
+
+
+def first_page(tab: Tab, user: Any) -> list[Dispute]:
+    """Return the first disputes of a tab, one more than a page holds; it is asked for at every refresh."""
+    return _first_pages[tab].found(user, timezone.now())
 
 
 def _shown_of(*disputes: Any) -> QuerySet[Conflict]:

@@ -53,11 +53,12 @@ class Slice:
         return self.number + 1
 
 
-def slice_of(disputes: QuerySet[Dispute], asked: str | None) -> Slice:
+def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
     """Return the page that the URL asks for, or the first one if it asks for nonsense."""
-    number = min(max(whole_number(asked or "") or 1, 1), PAGES_MAX)
+    number = min(max(whole_number(page) or 1, 1), PAGES_MAX)
     start = (number - 1) * PER_PAGE
-    rows = list(disputes[start : start + PER_PAGE + 1])
+    is_plain = number == 1 and not found.asked()
+    rows = listing.first_page(tab, found.reach.user) if is_plain else found.qs[start : start + PER_PAGE + 1]
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
 
 
@@ -68,7 +69,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     user, reach = request.user, listing.VisibleProjects.of(request.user)
     disputes = listing.for_rows(listing.disputes_in(tab, user))
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
-    part = slice_of(found.qs, request.GET.get("page"))
+    part = _slice_of(tab, found, request.GET.get("page", ""))
     rows = listing.rows_of(part.rows, user)
     counts = listing.counts(reach)
     remember_roles(request, reach.roles)
