@@ -49,7 +49,7 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
     refused = Refused(
         "form_expired",
         "Nothing was done: this form is no longer valid, or your browser sent no cookie with it.",
-        "Rulings and comments that you typed are kept in this browser. Go back and send it again.",
+        "What you typed is kept in this browser. Go back and send it again.",
         status=403,
     )
     back = came_from(request) or reverse("admin:index")

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 
 from disputes.models import Decision
-from tasks.models import Comment
+from tasks.models import Comment, Task
 from tests.browser.keys import press
 from tests.browser.scene import Scene
-from tests.factories import create_host, create_run
+from tests.factories import create_host, create_run, create_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -23,9 +24,9 @@ Shoot = Callable[..., None]
 WORDS = "Back off from 2 s, and show the true time."
 
 
-def sign_in(page: "Page") -> None:
+def sign_in(page: "Page", name: str = "lea") -> None:
     expect(page.get_by_label("Username")).to_be_focused()
-    page.get_by_label("Username").fill("lea")
+    page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill("secret-password")
     page.get_by_role("button", name="Log in").click()
 
@@ -99,3 +100,36 @@ def test_the_pages_that_say_no_have_our_look(open_page: Open, scene: Scene, shoo
         expect(page.get_by_label("Password")).to_be_visible()
         page.wait_for_load_state("networkidle")
         assert [url for url in asked if "/notifications/" in url] == []
+
+
+def test_what_any_form_sent_comes_back_to_the_same_person_only(
+    open_page: Open, scene: Scene, shoot: Shoot
+) -> None:
+    User.objects.filter(username="lea").update(is_superuser=True)
+    create_user("tom", is_superuser=True)
+    page = open_page("/admin/tasks/task/add/")
+    page.locator("#id_title").fill("Show the true time")
+    page.locator("#id_section").select_option(index=1)
+    page.locator("#id_body").fill(WORDS)
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Save", exact=True).click()
+    sign_in(page)
+    expect(page.locator(".restored")).to_contain_text("What you sent did not arrive. It is here again.")
+    expect(page.locator("#id_body")).to_have_value(WORDS)
+    shoot(page, "sent-again")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("body")).to_contain_text("was added successfully")
+    assert Task.objects.get(title="Show the true time").body == WORDS
+
+    page.goto(page.url.partition("/admin/")[0] + f"/projects/{scene.ledger.slug}/tasks/import/")
+    page.locator("#todo").fill(f"- [ ] {WORDS}")
+    page.context.clear_cookies(name="csrftoken")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was done")
+    page.get_by_role("link", name="Back").click()
+    expect(page.locator("#todo")).to_have_value(f"- [ ] {WORDS}")
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Preview").click()
+    sign_in(page, "tom")
+    expect(page.locator("#todo")).to_have_value("")
+    expect(page.locator(".restored")).to_have_count(0)
