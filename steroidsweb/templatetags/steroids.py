@@ -5,6 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.db.models import ForeignKey, Model
+from django.template import Context
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
@@ -41,6 +43,18 @@ def words(name: str) -> str:
 
 
 register.filter("event_words", events.words)
+
+
+@register.simple_tag(takes_context=True)
+def shown_to_reader(context: Context, field: Any) -> Any:
+    """Return what a read-only field shows: another row as a link only for those who may open it."""
+    column, _, row = field.resolved_field or (None, None, None)
+    if isinstance(row, Model) and isinstance(column, ForeignKey):
+        owner = field.model_admin.admin_site.get_model_admin(type(row))
+        if not owner.has_view_permission(context["request"]):
+            return str(row)
+    contents = field.contents()
+    return "-" if contents in ("", "None") else contents
 
 
 @register.simple_tag
