@@ -56,7 +56,7 @@ class SignInView(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         site = admin.site.each_context(self.request)
-        about = {"title": "Log in", "subtitle": None, "app_path": self.request.get_full_path()}
+        about = {"title": "Sign in", "subtitle": None, "app_path": self.request.get_full_path()}
         if not self.get_redirect_url():
             about[REDIRECT_FIELD_NAME] = reverse("admin:index")
         if settings.OIDC:

@@ -90,7 +90,7 @@ def test_a_first_task_lands_within_ten_steps(
     page.locator("#id_username").fill("admin")
     page.locator("#id_password").fill(password)
     lea.look("sign-in")
-    lea.press("Log in")
+    lea.press("Sign in")
     expect(page.locator("#checklist")).to_have_text("Set up your first project")
     lea.look("empty")
 

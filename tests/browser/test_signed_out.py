@@ -28,7 +28,7 @@ def sign_in(page: "Page", name: str = "lea") -> None:
     expect(page.get_by_label("Username")).to_be_focused()
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password").fill("secret-password")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
 
 
 def test_a_ruling_outlives_its_session(open_page: Open, scene: Scene, shoot: Shoot) -> None:

@@ -1,5 +1,6 @@
 """Signing in, and how often a wrong password may be tried: per name and address, per address, at once."""
 
+import re
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -258,3 +259,12 @@ def test_the_password_that_was_written_down_is_removed_once_it_was_used(
         assert try_in("tom", "secret-password").status_code == 302
         assert file.exists() is stays
     assert try_in("tom", "secret-password").status_code == 302
+
+
+def test_people_sign_in_and_out_in_the_same_words_everywhere(client: Client, lea: User) -> None:
+    shown = [client.get("/admin/login/").content.decode()]
+    client.force_login(lea)
+    shown += [client.get("/admin/").content.decode(), client.post("/admin/logout/").content.decode()]
+    for html, said in zip(shown, ("Sign in", "Sign out", "Sign in again"), strict=True):
+        assert said in html
+        assert re.findall(r"(?i)\blog(?:ged)? (?:in|out)\b", html) == []
