@@ -291,7 +291,8 @@ def close(dispute: Dispute, reason: str) -> None:
         conflict.drop(reason)
     Flag.objects.filter(conflict__dispute=dispute).open().drop()
     dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
-    dispute.save(update_fields=_FROM_CONFLICTS)
+    dispute.blocks = 0
+    dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks"])
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})
 
 

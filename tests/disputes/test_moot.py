@@ -10,7 +10,7 @@ from disputes.models import Conflict, Dispute
 from disputes.protocol.reviews.review import read_review
 from disputes.withdrawal import look_for_gone_places
 from tasks.events import Actor
-from tasks.models import Event, Project, Submission, Task
+from tasks.models import Dependency, Event, Project, Submission, Task
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -120,3 +120,11 @@ def test_a_task_that_only_the_moot_one_held_goes_on(ledger: Project) -> None:
     conflict.task.hold(actor=REVIEWER, note="In dispute.")
     look_for_gone_places(next_round(conflict.task, DELETED))
     assert Task.objects.get().status == "review"
+
+
+def test_a_closed_dispute_holds_no_task_up(ledger: Project, conflict: Conflict) -> None:
+    Dependency.objects.create(task=create_task(ledger), on=conflict.dispute.task)
+    opening.refresh(conflict.dispute)
+    assert Dispute.objects.get().blocks == 1
+    opening.close(conflict.dispute, "cancelled")
+    assert Dispute.objects.get().blocks == 0
