@@ -31,8 +31,8 @@ def refuse_second(conflict: Conflict) -> Refused:
     who = decision.by
     return Refused(
         "already_decided",
-        f"{who} ruled {decision.letter} ({decision.option}) on {conflict.ref} "
-        f"at {decision.at:%Y-%m-%d %H:%M:%S} UTC.",
+        f"{who} ruled {decision.letter} on {conflict.ref} "
+        f"on {decision.at.day} {decision.at:%b %Y at %H:%M} UTC.",
         "Your text is kept. Reopen the conflict with a reason if the ruling is wrong.",
         decision={
             "option": decision.option, "letter": decision.letter, "by": who,
