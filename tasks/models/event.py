@@ -62,7 +62,7 @@ class Event(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} by {self.label}"
+        return f"{self.kind.replace('_', ' ')} by {self.label}"
 
 
 class Notice(models.Model):

@@ -243,7 +243,7 @@ def test_an_event_says_what_became_of_what(client: Client, ledger: Project, tom:
     )  # fmt: skip
     html = visit(client, tom)
     assert f"{task.ref} sent it back by a ruling" in html
-    assert "Lea Lindt · disputed → in_progress" in html
+    assert "Lea Lindt · disputed → in progress" in html
 
 
 def test_rows_of_other_projects_stay_hidden(client: Client, ledger: Project, tom: User) -> None:
