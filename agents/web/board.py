@@ -139,7 +139,7 @@ def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent]) -> l
         *escalated,
         *([back] if len(pipeline) > 1 else []),
         Column("failed", "Failed", "Rejected too often", (Status.FAILED,), icon="error"),
-        Column("human", "Needs a human", "A card in the queue asks", (Status.DISPUTED,), icon="front_hand"),
+        Column("human", "Needs a person", "A card in the queue asks", (Status.DISPUTED,), icon="front_hand"),
         Column("deferred", "Deferred", "Put off until somebody resumes it", (Status.DEFERRED,),
                icon="schedule"),
         Column("done", "Done", "Newest first", DONE, icon="check_circle"),

@@ -81,7 +81,7 @@ def test_a_board_of_six_stages_shows_who_watches_what(open_page: Open, pipeline:
 
     assert titles == [
         "Stories", "Architecture", "Tests", "Development", "Review", "QA", "Needs a concurrency expert",
-        "Backflow", "Failed", "Needs a human", "Deferred", "Done",
+        "Backflow", "Failed", "Needs a person", "Deferred", "Done",
     ]  # fmt: skip
     expect(page.locator("[data-column=backflow]")).to_contain_text("Tests, sent back by dev")
     expect(page.locator("[data-column=stage-qa]")).to_contain_text("Nobody watches it")

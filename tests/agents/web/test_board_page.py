@@ -78,7 +78,7 @@ def test_several_stages_are_columns_of_their_own(client: Client, ledger: Project
 
     assert list(found) == [
         "Stories", "Architecture", "Tests", "Development", "Review", "QA", "Backflow", "Failed",
-        "Needs a human", "Deferred", "Done",
+        "Needs a person", "Deferred", "Done",
     ]  # fmt: skip
     assert (found["Stories"], found["Development"], found["Deferred"], found["Done"]) == ([1], [2], [3], [4])
 
