@@ -381,7 +381,7 @@ class ProjectSettings:
     )
     day_cost_max: float | None = setting(
         None, _DOLLARS, MONEY,
-        "What the project's runs may cost in one day of UTC. Nothing is started until the day is over.",
+        "What the project's runs may cost in one UTC day. Nothing is started until the day is over.",
     )  # fmt: skip
     project_cost_max: float | None = setting(
         None, _DOLLARS, MONEY,
@@ -392,9 +392,7 @@ class ProjectSettings:
         "Tokens of one run, for agents whose cost nobody knows. Those from a cache do not count.",
     )  # fmt: skip
     task_tokens_max: int | None = setting(None, _TOKENS, MONEY, "Tokens of all runs of a task together.")
-    day_tokens_max: int | None = setting(
-        None, _TOKENS, MONEY, "Tokens of the project's runs in one day of UTC."
-    )
+    day_tokens_max: int | None = setting(None, _TOKENS, MONEY, "Tokens of the project's runs in one UTC day.")
 
     # --- Records
     records_branch: str = setting(
