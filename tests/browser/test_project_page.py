@@ -87,6 +87,10 @@ def test_who_may_only_read_sees_a_table(open_page: Open, scene: Scene, path: str
     page = open_page(path)
     expect(page.locator(".setting-table")).to_contain_text("rejections_max")
     assert page.locator("#id_rejections_max").count() == 0
+    name = page.locator(".setting-table th code", has_text="rejections_max").evaluate(
+        "node => node.getClientRects().length"
+    )
+    assert name == 1  # a name is not broken between its letters
     shoot(page, "project-reader", full_page=True)
     page.set_viewport_size({"width": 390, "height": 844})
     shoot(page, "project-reader-phone", full_page=True)
