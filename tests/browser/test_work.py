@@ -156,6 +156,15 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+def test_what_is_folded_up_says_so(open_page: Open, scene: Scene) -> None:
+    Task.objects.filter(pk=scene.task.pk).update(body="Long. " * 200)
+    for path in (f"/tasks/{scene.task.ref}/", f"/queue/{scene.dispute.ref}/"):
+        heads = open_page(path).locator("summary.box-head")
+        signs = heads.evaluate_all("all => all.map((each) => getComputedStyle(each, '::before').content)")
+        assert signs
+        assert all("\u25b6" in sign or "\u25bc" in sign for sign in signs)
+
+
 def test_the_keyboards_first_stop_leads_past_the_sidebar(open_page: Open, scene: Scene, shoot: Any) -> None:
     for name, path in {"page": "/runs/", "admin": "/admin/", "list": "/admin/tasks/project/"}.items():
         page = open_page(path)
