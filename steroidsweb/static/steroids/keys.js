@@ -4,6 +4,7 @@ const FIELD = "textarea, select, input:not([type=radio], [type=checkbox]), [cont
 
 const QUIET = 1000; // milliseconds
 const LULL = 300; // milliseconds, longer than between two keys of somebody who types
+const SAID = 5000; // milliseconds that our own words stay
 const TYPED = "steroids.typed"; // arrival.js takes it
 const MOVES = /^[hjkl]$/i;
 let leaving = false;
@@ -94,12 +95,25 @@ export function goToWrite(address, hasOwnWords) {
 /** Undo the last ruling. Where it was made on another page, which may long be out of mind, ask first. */
 export function undo() {
     const form = document.querySelector("form[data-undo]");
-    if (form?.dataset.undo) {
+    if (form === null) {
+        say("There is nothing to undo.");
+    } else if (form.dataset.undo) {
         askToUndo(form);
     } else {
-        form?.requestSubmit();
+        form.requestSubmit();
     }
-    return form !== null;
+}
+
+/** Say something where the server's messages appear, instead of what was said there before. */
+function say(words) {
+    const toast = document.createElement("div");
+    const text = document.createElement("p");
+    toast.className = "toast";
+    toast.dataset.toast = "";
+    text.textContent = words;
+    toast.append(text);
+    document.querySelector(".toasts")?.replaceChildren(toast);
+    setTimeout(() => toast.remove(), SAID);
 }
 
 function askToUndo(form) {
