@@ -77,6 +77,9 @@ class Worker:
         from django.contrib.auth.models import User
         from django.test import Client
 
+        from steroidsweb.preloading import load_everything
+
+        load_everything()  # as the web server does
         self.clients = {}
         for name in (ROOT_USER, MEMBER):
             self.clients[name] = Client(headers={"host": "localhost"})
