@@ -53,6 +53,7 @@ MISSING = BY_SHELL + _any(
     rf"ERROR: Program {IT} not found or not executable",
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
     rf"\bCould not find cmd \({IT}\) in path",
+    rf"^Cannot locate the {IT} executable$",
 )
 
 NOT_REACHED = "A package registry or another server could not be reached"
@@ -316,6 +317,11 @@ def without_network(fault: str) -> str:
     reached".
     """
     return f"{NOT_REACHED}." if not fault or fault.startswith(NOT_THERE) else fault
+
+
+def missing_in(text: str) -> str:
+    """Return the program that the text names as missing, however the run ended; empty if it names none."""
+    return _thing(_last(MISSING, text))
 
 
 def _missing(end: str) -> str:

@@ -14,6 +14,7 @@ from tasks import base
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
+from tasks.text.counting import counted
 
 Base = Project.Base
 LIMIT_FACTOR = 3  # a command may take this many times what it took on the base
@@ -33,7 +34,7 @@ def decide(pk: int) -> None:
     if newest is None:
         return
     tried = list(mine.filter(why=newest.why, queued_at__gte=project.base_at).order_by("pk"))
-    if green := next((trial for trial in tried if _is_convincing(trial, tried)), None):
+    if green := _best_green(tried):
         project.trials.filter(status=Trial.Status.QUEUED).update(
             status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=timezone.now()
         )
@@ -42,11 +43,26 @@ def decide(pk: int) -> None:
         _found_none(project, tried)
 
 
+def _best_green(tried: list[Trial]) -> Trial | None:
+    """Return the first green trial, or None while others may be better.
+
+    One that ran no test says nothing, and is kept only if none of the others is green and ran some.
+    """
+    convincing = [trial for trial in tried if _is_convincing(trial, tried)]
+    tested = next((trial for trial in convincing if trial.total != 0), None)
+    if tested or any(trial.status != Trial.Status.ENDED for trial in tried):
+        return tested
+    return next(iter(convincing), None)
+
+
 def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
-    """Whether the trial is green, and not only because it ran far fewer tests than a red one."""
+    """Whether the trial is green, and not only because it ran far fewer tests than a red one, or none."""
     if trial.outcome != Trial.Outcome.GREEN:
         return False
-    red = [other.total or 0 for other in tried if other.outcome == Trial.Outcome.RED]
+    others = [other for other in tried if other.outcome == Trial.Outcome.RED]
+    if trial.total == 0 and any(other.failed or other.failed_count for other in others):
+        return False
+    red = [other.total or 0 for other in others]
     return FEWER * (trial.total or 0) >= max(red, default=0)
 
 
@@ -157,6 +173,6 @@ def says(trial: Trial) -> str:
     """Return how a trial ended, in one line."""
     if trial.outcome != Trial.Outcome.GREEN:
         return f"{trial.get_outcome_display().lower()}: {trial.problem}"
-    count = f", {trial.total} test{'s' if trial.total > 1 else ''}" if trial.total else ""
+    count = "" if trial.total is None else f", {counted(trial.total, 'test')}"
     missing = f". {trial.problem}" if trial.problem else ""
     return f"green after {trial.seconds:.0f} s{count}{missing}"

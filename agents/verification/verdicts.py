@@ -14,6 +14,7 @@ from agents.hosts import masking, sandbox
 from agents.inside import gate
 from agents.reading import comparison, faults
 from agents.reading.absent import not_found
+from agents.reading.idle import ran_none
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
 from agents.reading.results import Tests, together
@@ -80,7 +81,8 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     ]
     if green:
         missing = " ".join(_missing(folder, steps))
-        return Verdict(True, told, tests=Tests(total=tests.total), flaky=flaky, tail=tail, missing=missing)
+        total = _total(folder, steps, tests)
+        return Verdict(True, told, tests=Tests(total=total), flaky=flaky, tail=tail, missing=missing)
     name = str(last.get("name", "")).removesuffix(" again") or "verification"
     code = last.get("code")
     red = problem_of(name, code, reason, tests)
@@ -147,6 +149,14 @@ def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tupl
         return tests, ()
     second = _tests(folder, again, commands.SECOND)
     return second, comparison.flaky(tests, second) or (tests.failed if green else ())
+
+
+def _total(folder: Path, steps: list[dict[str, Any]], tests: Tests) -> int | None:
+    """Return how many tests a green run ran: none if it says so, though no runner counted."""
+    ran = [step for step in steps if step.get("name") in {commands.TESTS, commands.AGAIN}]
+    if ran and ran_none(masking.clean(_slice(folder, ran[-1], OUTPUT_MAX)), tests):
+        return 0
+    return tests.total
 
 
 def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:

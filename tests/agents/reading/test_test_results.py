@@ -218,6 +218,48 @@ def verdict_on(folder: Path, output: str) -> verdicts.Verdict:
     return verdicts.read(folder, {"steps": [{"name": "tests", "code": 1, "log": [0, len(output.encode())]}]})
 
 
+IDLE = (
+    "Cannot locate the conda executable\n",
+    "> sum@1.0.0 test\n> ./check\n\nno tests\n",
+    "collected 0 items\n\n===== no tests ran in 0.01s =====\n",
+    "3 skipped in 0.10s\n",
+    "Ran 0 tests in 0.000s\n\nOK\n",
+    "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
+    "No tests found, exiting with code 0\n",
+    "No test files found, exiting with code 0\n",
+    "  0 passing (1ms)\n\n",
+    "?   \texample.org/sum\t[no test files]\n",
+    "Test project /b\nNo tests were found!!!\n",
+    "[INFO] No tests to run.\n[INFO] BUILD SUCCESS\n",
+    "> Task :test NO-SOURCE\nBUILD SUCCESSFUL in 1s\n",
+    "PHPUnit 9.6\nNo tests executed!\n",
+    "There are no tests to run\n",
+    "make: Nothing to be done for 'test'.\n",
+    "check: line 3: bats: command not found\n",
+)
+BUSY = (
+    "all 17 scripts are fine\n",
+    "No test failed.\n",
+    "no tests were broken by this\n",
+    "ok  \texample.org/sum\t0.01s\n?   \texample.org/sum/cmd\t[no test files]\n",
+    "No tests found, exiting with code 0\nTests:       3 passed, 3 total\n",
+    "> Task :a:test NO-SOURCE\n> Task :b:test\nBUILD SUCCESSFUL in 1s\n",
+)
+
+
+def test_a_green_run_that_ran_no_test_counts_none(tmp_path: Path) -> None:
+    def total_of(output: str, name: str = "tests") -> int | None:
+        (tmp_path / "output.log").write_text(output)
+        steps = [{"name": name, "code": 0, "log": [0, len(output.encode())]}]
+        verdict = verdicts.read(tmp_path, {"steps": steps})
+        assert verdict.green
+        return verdict.tests.total
+
+    assert {output: total_of(output) for output in IDLE} == dict.fromkeys(IDLE, 0)
+    assert [output for output in BUSY if total_of(output) == 0] == []
+    assert total_of(IDLE[0], "build") is None, "no test was to be run"
+
+
 def test_a_name_does_not_say_in_which_run_it_failed(tmp_path: Path) -> None:
     first, second = (
         verdict_on(folder, f"1..1\nnot ok 1 - {folder}/clone/a.mjs sells\n")

@@ -67,6 +67,40 @@ def test_a_green_recipe_that_runs_far_fewer_tests_hides_nothing() -> None:
     assert project.base_known["failed"] == ["a::b"]
 
 
+def test_a_green_recipe_that_ran_no_test_waits_for_one_that_runs_some() -> None:
+    project = trying_project()
+    ended(project, "green", test="tox", total=0)
+    queued = Trial.objects.create(project=project, why="search", sha=project.base_sha, test="make")
+    conclusions.decide(project.pk)
+    project.refresh_from_db()
+    assert project.base_state == "trying"
+    queued.delete()
+    ended(project, "green", test="pytest", total=9)
+    conclusions.decide(project.pk)
+    project.refresh_from_db()
+    assert (project.base_state, project.config.test_command) == ("green", "pytest")
+
+
+def test_a_green_recipe_that_ran_no_test_hides_no_red_one() -> None:
+    project = trying_project()
+    ended(project, "green", test="tox", total=0)
+    ended(project, "red", test="go test ./...", problem="1 failed", failed=["a"], exit_code=1)
+    conclusions.decide(project.pk)
+    project.refresh_from_db()
+    assert (project.base_state, project.base_problem) == ("red", "1 failed")
+
+
+def test_a_green_recipe_that_ran_no_test_is_kept_where_no_other_runs_any() -> None:
+    for outcome in ("broken", "green"):
+        project = trying_project()
+        idle = ended(project, "green", test="tox", total=0)
+        ended(project, outcome, test="pytest", total=0)
+        conclusions.decide(project.pk)
+        project.refresh_from_db()
+        assert (project.base_state, project.config.test_command) == ("green", "tox")
+        assert conclusions.says(idle) == "green after 0 s, 0 tests"
+
+
 def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() -> None:
     project = trying_project()
     ended(
