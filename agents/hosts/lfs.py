@@ -1,9 +1,11 @@
-"""Core: the files of a clone that Git LFS keeps elsewhere, so that only pointers to them are there."""
+"""Core: files that Git LFS keeps elsewhere: only pointers to them are in a clone and belong into a commit."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from agents.hosts import processes
 from agents.hosts.git.commands import run
+from agents.hosts.git.repository import Repository
 from tasks.text.counting import counted
 
 ATTRIBUTES_MAX = 256 * 1024  # bytes of the file that says which files Git LFS keeps
@@ -11,6 +13,7 @@ POINTER_MAX = 1024  # bytes
 POINTER = b"version https://git-lfs.github.com/spec/"
 LISTED_MAX = 4 * 1024 * 1024  # bytes of names that are read
 LOOKED_AT = 5000  # files
+WHOLE_MAX = 500  # files of one commit that are looked at, each of which costs a process of git
 
 
 def said_of(clone: Path) -> str:
@@ -42,3 +45,20 @@ def _is_pointer(path: Path) -> bool:
         return processes.read_small(path, POINTER_MAX).startswith(POINTER)
     except OSError:
         return False
+
+
+def whole(mirror: Repository, sha: str, fork: str, paths: Iterable[str]) -> list[str]:
+    """Return which of these paths hold content in a commit that Git LFS is to keep, and did not at the fork.
+
+    No clone has the filter that would make pointers of them, and nothing here brings content to the server of
+    Git LFS. An empty file has no pointer. As above, the attributes at the top tell whether to look.
+    """
+    if "filter=lfs" not in (mirror.read(sha, ".gitattributes", ATTRIBUTES_MAX) or ""):
+        return []
+    kept = mirror.filtered(sha, "lfs", sorted(set(paths)))[:WHOLE_MAX]
+    return [path for path in kept if _is_whole(mirror, sha, path) and not _is_whole(mirror, fork, path)]
+
+
+def _is_whole(mirror: Repository, sha: str, path: str) -> bool:
+    begins = mirror.read(sha, path, POINTER_MAX)
+    return bool(begins) and not begins.startswith(POINTER.decode()) and mirror.is_file(sha, path)

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.hosts import paths, processes, sandbox
+from agents.hosts import lfs, paths, processes, sandbox
 from agents.hosts.branches import amending
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
@@ -38,6 +38,10 @@ CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags
+LEFT_TO_LFS = (
+    ".gitattributes leaves it to Git LFS (filter=lfs): only a pointer may be committed, and its content"
+    " belongs on the server of Git LFS, where no run can bring it. Do without it or call `steroids blocked`"
+)
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
 REFUSED = frozenset({"dispute.md", "decisions.md", "todo.md", ".steroids"})
 
@@ -188,6 +192,8 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    if whole := lfs.whole(mirror, submission.sha, touched.fork, touched.paths):
+        raise GitError("your commit", f"holds {', '.join(whole[:3])} whole, but {LEFT_TO_LFS}")
     return touched
 
 

@@ -253,6 +253,22 @@ class Repository:
         done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
         return done.returncode == 0 and done.stdout.startswith(b"100644 blob ")
 
+    def is_file(self, sha: str, path: str) -> bool:
+        """Whether the path is a file in a commit, and no link. Raises GitError."""
+        done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
+        return done.returncode == 0 and done.stdout.startswith(b"100")
+
+    def filtered(self, sha: str, by: str, paths: Sequence[str]) -> list[str]:
+        """Return which of these paths the attributes of a commit give to this filter. Raises GitError."""
+        names = "\0".join(paths).encode("utf-8", "replace")
+        with self._index_of(sha) as environment:
+            told = run(
+                self.path, "check-attr", "--cached", "-z", "--stdin", "filter",
+                stdin=names, environment=environment,
+            ).stdout  # fmt: skip
+        words = told.decode("utf-8", "replace").split("\0")
+        return [path for path, value in zip(words[0::3], words[2::3], strict=False) if value == by]
+
     def commit_files(
         self, parent: str, below: str, files: Mapping[str, str], message: str, at: datetime | None = None
     ) -> str | None:

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
-from agents.hosts import lfs
+from agents.hosts import lfs, paths, submissions
+from tasks.models import Submission
+from tests.agents.hosts.test_keeping import assert_sent_back
 from tests.agents.hosts.test_submodules import prepared, said
 from tests.agents.world import World, git, import_commit, make_world, write  # noqa: F401  (a fixture)
 
@@ -36,3 +38,41 @@ def test_hostile_names_and_links_say_nothing(world: World) -> None:
     (clone / ".gitattributes").unlink()
     os.mkfifo(clone / ".gitattributes")
     assert lfs.said_of(clone) == ""
+
+
+# --- Commits that hold such a file whole ------------------------------------------------------------------
+
+
+def kept_of(world: World, files: dict[str, str | None]) -> Submission:
+    """A submission that adds these files to a branch some of whose files Git LFS keeps."""
+    head_with(
+        world, KEPT | {"old.bag": "whole", "there.bag": POINTER, "sub/.gitattributes": "*.png filter=lfs"}
+    )
+    run = world.coder()
+    (paths.clone_of(run) / "link.bag").symlink_to("there.bag")
+    submission = world.hand_in(run, world.commit(run, files))
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    return submission
+
+
+@pytest.mark.parametrize("path", ["new.bag", "there.bag", "sub/a.png"])
+def test_a_file_that_git_lfs_keeps_is_not_taken_whole(world: World, path: str) -> None:
+    submission = kept_of(world, {path: "whole\n", "more.py": "one\n"})
+    assert_sent_back(submission, f"holds {path} whole, but .gitattributes leaves it to Git LFS")
+    assert "steroids blocked" in submission.problem
+
+
+def test_pointers_and_what_was_whole_before_are_taken(world: World) -> None:
+    files = {"new.bag": POINTER, "there.bag": None, "old.bag": "still whole", "a.png": "whole", "no.bag": ""}
+    assert kept_of(world, files).state == Submission.State.KEPT
+
+
+def test_without_git_lfs_nothing_is_refused(world: World) -> None:
+    run = world.coder()
+    submission = world.hand_in(
+        run, world.commit(run, {"new.bag": "whole", "sub/.gitattributes": "*.png -text"})
+    )
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    assert submission.state == Submission.State.KEPT
