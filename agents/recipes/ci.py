@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from agents.recipes.node import manager_of
 from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe
+from agents.recipes.recipe import Recipe, needs_python
 from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of, tells
 from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words
@@ -102,6 +102,8 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
         return None, lost
     where = f"{job.file}, step {phases.said}" if phases.said else f"{job.file}, job {job.name}"
     prepare = [_tools(phases.prepare, [*phases.build, *phases.tests]), *phases.prepare]
+    if job.has_python and not needs_python(then(*prepare, *phases.build, *phases.tests)):
+        prepare.insert(0, "python --version")  # what the tests call wants it, though no command says so
     said = " ".join(where.split())[:120]
     return Recipe(then(*prepare), then(*phases.build), then(*phases.tests), said), lost
 

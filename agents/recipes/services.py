@@ -45,6 +45,7 @@ class Job:
     file: str
     name: str
     steps: list[Script] = field(default_factory=list)
+    has_python: bool = False  # it sets up Python for whatever its steps call
 
 
 def jobs(tree: Tree) -> Iterator[Job]:
@@ -123,7 +124,9 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
             continue
         steps = at(job, "steps")
         found = [_github_step(step, job, data) for step in steps] if isinstance(steps, list) else []
-        yield Job(path, str(at(job, "name") or key), [step for step in found if step])
+        used = [str(at(step, "uses")) for step in steps] if isinstance(steps, list) else []
+        has_python = any(name.startswith("actions/setup-python@") for name in used)
+        yield Job(path, str(at(job, "name") or key), [step for step in found if step], has_python)
 
 
 def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
