@@ -100,6 +100,10 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         _any(
             r"requires a different Python: (?P<it>[^\n]{1,80})",
             r"(?P<it>[^\s]{1,60}) requires Python [^\n]{1,60} but the running Python is",
+            # A version that the registry has is wanted, and pip passed it over.
+            r"^ERROR: Ignored the following versions that require a different python version: [^\n]{0,1900}?"
+            r"(?<![^\s])(?P<version>[\w.]{1,30}) Requires-Python (?P<it>[^;\n]{1,40})[^\n]{0,1900}\n"
+            r"ERROR: Could not find a version that satisfies the requirement [^\s=]{1,100}==(?P=version) ",
             r"current Python version \([^)\n]{1,40}\) is not allowed by the project \((?P<it>[^)\n]{1,40})\)",
         ),
     ),
@@ -159,6 +163,9 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"Package '?(?P<it>[\w.+-]{1,80})'?, required by '[^'\n]{1,80}', not found",
             r"^(?:.{0,40} )?No package '(?P<it>[\w.+-]{1,80})' found",
             r"Package (?P<it>[\w.+-]{1,80}) was not found in the pkg-config search path",
+            # The first of the names that a build asked for.
+            r"^ *Trying pkg-config --exists (?P<it>[\w.+-]{1,80})\n(?:[^\n]*\n){0,40}?"
+            r"[^\n]*Can not find valid pkg-config",
             r"ERROR: [Dd]ependency \"(?P<it>[\w.+-]{1,80})\" not found",
             r"ERROR: Dependency lookup for (?P<it>[\w.+-]{1,80}) with method",
             r"^ {1,4}Could NOT find (?P<it>[\w.+-]{1,80})",

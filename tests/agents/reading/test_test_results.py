@@ -644,6 +644,30 @@ def test_a_captured_run_is_no_worse_than_itself_and_a_part_of_it_never_is() -> N
                 assert beginning.failed == tests.failed, (name, cut)
 
 
+def test_pip_says_what_does_not_fit_and_which_library_is_missing() -> None:
+    ignored = (
+        "ERROR: Ignored the following versions that require a different python version: 6.0 Requires-Python"
+        " >=3.12; 6.1 Requires-Python >=3.12\n"
+    )
+    for version, says in (
+        ("6.1", "This host's Python does not fit what is required (>=3.12)."),
+        ("6.9", REGISTRY.format("ledger==6.9")),
+    ):
+        wanted = (
+            f"ERROR: Could not find a version that satisfies the requirement ledger=={version} (from"
+            f" versions: 5.1, 5.2)\nERROR: No matching distribution found for ledger=={version}\n"
+        )
+        assert environment_fault(ignored + wanted, 1) == says
+    tried = "".join(
+        f"      Trying pkg-config --exists {name}\n"
+        f"      Command 'pkg-config --exists {name}' returned non-zero exit status 1.\n"
+        for name in ("zzlib", "libzz")
+    )
+    assert environment_fault(f"{tried}Exception: Can not find valid pkg-config name.\n", 1) == LIBRARY.format(
+        "zzlib"
+    )
+
+
 def test_a_flaky_test_failed_once_and_not_again() -> None:
     first = Tests(("a", "b"), 10, 2)
 
