@@ -185,6 +185,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             rf"host='{HOST}', port=\d{{1,5}}\): Max retries exceeded",
             rf"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) {HOST}",
             rf"Failed to connect to {HOST}",
+            rf"unable to access 'https?://{HOST}[^'\n]{{0,300}}': CONNECT tunnel failed",
             rf"https?://{HOST}\S{{0,300}}: tunneling socket could not be established",
             rf"failed to download from `https?://{HOST}",
             rf"UnknownHostException: {HOST}",

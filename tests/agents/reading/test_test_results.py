@@ -223,6 +223,7 @@ IDLE = (
     "> sum@1.0.0 test\n> ./check\n\nno tests\n",
     "collected 0 items\n\n===== no tests ran in 0.01s =====\n",
     "3 skipped in 0.10s\n",
+    "py: install_deps> pip install x\n  py: OK (0.13 seconds)\n  congratulations :) (1.46 seconds)\n",
     "Ran 0 tests in 0.000s\n\nOK\n",
     "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
     "No tests found, exiting with code 0\n",
@@ -240,6 +241,7 @@ IDLE = (
 BUSY = (
     "all 17 scripts are fine\n",
     "No test failed.\n",
+    "py: commands[0]> ./check\n  py: OK (0.13 seconds)\n  congratulations :) (1.46 seconds)\n",
     "no tests were broken by this\n",
     "ok  \texample.org/sum\t0.01s\n?   \texample.org/sum/cmd\t[no test files]\n",
     "No tests found, exiting with code 0\nTests:       3 passed, 3 total\n",
@@ -644,7 +646,7 @@ def test_a_captured_run_is_no_worse_than_itself_and_a_part_of_it_never_is() -> N
                 assert beginning.failed == tests.failed, (name, cut)
 
 
-def test_pip_says_what_does_not_fit_and_which_library_is_missing() -> None:
+def test_an_installation_says_what_it_could_not_get() -> None:
     ignored = (
         "ERROR: Ignored the following versions that require a different python version: 6.0 Requires-Python"
         " >=3.12; 6.1 Requires-Python >=3.12\n"
@@ -658,6 +660,10 @@ def test_pip_says_what_does_not_fit_and_which_library_is_missing() -> None:
             f" versions: 5.1, 5.2)\nERROR: No matching distribution found for ledger=={version}\n"
         )
         assert environment_fault(ignored + wanted, 1) == says
+    by_git = "fatal: unable to access 'https://git.example/a/b/': CONNECT tunnel failed, response 502\n"
+    assert environment_fault(f"error: Failed to download `a`\n{by_git}\nhint: it was included\n", 1) == (
+        UNREACHED_AT.format("git.example")
+    )
     tried = "".join(
         f"      Trying pkg-config --exists {name}\n"
         f"      Command 'pkg-config --exists {name}' returned non-zero exit status 1.\n"
