@@ -103,7 +103,7 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     where = f"{job.file}, step {phases.said}" if phases.said else f"{job.file}, job {job.name}"
     prepare = [_tools(phases.prepare, [*phases.build, *phases.tests]), *phases.prepare]
     if job.has_python and not needs_python(then(*prepare, *phases.build, *phases.tests)):
-        prepare.insert(0, "python --version")  # what the tests call wants it, though no command says so
+        prepare.insert(0, "pip --version")  # what the tests call wants it, though no command says so
     said = " ".join(where.split())[:120]
     return Recipe(then(*prepare), then(*phases.build), then(*phases.tests), said), lost
 

@@ -439,7 +439,7 @@ def steps(*scripts: str, more: str = "") -> list[tuple[str, str, str]]:
 def test_a_job_that_sets_up_python_has_an_environment_of_python() -> None:
     text = "jobs:\n  test:\n    steps:\n      - uses: actions/setup-python@v6\n      - run: {}\n"
     for line, commands in (
-        ("make ci", ("python --version", "", "make ci")),
+        ("make ci", ("pip --version", "", "make ci")),
         ("tox -e py", ("pip install tox", "", "tox -e py")),
     ):
         assert [one.commands for one in ci(".github/workflows/t.yml", text.format(line))] == [commands]
