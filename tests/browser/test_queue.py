@@ -156,3 +156,22 @@ def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoo
     expect(page.get_by_role("button", name="Assign to me")).to_be_visible()
     shoot(page, "phone-menu")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_keys_walk_through_a_filter_before_it_applies(open_page: Open, scene: Scene) -> None:
+    page = open_page("/queue/")
+    kind = page.locator("select[name=kind]")
+    kind.focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(300)
+    expect(page).to_have_url(re.compile(r"/queue/$"))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?kind=silence$"))
+    expect(kind).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Tab")
+    expect(page).to_have_url(re.compile(r"\?kind=disagreement$"))
+    expect(page.locator("select[name=severity]")).to_be_focused()
+    page.locator("select[name=severity]").select_option("high")
+    expect(page).to_have_url(re.compile(r"severity=high"))

@@ -1,5 +1,6 @@
 // The board: moving over its cards, and moving a card to a column that the server offered for it.
 
+import { applyAtOnce } from "./filters.js";
 import { help, onKeys } from "./keys.js";
 
 const board = document.querySelector(".board");
@@ -149,17 +150,7 @@ board.addEventListener("focusin", (event) => {
     }
 });
 
-for (const filters of document.querySelectorAll("[data-instant]")) {
-    filters.classList.add("has-script");
-    filters.addEventListener("change", (event) => event.target.matches("select") && filters.requestSubmit());
-    filters.addEventListener("formdata", (event) => {
-        for (const [name, value] of [...event.formData]) {
-            if (!value) {
-                event.formData.delete(name);
-            }
-        }
-    });
-}
+document.querySelectorAll("[data-instant]").forEach(applyAtOnce);
 
 onKeys({
     H: (event) => (event.shiftKey ? carry(-1) : across(-1)),

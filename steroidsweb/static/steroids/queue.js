@@ -1,5 +1,6 @@
 // The queue: moving over its rows, acting on them with keys, selecting many, filters that apply at once.
 
+import { applyAtOnce } from "./filters.js";
 import { goToWrite, help, inField, onKeys, undo } from "./keys.js";
 
 const REFRESH = 20_000;
@@ -180,15 +181,7 @@ main.addEventListener("click", (event) => {
 
 const filters = document.querySelector(".filters");
 const search = filters.querySelector("input[type=search]");
-filters.classList.add("has-script");
-filters.addEventListener("change", (event) => event.target.matches("select") && filters.requestSubmit());
-filters.addEventListener("formdata", (event) => {
-    for (const [name, value] of [...event.formData]) {
-        if (!value) {
-            event.formData.delete(name); // so that the address names only what is asked
-        }
-    }
-});
+applyAtOnce(filters);
 
 function find() {
     search.focus();
