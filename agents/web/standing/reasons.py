@@ -85,7 +85,7 @@ def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         }.get(Status(task.status), "")
         landed = f" Landed as {task.landed_sha[:12]} meanwhile." if task.landed_at else ""
         return Standing(
-            HUMAN, f"{words}D-{asked.dispute} waits {whom} since {begun}.{landed}", dispute=asked.dispute
+            HUMAN, f"{words}D-{asked.dispute} has waited {whom} since {begun}.{landed}", dispute=asked.dispute
         )
     if task.status in {Status.DISPUTED, Status.FAILED}:
         if asked.ruling_at:

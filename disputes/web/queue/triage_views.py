@@ -38,8 +38,9 @@ def holders_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _holders(request: HttpRequest, dispute: Dispute, refused: Refused | None = None) -> HttpResponse:
     context = {
-        "title": dispute.ref, "dispute": dispute, "holders": Holders(dispute, request.user),
-        "refused": refused, "next": next_url(request, ""), "unfolded": True,
+        "title": f"{dispute.ref}: assign, snooze, follow", "dispute": dispute,
+        "holders": Holders(dispute, request.user), "refused": refused, "next": next_url(request, ""),
+        "unfolded": True,
     }  # fmt: skip
     if "part" in request.GET:
         return render(request, "disputes/parts/holders.html", context)

@@ -130,10 +130,10 @@ def test_a_disputed_task_names_its_card_and_since_when(ledger: Project) -> None:
     type(dispute).objects.update(opened_at=NOW - timedelta(hours=2, minutes=11))
     found = of(task, NOW)
     assert (found.turn, found.dispute) == ("human", dispute.pk)
-    assert found.line.startswith(f"{dispute.ref} waits for a human to rule since ")
+    assert found.line.startswith(f"{dispute.ref} has waited for a human to rule since ")
     assert found.line.endswith("(2 h 11 m).")
     type(dispute).objects.update(assignee=create_user("ana"))
-    assert f"{dispute.ref} waits for ana since" in line(task)
+    assert f"{dispute.ref} has waited for ana since" in line(task)
 
 
 def test_a_task_that_landed_in_dispute_still_waits_for_a_human(ledger: Project) -> None:
