@@ -23,10 +23,11 @@ class ByHand:
     needs_note: bool = False
 
     def is_open_to(self, task: Task) -> bool:
-        """Whether the verb may start from the task's status; what has landed cannot be cancelled."""
+        """Whether the verb leads elsewhere from the task's status; what has landed cannot be cancelled."""
         if self.verb == "cancel" and task.landed_at:
             return False
-        return task.status in MOVES[self.verb].sources
+        move = MOVES[self.verb]
+        return task.status in move.sources and move.targets != {task.status}
 
 
 BY_HAND = {

@@ -70,7 +70,8 @@ def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         case Status.COMPLETED if task.accepted_id is None:
             return Standing(WRONG, "Completed, but no submission is there to land; reopen it.")
         case Status.DEFERRED:
-            return Standing(WAIT, f"Deferred since {since(task.status_at, facts.now)}; somebody resumes it.")
+            begun = since(task.status_at, facts.now)
+            return Standing(WAIT, f"Deferred since {begun}, until somebody resumes it.")
     return None
 
 

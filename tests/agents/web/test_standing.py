@@ -147,7 +147,7 @@ def test_a_task_that_landed_in_dispute_still_waits_for_a_human(ledger: Project) 
 def test_a_failed_task_names_its_card(ledger: Project) -> None:
     task = create_task(ledger, status="failed", round=15)
     dispute = hold(task).dispute
-    assert line(task).startswith(f"Failed after too many rejections; {dispute.ref} waits for a human")
+    assert line(task).startswith(f"Failed after too many rejections; {dispute.ref} has waited for a human")
 
 
 @pytest.mark.parametrize("status", ["pending", "in_progress", "review"])
@@ -155,7 +155,7 @@ def test_an_open_card_holds_a_task_whatever_its_status(ledger: Project, status: 
     task = create_task(ledger, status="in_progress", round=1)
     dispute = hold(task).dispute
     Task.objects.update(status=status)
-    assert line(task).startswith(f"{dispute.ref} waits for a human")
+    assert line(task).startswith(f"{dispute.ref} has waited for a human")
 
 
 def test_a_ruling_says_when_it_takes_effect(ledger: Project, lea: Any) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import Output
+from agents.web import moves
 from agents.web.task import TaskPage
 from disputes import opening, rulings
 from tasks.models import Answer, Comment, Dependency, Project, Review, Task, Verification
@@ -71,8 +72,9 @@ def test_the_page_shows_where_the_task_stands_and_how_it_came_there(
     dispute = task.disputes.get()
     shown = html(as_user(client, tom), "/tasks/ledger-214/")
     wanted = [
-        "ledger-214 Deliver webhooks", f"{dispute.ref} waits for a human to rule", f"/queue/{dispute.ref}/",
-        "Disputed", "High", "docs/SPEC.md#4.3", "Retry for **24 hours**.", "/tasks/ledger-217/",
+        "ledger-214 Deliver webhooks", f"{dispute.ref} has waited for a human to rule",
+        f"/queue/{dispute.ref}/", "Disputed", "High", "docs/SPEC.md#4.3", "Retry for **24 hours**.",
+        "/tasks/ledger-217/",
         'id="round-3"', 'id="round-1"', "Green", "in 43 s", "ISSUE-R3-003", "1 declined", "Waits for a human",
         "Rejected", "webhooks/delivery.py", "RETRY_DELAY", "Show the time.", "opened a conflict",
         "/tasks/ledger-214/events/", "/tasks/ledger-214/diff/", "/tasks/ledger-214/rollback/",
@@ -233,6 +235,11 @@ def test_the_buttons_are_those_that_the_person_may_press(
     shown = html(as_user(client, request.getfixturevalue(who)), "/tasks/ledger-7/")
     verbs = ("resume", "reopen", "defer", "finish", "cancel")
     assert [verb for verb in verbs if f'formaction="/tasks/ledger-7/{verb}/"' in shown] == offered
+
+
+def test_a_deferred_task_is_not_to_be_deferred_again(ledger: Project) -> None:
+    offered = moves.offered(create_task(ledger, status="deferred"), "maintainer")
+    assert [each.verb for each in offered] == ["resume", "finish", "cancel"]
 
 
 @for_each("verb", ["defer", "resume", "cancel", "finish", "reopen"])
