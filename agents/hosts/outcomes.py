@@ -201,14 +201,14 @@ def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> 
     """Return a sentence that says how the run ended, from its shim's word; empty if it just did nothing."""
     lines = clean(tail_of(run)).strip().splitlines()
     said = lines[-1][:300] if lines else "no output"
-    name = last.get("name", "agent")
+    step = last.get("name") or "agent"
     match outcome:
         case Run.Outcome.NOTHING:
             return ""
         case Run.Outcome.CRASH:
-            return f"{name} ended with {last.get('code')}: {said}"
+            return f"The {step} ended with {last.get('code')}: {said}"
         case Run.Outcome.REFUSED:
-            return f"{name} could not be started: {said}"
+            return f"The {step} could not be started: {said}"
         case Run.Outcome.COST:
             return run.reason
     return TOO_MUCH.get(reason) or f"Ended by the host: {reason}."

@@ -405,6 +405,7 @@ def test_an_agent_whose_api_was_away_has_not_failed(held: Callable[..., Run]) ->
             host.step()
         run.refresh_from_db()
         assert (run.outcome, run.is_counted) == (outcome, counts)
+        assert (run.reason == "The agent ended with 3: Something else.") == counts
 
 
 def test_salvage_reads_a_branch_that_git_packed(world: World) -> None:
