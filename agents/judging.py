@@ -93,8 +93,8 @@ def _reach(conflict: Conflict, role: str, crew: Crew, sides: Sides) -> Reach:
         is_free = any(crew.is_free(agent) for agent in able)
         return Reach(True, waits="" if is_free else f"{crew.trouble(able)}.".capitalize())
     if crew.of(conflict.dispute.project_id, role):
-        return Reach(False, f"The {role} of this project is one of the two sides; add another agent.")
-    hint = f"Assign one: manage.py add_agent NAME --role {role}, or in the admin under Agents."
+        return Reach(False, f"The {role} of this project is one of the two sides; a superuser adds another.")
+    hint = f"A superuser adds one, in the admin under Agents or with manage.py add_agent NAME --role {role}."
     return Reach(False, hint, is_assigned=False)
 
 
