@@ -23,6 +23,7 @@ from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status
 
+SLUG_SAYS = "Only the letters A to Z, large or small, digits, hyphens and underscores; no spaces."
 SEVERITY_LABELS = {
     Severity.CRITICAL: "danger",
     Severity.HIGH: "warning",
@@ -122,6 +123,8 @@ class BaseAdmin(OneByOne, ModelAdmin):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if isinstance(db_field, models.JSONField):
             kwargs["form_class"] = partial(JSONText, when_empty=db_field.get_default)
+        elif isinstance(db_field, models.SlugField):
+            kwargs["error_messages"] = {"invalid": SLUG_SAYS}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

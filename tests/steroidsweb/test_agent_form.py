@@ -72,6 +72,13 @@ def faults(answer: Any) -> dict[str, list[str]]:
     return dict(answer.context["adminform"].form.errors)
 
 
+def test_a_name_that_is_refused_says_which_letters_are_possible(root: Client) -> None:
+    answer = root.post(ADD, inputs(name="my coder!", role="coder"))
+    [said] = faults(answer)["name"]
+    assert said.startswith("Only the letters A to Z")
+    assert "Nothing was saved." in answer.content.decode()
+
+
 def test_every_kind_of_agent_comes_through_its_form_unchanged(root: Client) -> None:
     projects = [create_project(slug="ledger"), create_project(slug="site")]
     for number, kind in enumerate(KINDS):
