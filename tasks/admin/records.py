@@ -267,7 +267,7 @@ class KindFilter(admin.SimpleListFilter):
 
 @admin.register(Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("at", "what", task_ref, "move", "label", "actor_kind", shortened("note"))
+    list_display = ("at", "what", "about", "move", "label", "actor_kind", shortened("note"))
     list_filter = (ProjectFilter, "actor_kind", KindFilter)
     list_select_related = ("project", "task__project")
     search_fields = ("note", "label")
@@ -275,6 +275,10 @@ class EventAdmin(RecordAdmin):
     @display(description="kind")
     def what(self, event: Event) -> str:
         return words(event.kind)
+
+    @display(description="task or project")
+    def about(self, event: Event) -> str:
+        return event.task.ref if event.task else event.project.slug
 
     @display(description="from \N{RIGHTWARDS ARROW} to")
     def move(self, event: Event) -> str:
