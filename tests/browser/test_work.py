@@ -156,6 +156,13 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+def test_a_phone_opens_the_board_where_its_first_card_is(open_page: Open, scene: Scene) -> None:
+    Task.objects.filter(status="pending").update(status="cancelled")
+    page = open_page(f"/projects/{scene.ledger.slug}/board/", viewport={"width": 390, "height": 844})
+    expect(page.locator("[data-column]").first.locator("[data-card]")).to_have_count(0)
+    expect(page.locator("[data-card]").first).to_be_in_viewport(ratio=0.9)
+
+
 def test_what_is_folded_up_says_so(open_page: Open, scene: Scene) -> None:
     Task.objects.filter(pk=scene.task.pk).update(body="Long. " * 200)
     for path in (f"/tasks/{scene.task.ref}/", f"/queue/{scene.dispute.ref}/"):

@@ -34,6 +34,14 @@ function first() {
     return board.querySelector("[data-card]");
 }
 
+/** Bring the first card into sight where the columns before it, all empty, leave no room for it, as on a phone. */
+function showFirst() {
+    const [column, all] = [first()?.closest("[data-column]").getBoundingClientRect(), board.getBoundingClientRect()];
+    if (column?.right > all.right) {
+        board.scrollLeft += column.left - all.left;
+    }
+}
+
 function along(step) {
     if (!current) {
         return select(first());
@@ -174,4 +182,6 @@ onKeys({
 const named = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
 if (named?.matches("[data-card]")) {
     select(named); // the card that was just moved
+} else {
+    showFirst();
 }
