@@ -130,6 +130,7 @@ def test_snooze_opens_in_its_rail_and_widens_nothing(open_page: Open, scene: Sce
         press(page, "s")
         until = page.locator(f"#until-{scene.dispute.pk}")
         expect(until).to_be_visible()
+        expect(page.locator("summary[data-snooze]")).to_be_focused()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         until.scroll_into_view_if_needed()
         shoot(page, f"dispute-snooze-{width}")

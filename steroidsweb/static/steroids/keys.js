@@ -36,11 +36,14 @@ export function onKeys(actions) {
     });
 }
 
-/** Follow the link or press the button; nothing happens where the page has none. */
+/** Follow the link or press the button; what it unfolds is the next stop. Nothing happens where the page has none. */
 export function press(selector) {
     return () => {
         const target = document.querySelector(selector);
         target?.click();
+        if (target?.matches("summary")) {
+            target.focus();
+        }
         return target !== null;
     };
 }
