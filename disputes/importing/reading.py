@@ -90,7 +90,7 @@ def _paper(step: Work | ReviewDocument) -> Paper:
             Item(number, answer.code, str(answer.kind), "", one_line(answer.text, WORDS_MAX), answer.line)
             for number, answer in enumerate(step.response.answers, start=1)
         ]
-        return Paper(step.document.path, f"works on {gaps}; {len(items)} answers.", items)
+        return Paper(step.document.path, f"works on {gaps}; {counted(len(items), 'answer')}.", items)
     items = [
         Item(
             number, found.code, str(found.severity or "no severity"), one_line(found.location, WORDS_MAX),
@@ -98,7 +98,7 @@ def _paper(step: Work | ReviewDocument) -> Paper:
         )
         for number, (_, found) in enumerate(step.findings, start=1)
     ]  # fmt: skip
-    verdict = step.read.verdict.value if step.read.verdict else "no verdict"
+    verdict = step.read.verdict.value.replace("_", " ").lower() if step.read.verdict else "no verdict"
     return Paper(step.document.path, f"{verdict}; {counted(len(items), 'finding')}.", items)
 
 
