@@ -282,9 +282,8 @@ class EventAdmin(RecordAdmin):
 
     @display(description="from \N{RIGHTWARDS ARROW} to")
     def move(self, event: Event) -> str:
-        if not event.to_status or event.to_status == event.from_status:
-            return event.to_status or "-"
-        return f"{event.from_status or 'new'} \N{RIGHTWARDS ARROW} {event.to_status}"
+        old, new = (status.replace("_", " ") for status in (event.from_status, event.to_status))
+        return f"{old or 'new'} \N{RIGHTWARDS ARROW} {new}" if new and new != old else new or "-"
 
 
 @admin.register(Idempotency)
