@@ -43,7 +43,9 @@ CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 PROMPT = re.compile(r"^(?P<who>[a-z]+)\$ steroids (?P<words>.+)$")
 TIME = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00| UTC)|\d\d:\d\d \(\d+ [sm]\)"  # or a while ago
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00| UTC)"
+    r"|\d{1,2} [A-Z][a-z]{2} \d{4} at \d\d:\d\d UTC"  # as pages say it
+    r"|\d\d:\d\d \(\d+ [sm]\)"  # or a while ago
 )
 COMMIT = sha("c")
 JWT = "JWT tokens are stateless and scale better."
