@@ -16,17 +16,21 @@ LOOKED_AT = 5000  # files
 WHOLE_MAX = 500  # files of one commit that are looked at, each of which costs a process of git
 
 
+def is_used(clone: Path) -> bool:
+    """Whether the attributes at the top of a clone name the filter of Git LFS."""
+    try:
+        return b"filter=lfs" in processes.read_small(clone / ".gitattributes", ATTRIBUTES_MAX)
+    except OSError:
+        return False
+
+
 def said_of(clone: Path) -> str:
     """Return a line that says how many files are only pointers, and names one; empty if none is.
 
     Git LFS writes which files it keeps into the attributes at the top. A repository that has none there is
     not looked at, since every run waits for this.
     """
-    try:
-        attributes = processes.read_small(clone / ".gitattributes", ATTRIBUTES_MAX)
-    except OSError:
-        return ""
-    if b"filter=lfs" not in attributes:
+    if not is_used(clone):
         return ""
     found = _pointers(clone)
     if not found:

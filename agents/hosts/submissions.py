@@ -192,7 +192,9 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
-    if whole := lfs.whole(mirror, submission.sha, touched.fork, touched.paths):
+    is_here = run is not None and not run.is_pulled
+    may_be_left = not is_here or lfs.is_used(paths.clone_of(run))  # which costs no process of git
+    if may_be_left and (whole := lfs.whole(mirror, submission.sha, touched.fork, touched.paths)):
         raise GitError("your commit", f"holds {', '.join(whole[:3])} whole, but {LEFT_TO_LFS}")
     return touched
 
