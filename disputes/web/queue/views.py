@@ -58,7 +58,8 @@ def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
     number = min(max(whole_number(page) or 1, 1), PAGES_MAX)
     start = (number - 1) * PER_PAGE
     is_plain = number == 1 and not found.asked()
-    rows = listing.first_page(tab, found.reach.user) if is_plain else found.qs[start : start + PER_PAGE + 1]
+    asked = slice(start, start + PER_PAGE + 1)
+    rows = listing.first_page(tab, found.reach.user) if is_plain else list(found.qs[asked])
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
 
 

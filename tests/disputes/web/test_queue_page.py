@@ -216,6 +216,11 @@ def test_a_tab_costs_as_many_queries_for_twelve_rows_as_for_three(
         costs.append(len(queries))
     assert len(response.context["rows"]) == 12
     assert costs[0] == costs[1] <= 12
+    cache.clear()
+    with CaptureQueriesContext(connection) as queries:
+        filtered = client.get(path, {"holder": "nobody"})
+    assert len(filtered.context["rows"]) == 12
+    assert len(queries) == costs[0]
 
 
 def test_text_of_agents_is_text(client: Client, ledger: Project, tom: User) -> None:
