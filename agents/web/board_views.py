@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
@@ -28,7 +29,7 @@ KEYS = [
 def boards(request: HttpRequest) -> HttpResponse:
     """Redirect to the board of the project that is named, or of the one viewed last, or of the first."""
     mine = projects_for(request.user)
-    wanted = request.GET.get("project") or request.session.get(LAST, "")
+    wanted = request.GET.get("project") or request.COOKIES.get(LAST, "")
     project = mine.filter(slug=wanted).first() or mine.order_by("name").first()
     if project is None:
         return page(request, "agents/no_board.html", {"title": "Board"})
@@ -43,9 +44,11 @@ def board_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = next((each for each in mine if each.slug == slug), None)
     if project is None:
         raise Http404(f"There is no project {slug}.")
-    if request.session.get(LAST) != slug:
-        request.session[LAST] = slug
-    return show_board(request, project, projects=mine)
+    response = show_board(request, project, projects=mine)
+    if request.COOKIES.get(LAST) != slug:  # the session would be written to the database
+        kept = {"max_age": settings.SESSION_COOKIE_AGE, "secure": settings.SESSION_COOKIE_SECURE}
+        response.set_cookie(LAST, slug, httponly=True, samesite="Lax", **kept)
+    return response
 
 
 def show_board(
