@@ -250,13 +250,16 @@ class Repository:
 
     def is_plain_file(self, sha: str, path: str) -> bool:
         """Whether the path is a regular file in a commit, neither a link nor executable. Raises GitError."""
-        done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
-        return done.returncode == 0 and done.stdout.startswith(b"100644 blob ")
+        return self._mode_of(sha, path) == b"100644"
 
     def is_file(self, sha: str, path: str) -> bool:
         """Whether the path is a file in a commit, and no link. Raises GitError."""
+        return self._mode_of(sha, path).startswith(b"100")
+
+    def _mode_of(self, sha: str, path: str) -> bytes:
+        """Return what git calls the path's mode in a commit; empty if there is no such path."""
         done = run(self.path, "ls-tree", "-z", sha, "--", f":(top,literal){path}", ok=(0, 128))
-        return done.returncode == 0 and done.stdout.startswith(b"100")
+        return done.stdout.partition(b" ")[0] if done.returncode == 0 else b""
 
     def filtered(self, sha: str, by: str, paths: Sequence[str]) -> list[str]:
         """Return which of these paths the attributes of a commit give to this filter. Raises GitError."""
