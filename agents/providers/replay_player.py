@@ -54,7 +54,7 @@ NOTHING_RECORDED = 3
 CANNOT_PLAY = 4
 
 HEADING = re.compile(r"^# (Task|Review) (\S+): (.+)$", re.MULTILINE)
-RULING = re.compile(r"^## Decided since your last run.*?\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+RULING = re.compile(r"^## Decided since your last run.*?\n(.*?)(?=^##? |\Z)", re.MULTILINE | re.DOTALL)
 ROLES = {"Task": "coder", "Review": "reviewer"}
 
 TEXT_ACTIONS = ("say", "shell", "commit", "steroids")

@@ -40,7 +40,7 @@ def test_a_script_is_told_that_nobody_is_signed_in(client: Client) -> None:
 def test_what_is_not_there_is_said_in_our_look(client: Client, ledger: Project, tom: User) -> None:
     signed_out = client.get("/queue/D-99/nothing/")
     client.force_login(tom)
-    for path in ("/queue/D-99/", "/nothing/", "/admin/nothing/"):
+    for path in ("/queue/D-99/", "/nothing/", "/admin/nothing/", "/projects/ledger/rounds/"):
         response = client.get(path)
         assert response.status_code == 404
         assert f"There is nothing at {path} that you may see." in words(response)

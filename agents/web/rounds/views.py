@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 from agents.web.rounds import figures
 from agents.web.rounds.figures import SessionPage
 from disputes.web.view_helpers import page, project_of, staff_only
+from tasks.models import Project
 
 
 @staff_only
@@ -13,6 +14,8 @@ from disputes.web.view_helpers import page, project_of, staff_only
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the rounds on a timeline, the gaps, and whether the session is coming to an end."""
     project = project_of(request, slug)
+    if project.kind != Project.Kind.DOCUMENTS:
+        raise Http404(f"{project.name} is a project of code, which has no rounds.")
     context = {"title": f"Rounds of {project.name}", "project": project, "page": SessionPage(project)}
     return page(request, "agents/rounds/rounds.html", context)
 

@@ -168,8 +168,8 @@ def test_it_writes_a_text_and_a_file_of_the_cassettes(stage: Stage) -> None:
 def test_a_written_text_can_hold_the_ruling(stage: Stage) -> None:
     stage.tape(coder({"write": {"path": "door.txt", "text": "Decided:\n{ruling}\n"}}))
     stage.play(
-        "# Task demo-3: Paint the door\n\n## Decided since your last run. Honour it.\n\n"
-        "1. ISSUE-R1-001 (HIGH): D, other\n\nPaint it green.\n\n## Findings to answer\n\nnone\n"
+        "## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): D, other\n\n"
+        "Paint it green.\n\n# Task demo-3: Paint the door\n\n## Findings to answer\n\nnone\n"
     )
     written = (stage.clone / "door.txt").read_text()
     assert written == "Decided:\n1. ISSUE-R1-001 (HIGH): D, other\n\nPaint it green.\n"
