@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from agents.models import Agent, Host, Run, Token, new_token, token_hash
 from tasks.models import Finding, Membership, Project, Review, Section, Submission, Task
 
-_numbers = count(1)
+_numbers = count(10_001)  # away from the numbers that tests give themselves
 BASE = "b" * 40
 
 
