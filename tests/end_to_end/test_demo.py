@@ -147,7 +147,7 @@ def test_a_reviewers_dispute_is_ruled_and_lands(demo: Installation) -> None:
         listed = demo.steroids(url, "dispute", "list", "--status", "open")
     assert first.returncode == 0, first.stderr
     assert second.returncode == 1
-    assert "admin ruled A (uphold_reviewer)" in second.stderr
+    assert "admin ruled A on C-1" in second.stderr
     assert NAMES not in listed.stdout
     demo.until_idle()
     assert demo.statuses()[NAMES] == "completed"

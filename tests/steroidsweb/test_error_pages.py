@@ -40,7 +40,7 @@ def test_a_script_is_told_that_nobody_is_signed_in(client: Client) -> None:
 def test_what_is_not_there_is_said_in_our_look(client: Client, ledger: Project, tom: User) -> None:
     signed_out = client.get("/queue/D-99/nothing/")
     client.force_login(tom)
-    for path in ("/queue/D-99/", "/nothing/", "/admin/nothing/", "/projects/ledger/rounds/"):
+    for path in ("/queue/D-99/", "/nothing/", "/admin/nothing/"):
         response = client.get(path)
         assert response.status_code == 404
         assert f"There is nothing at {path} that you may see." in words(response)
@@ -61,6 +61,13 @@ def test_a_refusal_names_the_right_and_who_can_give_it(client: Client, ledger: P
     assert response.status_code == 403
     assert "You may not open /admin/auth/user/.</strong> Only superusers may." in words(response)
     assert "root, as a superuser, can make you a member of a project" in words(response)
+
+
+def test_the_rounds_of_a_project_of_code_lead_to_its_page(client: Client, ledger: Project, lea: User) -> None:
+    client.force_login(lea)
+    response = client.get("/projects/ledger/rounds/", follow=True)
+    assert response.redirect_chain == [("/projects/ledger/", 302)]
+    assert "Ledger is a project of code, which has no rounds." in words(response)
 
 
 def test_an_address_for_forms_only_leads_to_their_page(client: Client, lea: User) -> None:

@@ -1,6 +1,8 @@
 """The page of a project's rounds, and the page of a single round."""
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from agents.web.rounds import figures
@@ -15,7 +17,8 @@ def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the rounds on a timeline, the gaps, and whether the session is coming to an end."""
     project = project_of(request, slug)
     if project.kind != Project.Kind.DOCUMENTS:
-        raise Http404(f"{project.name} is a project of code, which has no rounds.")
+        messages.info(request, f"{project.name} is a project of code, which has no rounds.")
+        return redirect("project", project.slug)
     context = {"title": f"Rounds of {project.name}", "project": project, "page": SessionPage(project)}
     return page(request, "agents/rounds/rounds.html", context)
 
