@@ -24,6 +24,15 @@ from agents.hosts.processes import words_of  # noqa: E402
 
 CLI = ROOT / "agents" / "cli.py"
 WANTED_MS, WANTED_MB = 60.0, 20.0
+# A new process counts what the one that begins it held, so memory is asked for by one that holds little.
+MOST_HELD = """
+import os, sys
+quiet = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[quiet])
+_, status, used = os.wait4(pid, 0)
+print(used.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 REPLY = b'{"kind": "person", "name": "Ann"}'
 
 
@@ -48,19 +57,24 @@ def main(calls: int) -> int:
         words = {"steroids": [*words_of(sys.executable, CLI), "whoami"]}
         words["floor"] = [sys.executable, "-I", "-S", "-c", "pass"]
         took: dict[str, list[float]] = {name: [] for name in words}
-        most = 0
         for name in [*words] * calls:
             begun = time.perf_counter()
             call = subprocess.Popen(words[name], env=environment, stdout=subprocess.DEVNULL)
-            _, status, used = os.wait4(call.pid, 0)
+            assert call.wait() == 0, name
             took[name].append((time.perf_counter() - begun) * 1000)
-            call.returncode = os.waitstatus_to_exitcode(status)
-            assert call.returncode == 0, name
-            most = max(most, used.ru_maxrss if name == "steroids" else 0)
+        held = {name: most_held(words[name], environment) for name in words}
     for name, each in took.items():
-        print(f"{name:9} median {median(each):.0f} ms ({min(each):.0f} to {max(each):.0f})")
-    print(f"{median(took['steroids']) / median(took['floor']):.1f} floors, {most / 1024:.0f} MB at most")
-    return int(median(took["steroids"]) > WANTED_MS or most / 1024 > WANTED_MB)
+        times = f"median {median(each):.0f} ms ({min(each):.0f} to {max(each):.0f})"
+        print(f"{name:9} {times}, {held[name]:.0f} MB at most")
+    print(f"{median(took['steroids']) / median(took['floor']):.1f} floors")
+    return int(median(took["steroids"]) > WANTED_MS or held["steroids"] > WANTED_MB)
+
+
+def most_held(words: list[str], environment: dict[str, str]) -> float:
+    """Return the most memory that a command held, in MB."""
+    small = [sys.executable, "-I", "-S", "-c", MOST_HELD, *words]
+    asked = subprocess.run(small, env=environment, capture_output=True, check=True)
+    return int(asked.stdout) / 1024
 
 
 if __name__ == "__main__":
