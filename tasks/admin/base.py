@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -104,6 +105,15 @@ def leads_to(goal: int, keys: set[int], model: type[models.Model], source: str, 
         rows = model._default_manager.filter(**{f"{source}__in": keys, f"{target}__isnull": False})
         keys = set(rows.values_list(target, flat=True)) - seen
     return False
+
+
+def rows_touched(formset: Any) -> list[str]:
+    """Return in words which inline rows were added, changed and removed."""
+    return [
+        *(f"added {row}" for row in formset.new_objects),
+        *(f"changed {row}" for row, _ in formset.changed_objects),
+        *(f"removed {row}" for row in formset.deleted_objects),
+    ]
 
 
 class OneByOne:
@@ -243,10 +253,7 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Record an event for whatever the user edited, which also rings the loop."""
         super().save_related(request, form, formsets, change)
-        touched = self.touched(form)
-        for rows in formsets:
-            if rows.new_objects or rows.changed_objects or rows.deleted_objects:
-                touched.append(str(rows.model._meta.verbose_name_plural))
+        touched = [*self.touched(form), *chain.from_iterable(map(rows_touched, formsets))]
         if touched or not change:
             self.record(request, form.instance, "edited" if change else "added", ", ".join(touched))
 

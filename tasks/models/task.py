@@ -305,4 +305,4 @@ class Dependency(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.task_id} after {self.on_id}"
+        return f"{self.task.ref} after {self.on.ref}"

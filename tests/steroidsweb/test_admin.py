@@ -350,6 +350,7 @@ def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
     ledger.refresh_from_db()
     assert (ledger.slug, ledger.repo_url) == ("ledger", url)
     assert ledger.memberships.get(user=tom).role == "viewer"
+    assert Event.objects.get(kind="project_edited").note == "changed tom in Ledger: viewer"
 
 
 def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
@@ -517,7 +518,8 @@ def test_saving_dependencies_counts_them(client: Client, ledger: Project, lea: U
     task.refresh_from_db()
     assert task.waits_for == 0
     notes = Event.objects.filter(kind="task_edited").values_list("note", flat=True)
-    assert list(notes) == ["dependencies", "dependencies"]
+    words = f"{task.ref} after {other.ref}"
+    assert sorted(notes) == [f"added {words}", f"removed {words}"]
 
 
 def test_dependencies_run_in_no_circle_and_stay_in_the_project(
