@@ -159,6 +159,12 @@ ANONYMOUS = (
     ),
     no_finding("neither its heading nor its label says that every item is an issue"),
 )
+RECORD = (
+    no_finding("the labelled lines belong to the finding above them", lambda c: c.is_below_title),
+    *IN_SECTION_WITHOUT_FINDINGS,
+    NOTHING,
+    finding("labelled lines of which one states a severity, or a badge that does, begin a finding"),
+)
 
 CODED_HEADING = (
     no_finding(
@@ -185,7 +191,7 @@ ANONYMOUS_HEADING = (
     NOTHING,
     *IN_SECTION_WITHOUT_FINDINGS,
     TICKED,
-    no_finding("one word is no title", lambda c: not c.has_words and not c.start.numbering),
+    no_finding("one word is no title", lambda c: not (c.has_words or c.start.numbering or c.start.words)),
     no_finding(
         "it is little more than the id of a gap", lambda c: len(c.start.title) < 20 and gaps_in(c.start.title)
     ),
@@ -195,6 +201,7 @@ ANONYMOUS_HEADING = (
     no_finding(
         "it names a part of the review", lambda c: c.section.own in STRUCTURAL and not c.start.numbering
     ),
+    no_finding("findings without titles of their own stand below it", lambda c: c.is_over_records),
     finding("a heading with a severity below it begins a finding", lambda c: c.has_severity_below),
     no_finding("a table stands below it, and it names that", lambda c: c.is_over_table),
     finding(
@@ -210,6 +217,8 @@ def rules_for(start: Start, *, is_heading: bool) -> tuple[LineRule, ...]:
     """Return the rules that decide whether a line begins a finding."""
     if is_heading:
         return CODED_HEADING if start.coded else ANONYMOUS_HEADING
+    if start.shape is Shape.RECORD:
+        return RECORD
     if start.tag:
         return TAGGED
     return CODED if start.coded else ANONYMOUS

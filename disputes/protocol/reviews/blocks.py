@@ -128,6 +128,13 @@ class _Walk:
             self._open_group(group, "a label or a request: what stands below it lists issues")
         elif self.open is None and text[0] != "|":
             self.after_prose = True
+            self._end_list_of_earlier(index)
+
+    def _end_list_of_earlier(self, index: int) -> None:
+        """End the list below a plain label that tells of earlier findings, at text of its own."""
+        label = self.group
+        if label and label.purpose is Purpose.PRIOR and self.layout.lines[index].text[:1] not in " \t":
+            self.group = None
 
     def _label_of_list(self, index: int, text: str) -> GroupLabel | None:
         if text[-1] != ":" or (self.open and self.open.start.shape in STRONG):

@@ -15,7 +15,7 @@ from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import STATED
 
 MAX_AHEAD = 14
-RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1}
+RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1, Shape.RECORD: 1}
 LISTING = frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS])
 # Sections that only repeat findings; theirs count if a review has no others.
 REPEATING = frozenset([Purpose.CLOSING, Purpose.REQUIRED, Purpose.CHECKS, Purpose.GAPS])
@@ -96,6 +96,11 @@ class Candidate:
             or first.shape is Shape.HEADING
             or (first.shape is Shape.BOLD and not start.bold)
         )
+
+    @property
+    def is_below_title(self) -> bool:
+        """Whether a finding above the line has a title line, and has not ended yet."""
+        return self.open is not None and self.open.shape is not Shape.RECORD
 
     @property
     def is_alike(self) -> bool:
@@ -214,6 +219,18 @@ class Candidate:
         below = (line.text.strip() for line in self.layout.lines[self.index + 1 :][:MAX_AHEAD])
         first = next((text for text in below if text), "")
         return first.startswith("|") and not self.start.numbering
+
+    @property
+    def is_over_records(self) -> bool:
+        """Whether the section of a heading holds two findings or more that begin without a title."""
+        starts = self.layout.starts
+        found = 0
+        for below in range(self.index + 1, len(starts)):
+            other = starts[below]
+            if below in self.layout.sections or found > 1:
+                break
+            found += other is not None and other.shape is Shape.RECORD
+        return found > 1
 
     @property
     def is_category(self) -> bool:

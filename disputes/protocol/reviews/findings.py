@@ -75,7 +75,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     `before` is the number of findings above it in the review.
     """
     start, section = block.start, block.section
-    body = layout.lines[block.begin + 1 : block.end]
+    body = layout.lines[block.begin + (start.shape is not Shape.RECORD) : block.end]
     fields = read_fields(body)
     title = start.title
     location = text_of(fields, "location")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
-from disputes.protocol.reviews.headings import NUMBERING, OBSERVING, severities_of
+from disputes.protocol.reviews.fields import FIELDS, LINE_NUMBER, LINE_OF_FILE, field_label, field_name
+from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING, OBSERVING, severities_of
 from disputes.protocol.reviews.inline_severities import (
     MAX_READ,
     severity_in,
@@ -37,23 +37,27 @@ class Shape(StrEnum):
     ITEM = "item"
     PLAIN = "plain"
     TAG = "tag"
+    RECORD = "record"  # labelled lines without a title
 
 
 CODES = regex(rf"(?P<codes>{CODE}{MORE_CODES})")
 ONE_CODE = regex(CODE)
-# ARB-1: tags in capitals. Those in title case count only in a list or a heading.
+# ARB-1: severities and priorities in capitals. Those in title case count only in a list or a heading.
 TAG = regex(
-    r"\[(?P<word>MUST|SHOULD|CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR|NITS?|Must|Should|Critical|High"
-    r"|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
+    r"\[(?P<word>[A-Z][A-Z0-9-]{1,15}|Must|Should|Critical|High|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
 # Comments on code that begin with a word for their kind: "issue (blocking): …", "nitpick: …".
 COMMENT = regex(
-    r"(?:(?:issue|suggestion|todo|chore|polish|typo)\s?\((?P<word>blocking|non-blocking)(?P<more>[^()]{0,40})\)|(?P<nit>nit(?:pick)?)"
-    r"(?:\s?\([^()]{0,40}\))?):\s+"
+    r"(?P<kind>issue|problem|suggestion|todo|chore|polish|typo|nit(?:pick)?)\s?(?:\((?P<said>[^()]{1,60})\))?:\s+"
 )
+# Kinds that are also the label of a part of a finding, unless something in parentheses follows.
+LABELS_TOO = frozenset(["issue", "problem", "suggestion", "todo", "chore", "polish", "typo"])
+# Kinds that say nothing about how severe a comment is.
+OF_ANY_SEVERITY = frozenset(["issue", "problem"])
+BLOCKS = {"blocking": "high", "non-blocking": "low"}
 # A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
 LOUD = regex(
-    r"(?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)\b"
+    r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
 # A record whose fields are below it: "Finding F-01" alone on its line.
@@ -66,13 +70,21 @@ BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
 PLACED = regex(
     r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
 )
+# A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
+OF_FILE = regex(
+    r"`?[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?`?[ \t]*(?:[-–—:|][ \t]*){0,2}"
+    r"(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}(?=\S)"
+)
 # A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
 # A lettered item: a) text
 LETTERED = regex(r"[a-h]\)\s+(?=\S)")
+# What is shown of a part that folds.
+SUMMARY = regex(r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>\s*$")
 # Coloured signs before a title; a green one may be praise and does not count.
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
+PRIORITY = regex(r"P[0-4](?![\w-])")
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
@@ -82,7 +94,6 @@ SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
 # The signs that reviewers use; a tick is praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
-FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = (
     frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
@@ -103,6 +114,7 @@ EMPTY = regex(
     re.IGNORECASE,
 )
 MAX_CODES = 100
+MAX_PLACE = 240  # characters at the beginning of a line in which the place may be
 
 
 # The usual way to begin a part of a finding, whatever text follows: **Impact:** …
@@ -169,6 +181,10 @@ def read_start(line: Line) -> Start | None:
     text = line.text
     stripped = text.lstrip(" \t")
     first = stripped[:1]
+    if first == "<" and (folded := SUMMARY.match(stripped)):
+        return _paragraph(f"**{folded['text']}**", 0, is_bold=True)
+    if first not in LIST_FIRST and (of_file := _of_file(stripped, len(text) - len(stripped))):
+        return of_file
     if first not in FIRST and first < FIRST_SIGN:
         return None
     if first == "#":
@@ -194,8 +210,10 @@ def _heading(text: str) -> Start | None:
 
 def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
     first = text[:1]
-    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+    if match := _kind_of_comment(text):
         return _comment(match, text, indent)
+    if of_file := _of_file(text, indent):
+        return of_file
     start = Start(Shape.ITEM, indent=indent, numbered=numbered)
     if first == "*" and (field := _bold_field(text, start)):
         return field
@@ -206,7 +224,7 @@ def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
 
 def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     first = text[:1]
-    if first in COMMENT_FIRST and (match := COMMENT.match(text)):
+    if match := _kind_of_comment(text):
         return _comment(match, text)
     if first in LETTERED_FIRST and (match := LETTERED.match(text)):
         return _item(text[match.end() :].strip(), indent, numbered=True)
@@ -225,6 +243,22 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     if is_bold and (start := _bold_field(text, Start(Shape.BOLD, indent=indent))):
         return start
     return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
+
+
+def _of_file(text: str, indent: int) -> Start | None:
+    """Read a line that begins with a place in a file and a severity; return None for any other line."""
+    if not LINE_NUMBER.search(text[:MAX_PLACE]) or not (match := OF_FILE.match(text)):
+        return None
+    if not severity_in(match["word"]):
+        return None
+    title = text[match.end() :][:MAX_READ]
+    return Start(Shape.TAG, indent, title=title, words=(match["word"],), tag=match["word"], rest=match[0])
+
+
+def _kind_of_comment(text: str) -> re.Match[str] | None:
+    """Match the word for its kind at the beginning of a comment on code."""
+    match = COMMENT.match(text) if text[:1] in COMMENT_FIRST else None
+    return match if match and (match["said"] or match["kind"] not in LABELS_TOO) else None
 
 
 def _leads_with_id(text: str) -> bool:
@@ -283,7 +317,7 @@ def _content(text: str, start: Start) -> Start | None:
     if tick := CHECKBOXES.get(text[:3], ""):
         text = text[3:].lstrip()
     circle = CIRCLES.get(text[:1], "")
-    text, sign = _without_signs(text)
+    text, sign = without_signs(text)
     start.tick = tick or sign
     if text[:2] == "~~":
         start.struck, text = True, text.replace("~~", "")
@@ -300,12 +334,12 @@ def _content(text: str, start: Start) -> Start | None:
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:
     """Read what a line says that begins with these bold words."""
-    if text[:1] in COMMENT_FIRST and (match := COMMENT.match(f"{text.rstrip(':')}: ")):
+    if match := _kind_of_comment(f"{text.rstrip(':')}: "):
         return _comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
     start.bold = True
     if start.shape is Shape.PLAIN:
         start.shape = Shape.BOLD
-    text, sign = _without_signs(text)
+    text, sign = without_signs(text)
     start.tick = start.tick or sign
     if not start.numbering:
         start.numbering, text = _without_numbering(text)
@@ -329,7 +363,7 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
     if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
         start.bracket = bracket
         return _coded(start, after, rest)
-    if bracket and (match := TAG.match(text)):
+    if bracket and (match := TAG.match(text)) and severity_in(match["word"]):
         return _tagged(start, match, text, rest)
     is_listed = bracket and start.shape is Shape.ITEM
     if is_listed and (match := BRACKETED.match(text)) and read_severity(match["word"]):
@@ -339,6 +373,8 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
 
 def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
     """Take the id that begins the words and return what follows it; None if there is no id after all."""
+    if PRIORITY.match(text):
+        return None
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
         start.codes = _codes(match["codes"])
         return text[match.end() :]
@@ -365,7 +401,7 @@ def _codes(text: str) -> tuple[str, ...]:
     return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
 
 
-def _without_signs(text: str) -> tuple[str, str]:
+def without_signs(text: str) -> tuple[str, str]:
     """Return a text without the signs before it (🔴, ⚠️, ✅), and "x" or " " for a tick or cross in them."""
     if text[:1] < FIRST_SIGN:
         return text, ""
@@ -417,10 +453,11 @@ def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | N
 
 def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     """Read a comment on code that begins with a word for its kind."""
-    word = {"blocking": "high", "non-blocking": "low"}.get(match["word"] or "", "nit")
-    said = (match["more"] or "").strip(" ,;:")
-    word = said if severity_in(said) else word
-    return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=(word,), tag=word)
+    kind = match["kind"]
+    said = [part.strip().lower() for part in (match["said"] or "").split(",")]
+    stated = [BLOCKS.get(part, part) for part in said if part in BLOCKS or severity_in(part)]
+    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else ["nit"])
+    return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=tuple(words), tag=kind)
 
 
 def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:
@@ -429,7 +466,7 @@ def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:
     if COUNT.fullmatch(title.strip(" .*")):
         return None
     more = match["more"] or ""
-    word = more if severity_in(more) else match["word"].replace("BLOCKER", "critical")
+    word = more if severity_in(more) else match["word"]
     return Start(Shape.TAG, indent=indent, title=title, words=(word,), tag=match["word"])
 
 
@@ -452,6 +489,11 @@ def _anonymous(start: Start, head: str, rest: str) -> Start:
     return _titled(start, head, rest)
 
 
+def _severe_word(label: str) -> str:
+    """Return the word for the severity of a label; of one that only says whether it blocks, its meaning."""
+    return label if severity_in(label) else severities_of(label, blocking=True)[0].value
+
+
 def _labelled(start: Start, rest: str) -> Start:
     """Read a line whose title follows a label, as in `**Issue:** text`."""
     words: list[str] = []
@@ -466,8 +508,9 @@ def _titled(start: Start, head: str, rest: str) -> Start:
     before, start.trailing = take_end(head[:MAX_READ], words)
     title = take_prefix(before, words)
     if title == before and rest:
-        if len(title) < 40 and severities_of(title) and not OBSERVING & set(title.lower().split()):
-            words.append(title)
+        is_remark = OBSERVING & set(title.lower().split())
+        if len(title) < 40 and severities_of(title, blocking=True) and not is_remark:
+            words.append(_severe_word(title))
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
             rest = take_groups(rest, words, []).strip()

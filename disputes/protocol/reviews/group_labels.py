@@ -46,6 +46,8 @@ def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
         if severity:
             return GroupLabel(index, None, severity, text.rstrip(":"), 0, ambiguous)
         purpose = purpose_of(text)
+        if purpose is Purpose.PRIOR:
+            return GroupLabel(index, purpose, None, "", 0)
         if purpose is Purpose.REQUIRED or (is_note and purpose is Purpose.ISSUES):
             return GroupLabel(index, purpose, None, "", 0, demands=True)
     # "This needs changes before I merge:"

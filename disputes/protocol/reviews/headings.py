@@ -37,6 +37,7 @@ clarifications suggestion suggestions improvement improvements nitpick nitpicks 
 before approval implementation list open ambiguities inconsistencies weaknesses
 """
 GLUE = frozenset(_GLUE.split())
+FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 BLOCKING = frozenset(["blocker", "blockers", "blocking"])
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
@@ -136,6 +137,8 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 r"\b(?:minor|remaining|additional|other|further|non[- ]?blocking)\b.*"
                 r"\b(?:observation|note|remark)s?\b",
                 r"\b(?:observation|note|remark)s?\b.*\bnon[- ]?blocking\b|\bcompression\b",
+                r"^(?:(?:optional|minor|further|other|additional) )?(?:suggestions|improvements)"
+                r"(?: for improvement)?$",
             ],
         ),
         (
@@ -189,8 +192,11 @@ VERDICT_FIRST = regex(r"\b(?:verdict|assessment|review|decision)\b")
 
 @lru_cache(maxsize=1024)
 def bare(title: str) -> str:
-    """Return a heading's words in lower case, without marks, numbering, gap ids and parentheses."""
-    plain = NUMBERING.sub("", title.replace("*", "").replace("`", "").strip(), count=1)
+    """Return a heading's words in lower case, without marks, signs, numbering, gap ids and parentheses."""
+    title = title.replace("*", "").replace("`", "").strip()
+    while title[:1] >= FIRST_SIGN and not title[0].isalpha():
+        title = title[1:].lstrip()
+    plain = NUMBERING.sub("", title, count=1)
     return GAP.sub("", plain).partition("(")[0].lower().strip(" :-–—")
 
 

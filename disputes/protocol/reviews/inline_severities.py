@@ -10,22 +10,24 @@ from tasks.text.regex import regex
 
 # A severity before a title: "Minor: the name differs", "HIGH - no retry".
 PREFIX = regex(
-    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?)"
+    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?|P[0-4])"
     r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
 # Every word for a severity contains one of these.
 SEVERE = regex(
-    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|krit|hoch|mittel|niedrig|gering)",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|option|info|suggest|krit|hoch|mittel|niedrig|gering)",
     re.IGNORECASE,
 )
-PRIORITIES = {
-    "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM,
-    "P3": Severity.LOW, "P4": Severity.LOW,
+# Words that state a severity only in capitals.
+IN_CAPITALS = {
+    "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM, "P3": Severity.LOW,
+    "P4": Severity.LOW, "BLOCKER": Severity.CRITICAL, "BLOCKING": Severity.HIGH,
+    "NON-BLOCKING": Severity.LOW, "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
 }  # fmt: skip
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
-PREFIX_FIRST = frozenset("cChHmMlLnN")
+PREFIX_FIRST = frozenset("cChHmMlLnNpP")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
@@ -40,7 +42,7 @@ def severity_in(words: str) -> Severity | None:
     if not SEVERE.search(words):
         return None
     plain = before_comment(words.strip(" *_`."))
-    if severity := PRIORITIES.get(plain) or read_severity(plain):
+    if severity := IN_CAPITALS.get(plain) or read_severity(plain):
         return severity
     before, colon, after = words.strip(" *_`.").partition(":")
     if colon and len(before) < 40:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.reviews.first_lines import Start, read_start
 from disputes.protocol.reviews.headings import TOP, Section, sections
+from disputes.protocol.reviews.records import with_records
 from disputes.protocol.text.documents import STATED, Line, Table, tables
 
 
@@ -32,6 +33,8 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         where += [current] * (index - len(where))
         current = section
     where += [current] * (len(lines) - len(where))
-    starts = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    starts = with_records(
+        lines, [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    )
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     return Layout(lines, opened, where, starts, named, tuple(tables(lines)))

@@ -1,11 +1,11 @@
 """Reading a review: its verdicts, its findings, and what it says about earlier ones.
 
-It understands the structured form (JSON, or YAML front matter above Markdown) and Markdown in many
-notations (FND-1 to FND-7, VER-1). Nothing unreadable ever becomes an approval.
+It understands the structured form (JSON, or YAML front matter above Markdown), the data that other tools
+write, and Markdown in many notations (FND-1 to FND-8, VER-1). Nothing unreadable ever becomes an approval.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,11 @@ from disputes.protocol.reviews.headings import Purpose, purpose_of
 from disputes.protocol.reviews.layout import Layout, lay_out
 from disputes.protocol.reviews.severity import GRAVE, read_severity
 from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
+from disputes.protocol.reviews.structure import Structure, read_structure
 from disputes.protocol.reviews.tables import find_rows, listed_severities
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
-from disputes.protocol.reviews.verdicts import StatedVerdict, stated_verdicts, worst_verdict
-from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
+from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verdicts, worst_verdict
+from disputes.protocol.text.documents import STATED, DocumentError, Line, Problem, list_item, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.keywords import keywords, likeness
 from tasks.configuration.plain_yaml import Lines
@@ -62,7 +63,10 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
         return _from_structure(document)
     if front := read_front_matter(document, ("verdict", "findings")):
         return _from_front_matter(*front, document)
-    return _from_markdown(document)
+    lines = scan(document)
+    if structure := read_structure(document, lines):
+        return _from_data(structure, document)
+    return _from_markdown(document, lines)
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
@@ -87,9 +91,8 @@ def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
     findings = tuple(
         replace(found, line=entry.line) for found, entry in zip(read.findings, entries, strict=True)
     )
-    below = _from_markdown(prose)
-    known = [verdict for verdict in (read.verdict, below.verdict) if verdict]
-    worst = max(known, key=list(Verdict).index, default=None)
+    below = _from_markdown(prose, scan(prose))
+    worst = _worse(read.verdict, below.verdict)
     start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
     return replace(
         read,
@@ -115,8 +118,32 @@ def _holds(findings: tuple[Found, ...], said: Found) -> bool:
     )
 
 
-def _from_markdown(text: str) -> ReadReview:
-    layout = lay_out(scan(text))
+def _worse(*verdicts: Verdict | None) -> Verdict | None:
+    """Return the worst of the verdicts that could be read."""
+    return max(filter(None, verdicts), key=list(Verdict).index, default=None)
+
+
+def _from_data(data: Structure, text: str) -> ReadReview:
+    """Return the review that is data, together with what the prose around it states.
+
+    A plain approval counts as one with conditions if a grave finding stands (VER-5).
+    """
+    around = _from_markdown(data.prose, scan(data.prose))
+    verdict = data.verdict
+    if verdict in PLAIN_APPROVALS and any(found.severity in GRAVE for found in data.findings):
+        verdict = Verdict.APPROVED_WITH_CONDITIONS
+    worst = _worse(verdict, around.verdict)
+    raw = data.raw_verdict if worst == verdict else around.raw_verdict
+    others = [found for found in around.findings if not (found.withdrawn or _holds(data.findings, found))]
+    findings = [
+        replace(found, ordinal=number) for number, found in enumerate([*data.findings, *others], start=1)
+    ]
+    stated = (StatedVerdict(ROUND, raw, worst, 1),) if worst else ()
+    return ReadReview(worst, raw, tuple(findings), text, stated, around.prior)
+
+
+def _from_markdown(text: str, lines: Sequence[Line]) -> ReadReview:
+    layout = lay_out(lines)
     read, findings = find_findings(layout)
     blocks = read.blocks
     stated = stated_verdicts(layout, _inside(layout, blocks))

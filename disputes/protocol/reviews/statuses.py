@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.reviews.first_lines import FIRST_SIGN, Shape, Start
-from disputes.protocol.reviews.headings import Purpose, Section
+from disputes.protocol.reviews.first_lines import CROSSES, TICKS, Shape, Start
+from disputes.protocol.reviews.headings import FIRST_SIGN, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Table, list_item
 from disputes.protocol.text.identifiers import codes_in, native_code, own_code
@@ -48,7 +48,8 @@ _STATUSES = {
     Status.DEFERRED: r"deferred|postponed",
     Status.WITHDRAWN: r"withdrawn|retracted|dropped|moot",
     Status.RESOLVED: (
-        rf"(?:{_ADVERBS})?(?:{_VERBS}|verified|confirmed|done|accepted|addresses|resolves|fixes)"
+        rf"(?:(?:verified|confirmed)[ _](?:as[ _])?)?(?:{_ADVERBS})?"
+        rf"(?:{_VERBS}|verified|confirmed|done|accepted|addresses|resolves|fixes)"
     ),
 }
 STATUS = regex(
@@ -61,9 +62,10 @@ STATUS_STARTS = frozenset(
 )  # fmt: skip
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
+SIGNED = TICKS + CROSSES
 # What may follow a status. "Fixed timeout is too short" is a title and not a status.
 AFTER_STATUS = regex(  # no arrow: "ACCEPTED -> RESOLVED" is a transition
-    r"[\s*_`]*(?:$|[.,;:!(\[–—]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
+    rf"[\s*_`]*(?:$|[.,;:!(\[–—{SIGNED}]|-(?!>)|\b(?:in|by|via|as|per|with|through|at|since|and|but|to|until|for|because)\b|(?=(?:ISSUE-)?R\d))"
 )
 AT_END = regex(
     r"(?:^|[-–—:(\[] *)\**(?P<status>(?:(?:NOT|FULLY|PARTIALLY|PARTIAL|STILL|ALL)[ _])*"
@@ -72,8 +74,9 @@ AT_END = regex(
 )
 # A status in lower case that ends a clause: "verified, all of them".
 ENDED = regex(
-    rf"(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)(?:[,.;:]|$"
-    r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b))",
+    rf"(?:(?:verified|confirmed) (?:as )?)?(?:(?:not |un)?(?:{_VERBS})|partial(?:ly)?|verified|confirmed)"
+    rf"(?:[,.;:]|$|\*\*|[ \t]*[{SIGNED}]"
+    r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b|`))",
     re.IGNORECASE,
 )
 CAPITALS = regex("[A-Z]{4}")  # contained in every status at the end of a line

@@ -33,11 +33,12 @@ _REFUSING = (
     "request changes", "requesting changes", "requires changes", "requires revision", "revision required",
     "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
-    "not ready", "nicht freigegeben", "abgelehnt",
+    "not ready", "do not merge", "do not merge yet", "block", "changes needed", "patch is incorrect",
+    "nicht freigegeben", "abgelehnt",
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
-    **dict.fromkeys([*_APPROVING, "approves", "lgtm"], Verdict.APPROVED),
+    **dict.fromkeys([*_APPROVING, "approves", "lgtm", "patch is correct"], Verdict.APPROVED),
     **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
     "no issues found": Verdict.NO_ISSUES_FOUND,
     **dict.fromkeys(
@@ -47,9 +48,10 @@ VERDICT_WORDS: dict[str, Verdict] = {
     **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
 }
 # Words that state a verdict only alone and in the place of one; in prose they may mean anything.
-ONLY_ALONE = frozenset(
-    ["approval", "lgtm", "blocked", "conditional", "not ready", "rejection", "changes required"]
-)
+ONLY_ALONE = frozenset([
+    "approval", "lgtm", "blocked", "block", "conditional", "not ready", "rejection", "changes required",
+    "changes needed", "do not merge", "do not merge yet", "patch is correct", "patch is incorrect",
+])  # fmt: skip
 NO_ISSUES = "no issues found"
 COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean anything
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
@@ -60,7 +62,8 @@ STEMS = (
     "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
     "abgelehnt",
 )  # fmt: skip
-STEMS_ALONE = (*STEMS, "lgtm", "block", "ready")  # for places in which ONLY_ALONE counts too
+# For places in which ONLY_ALONE counts too.
+STEMS_ALONE = (*STEMS, "lgtm", "block", "ready", "merge", "correct")
 # For the beginning of a statement, with nothing but a mark or a comment after it.
 ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = regex(r"[^a-z]+")

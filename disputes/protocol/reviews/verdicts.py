@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from disputes.protocol.reviews.headings import NUMBERING, Purpose, Section
+from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import (
     VERDICT_WORDS,
@@ -19,11 +19,11 @@ from tasks.text.regex import regex
 
 LABEL = regex(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
-    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result|opinion|judge?ment|fazit|urteil)|overall)"
+    r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
+    r"|opinion|judge?ment|fazit|urteil)|overall(?: correctness)?)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
-FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
@@ -202,7 +202,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
     section = layout.where[index]
     if section.purpose is Purpose.HISTORY:
         return None
-    if label.endswith("verdict"):
+    if label.endswith(("verdict", "correctness")):
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from disputes.protocol.responses.response import ReadResponse
-from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.protocol.reviews.review import ReadReview, Status, read_review
 from disputes.protocol.reviews.severity import section_severity
 from disputes.protocol.rounds.proposals import (
     ReadProposal,
@@ -264,7 +264,7 @@ def says_no_issues(lines: Iterable[Line]) -> bool:
 
 def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:
     """Return why findings were probably missed in a review that seems to have none; empty if not (VAL-4)."""
-    if review.findings:
+    if review.findings or any(each.status in (Status.UNRESOLVED, Status.PARTIAL) for each in review.prior):
         return ""
     if review.verdict is not None and review.verdict.value not in APPROVING:
         return f"the verdict is {review.verdict.value}, and no finding could be read"

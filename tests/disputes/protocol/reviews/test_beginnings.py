@@ -5,6 +5,7 @@ from disputes.protocol.reviews.beginnings import (
     ANONYMOUS_HEADING,
     CODED,
     CODED_HEADING,
+    RECORD,
     TAGGED,
     LineRule,
 )
@@ -77,6 +78,20 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "a numbered item in a list of issues begins a finding": "## Issues\n### Storage\n1. No lock here",
         "neither its heading nor its label says that every item is an issue": "## Flaws\n### Jobs\n- Lock",
     },
+    RECORD: {
+        "the labelled lines belong to the finding above them": (
+            "### No lock (high)\n\nSeverity: High\nProblem: Two workers"
+        ),
+        "the section tells of earlier findings or versions": (
+            "## Revision History\nProblem: No lock\nSeverity: High"
+        ),
+        PRAISE: "## Strengths\nFinding: Clear names\nSeverity: Low",
+        "the section looks at gaps that the coder opened": "## New Gaps\nProblem: No end\nSeverity: Low",
+        NOTHING: "Problem: None\nSeverity: Low",
+        "labelled lines of which one states a severity, or a badge that does, begin a finding": (
+            "Problem: No lock\nSeverity: High"
+        ),
+    },
     CODED_HEADING: {
         f"{NO_ID}it has no severity and stands below no heading that says Issues": "### SEC-01: Tokens",
         "the section tells of earlier findings or versions": "## Earlier Issues: Status\n### ISSUE-R1-001",
@@ -101,6 +116,9 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         REPEATS: "## Required Changes\n### Add a lock",
         "a heading with a severity beside its title begins a finding": "### Retries never end (high)",
         "it names a part of the review": "## Next steps",
+        "findings without titles of their own stand below it": (
+            "### In claim()\n\nSeverity: High\nProblem: No lock\n\nSeverity: Low\nProblem: A name"
+        ),
         "a heading with a severity below it begins a finding": "### Retries never end\n**Severity:** High",
         "a table stands below it, and it names that": "## Issues\n### What was run\n| Command | Result |",
         "a heading below one that says Issues begins a finding": "## Issues\n### Retries never end",
@@ -108,20 +126,21 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "it has no id and no severity, and stands below no heading that says Issues": "### Retries never end",
     },
 }
-# Their examples end with a line more, by which the one before it is decided.
+# How many lines more their examples have, by which the one before them is decided.
 BY_WHAT_FOLLOWS = {
-    "it only names what is listed below it by ids",
-    "a heading with a severity below it begins a finding",
-    "it only groups the findings below it",
-    "a table stands below it, and it names that",
+    "it only names what is listed below it by ids": 1,
+    "a heading with a severity below it begins a finding": 1,
+    "it only groups the findings below it": 1,
+    "a table stands below it, and it names that": 1,
+    "findings without titles of their own stand below it": 6,
 }
 
 
 def test_every_rule_decides_its_example() -> None:
     wrong = []
-    for examples in EXAMPLES.values():
+    for rules, examples in EXAMPLES.items():
         for reason, text in examples.items():
-            place = text.count("\n") - (reason in BY_WHAT_FOLLOWS)
+            place = text.count("\n") - (1 if rules is RECORD else BY_WHAT_FOLLOWS.get(reason, 0))
             found = find_blocks(lay_out(scan(text))).reasons.get(place)
             if found != reason:
                 wrong.append(f"{text!r}: {found}")

@@ -1,0 +1,133 @@
+"""Where findings begin without a title: with labelled lines, or a badge that states a severity (FND-1)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from disputes.protocol.reviews.fields import Field, field_of
+from disputes.protocol.reviews.first_lines import LIST_FIRST, Shape, Start, without_signs
+from disputes.protocol.reviews.headings import section_severity
+from disputes.protocol.reviews.inline_severities import MAX_READ, field_severity, severity_in
+from disputes.protocol.text.documents import RULE, STATED, Line
+from tasks.text.regex import regex
+
+TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", re.IGNORECASE)
+# The parts of a record from which its title is taken, the best one first.
+TITLES = ("title", "problem", "impact", "suggestion", "location")
+PICTURE = regex(r"!\[(?P<word>[^\[\]]{1,40})\]\([^()\s]{1,300}\)\s*$")
+MAX_BADGE = 120  # characters
+MARKS = " \t*_"
+
+
+@dataclass(slots=True)
+class Labelled:
+    """Labelled lines in a row, and the parts of a finding that they begin."""
+
+    begin: int
+    first: str
+    severity: str = ""
+    parts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def start(self) -> Start | None:
+        """The first line of the finding that they describe; None if they describe none."""
+        title = next((self.parts[part] for part in TITLES if self.parts.get(part)), "")
+        if not self.severity or not title:
+            return None
+        return Start(Shape.RECORD, title=title[:MAX_READ].strip(MARKS), words=(self.severity,), leading=True)
+
+
+def with_records(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[Start | None]:
+    """Return the first lines of findings together with those of records and badges."""
+    found = list(starts)
+    for record in _records(lines, starts):
+        if start := record.start:
+            found[record.begin] = start
+    for index, line in enumerate(lines):
+        if line.mode is STATED and len(line.text) <= MAX_BADGE and line.text.strip():
+            _take_badge(lines, found, index)
+    return found
+
+
+def _records(lines: Sequence[Line], starts: Sequence[Start | None]) -> Iterator[Labelled]:
+    """Yield every run of labelled lines; the label of its first line begins the next one."""
+    record: Labelled | None = None
+    is_apart = False  # whether a blank line came last
+    for index, (line, start) in enumerate(zip(lines, starts, strict=True)):
+        text = line.text
+        if not text.strip():
+            is_apart = True
+            continue
+        label = _labelled(line)
+        if record and _ends(record, label, is_apart, goes_on=start is None and line.mode is STATED):
+            yield record
+            record = None
+        if label and label[0] != "status":
+            record = record or Labelled(index, label[0])
+            _add(record, *label)
+        is_apart = False
+    if record:
+        yield record
+
+
+def _ends(record: Labelled, label: tuple[str, str] | None, is_apart: bool, *, goes_on: bool) -> bool:
+    """Whether labelled lines end before this line; one without a label may go on with the one above it."""
+    if label is None:
+        return is_apart or not goes_on
+    return label[0] == "status" or (is_apart and label[0] == record.first)
+
+
+def _labelled(line: Line) -> tuple[str, str] | None:
+    """Return the part of a finding that a line at the margin begins with a label, and the text after it."""
+    text = line.text
+    if line.mode is not STATED or ":" not in text or text[:1] in " \t#" or RULE.match(text):
+        return None
+    if title := TITLE.match(text):
+        return "title", title["text"]
+    if text[0] in LIST_FIRST and text[:2] != "**":
+        return None
+    return field_of(text)
+
+
+def _add(record: Labelled, name: str, text: str) -> None:
+    if name == "severity":
+        record.severity = record.severity or (text if field_severity(Field(name, text)) else "")
+    else:
+        record.parts.setdefault(name, text)
+
+
+def _take_badge(lines: Sequence[Line], starts: list[Start | None], index: int) -> None:
+    """Let a line that is only a badge begin the finding below it, or give the one above it a severity."""
+    text = lines[index].text.strip()
+    below = _next(lines, index)
+    if below is None:
+        return
+    if severity := _of_badge(text):
+        title = lines[below].text.strip().lstrip("#").strip(MARKS)
+        starts[index] = Start(Shape.RECORD, title=title[:MAX_READ], words=(severity,), leading=True)
+    elif text[:2] in ("**", "__") and text[-2:] == text[:2] and starts[below] is None:
+        above = _next(lines, index, step=-1)
+        heading = starts[above] if above is not None else None
+        stated, _ = section_severity(text)
+        if stated and heading and heading.level > 1 and not (heading.words or heading.coded):
+            heading.words, starts[index] = (stated.value,), None
+
+
+def _of_badge(text: str) -> str:
+    """Return the severity on a badge: a picture with its name, or short words between bars; else nothing."""
+    if picture := PICTURE.match(text):
+        return picture["word"] if severity_in(picture["word"]) else ""
+    if not text.startswith("_") or not text.endswith("_") or "_ | _" not in text:
+        return ""
+    words = [without_signs(part.strip(MARKS))[0] for part in text.split("|")]
+    return next((word for word in reversed(words) if severity_in(word)), "")
+
+
+def _next(lines: Sequence[Line], index: int, *, step: int = 1) -> int | None:
+    """Return the index of the next line that is not blank, if it is stated."""
+    index += step
+    while 0 <= index < len(lines):
+        if lines[index].text.strip():
+            return index if lines[index].mode is STATED else None
+        index += step
+    return None

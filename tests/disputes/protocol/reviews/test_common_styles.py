@@ -1,0 +1,413 @@
+"""Reviews in the styles of common tools and habits, none of which follows our own form (FND-1)."""
+
+from disputes.protocol.reviews.review import Found, read_review
+from tests.cases import for_each
+
+# What is expected: the verdict in one letter (r, a, c, - for none), and of each finding its line, its
+# severity in one letter and the beginning of its title.
+Expected = tuple[str, list[tuple[int, str, str]]]
+VERDICTS = {"NEEDS_REVISION": "r", "APPROVED": "a", "NO_ISSUES_FOUND": "a", "APPROVED_WITH_CONDITIONS": "c"}
+
+
+def told(found: Found, title: str) -> tuple[int, str, str]:
+    severity = found.severity.value[0] if found.severity else "-"
+    return found.line, severity, found.title[: len(title)]
+
+
+STYLES: list[tuple[str, str, Expected]] = [
+    (
+        "priorities as tags",
+        """\
+**Findings**
+
+- [P1] Guard against empty batches — src/batch.py:41-46
+  When `items` is empty, `max()` raises `ValueError`.
+
+- [P2] Retry loop swallows KeyboardInterrupt — src/http.py:88-95
+  The bare `except` also catches Ctrl+C.
+
+- [P3] Typo in log message — src/http.py:102
+
+**Overall correctness:** patch is incorrect
+""",
+        (
+            "r",
+            [
+                (3, "h", "Guard against empty batches"),
+                (6, "m", "Retry loop swallows"),
+                (9, "l", "Typo in log message"),
+            ],
+        ),
+    ),
+    (
+        "bold priorities",
+        """\
+**P0 — Data loss on upgrade** (`upgrade.sh:12`)
+`rm -rf "$DIR/"*` runs with DIR empty.
+
+**P2 — Quote the path** (`upgrade.sh:20`)
+
+**Verdict:** Do not merge
+""",
+        ("r", [(1, "c", "Data loss on upgrade"), (4, "m", "Quote the path")]),
+    ),
+    (
+        "numbered tags",
+        """\
+**Verdict: Request changes**
+
+**1) [BLOCKER] Unbounded recursion in `walk()`** — `fs/walk.py:30`
+
+A symlink to its own parent recurses for ever.
+
+**2) [NIT] `List` from typing** — `fs/walk.py:3`
+""",
+        ("r", [(3, "c", "Unbounded recursion in"), (7, "l", "`List` from typing")]),
+    ),
+    (
+        "comments with a kind in bold",
+        """\
+Hey there - here's some feedback:
+
+**issue (bug_risk):** The file handle is never closed when `parse` raises.
+
+**suggestion (performance):** Read the file in chunks.
+
+**nitpick:** Rename `x`.
+
+**praise:** Good names.
+""",
+        (
+            "-",
+            [
+                (3, "-", "The file handle is never closed"),
+                (5, "l", "Read the file in chunks"),
+                (7, "l", "Rename `x`"),
+            ],
+        ),
+    ),
+    (
+        "a place and then a severity",
+        """\
+Verdict: reject
+
+- `src/io.rs:14` — **high** — the result of `write` is ignored
+- `src/io.rs:30` — **low** — `unwrap` in a test helper
+""",
+        ("r", [(3, "h", "the result of `write` is ignored"), (4, "l", "`unwrap` in a test helper")]),
+    ),
+    (
+        "lines as a compiler prints them",
+        """\
+src/io.go:14: [high] the error of Close is ignored
+lib/io.go:40: [low] exported function without a comment
+
+REQUEST_CHANGES
+""",
+        ("r", [(1, "h", "the error of Close"), (2, "l", "exported function")]),
+    ),
+    (
+        "coloured signs and blocking",
+        """\
+🔴 **Blocking:** the migration is irreversible (`migrations/0007.py`)
+🟡 **Non-blocking:** the index name is too long for Oracle
+🟢 Nice tests!
+
+**Decision:** ❌ changes needed
+""",
+        ("-", [(1, "h", "the migration is irreversible"), (2, "l", "the index name is too long")]),
+    ),
+    (
+        "labelled lines without a title",
+        """\
+File: src/a.py
+Line: 12
+Severity: High
+Issue: The lock is taken twice.
+Fix: Use an RLock.
+
+File: src/b.py
+Line: 3
+Severity: Low
+Issue: Wrong docstring.
+Fix: Correct it.
+
+Verdict: REJECT
+""",
+        ("r", [(1, "h", "The lock is taken twice."), (7, "l", "Wrong docstring.")]),
+    ),
+    (
+        "labelled lines in bold",
+        """\
+**Severity:** Critical
+**File:** `src/auth.py:9`
+**Issue:** Tokens are compared with `==`.
+**Recommendation:** `hmac.compare_digest`.
+
+---
+
+**Severity:** Minor
+**File:** `src/auth.py:30`
+**Issue:** Dead code.
+
+**Verdict:** Changes requested
+""",
+        ("r", [(1, "c", "Tokens are compared with"), (8, "l", "Dead code.")]),
+    ),
+    (
+        "labelled lines after thinking aloud",
+        """\
+Okay, `merge` sorts the input now. Wait, does the caller rely on its order? Yes, it does.
+
+FINAL REVIEW
+
+Severity: High
+Location: merge.py line 8
+Problem: Sorting the rows breaks the pairing with the headers.
+Suggestion: Sort a copy for the output only.
+
+VERDICT: CHANGES_REQUESTED
+""",
+        ("r", [(5, "h", "Sorting the rows breaks")]),
+    ),
+    (
+        "badges between a place and a title",
+        """\
+**Actionable comments posted: 2**
+
+### src/cache.py (lines 20-24)
+
+_⚠️ Potential issue_ | _🟠 Major_
+
+**Do not share the default list between instances.**
+
+`def __init__(self, items=[])` keeps one list.
+
+### src/cache.py (line 60)
+
+_🧹 Nitpick_ | _🔵 Trivial_
+
+**Use a set.**
+
+Membership is tested in a loop.
+""",
+        ("-", [(5, "h", "Do not share the default list"), (13, "l", "Use a set.")]),
+    ),
+    (
+        "pictures as badges",
+        """\
+## Detailed feedback
+
+![high](https://example.org/high-priority.svg)
+
+The cursor is not signed, so a client can read any page. (`api/cursor.py`, 20-31)
+
+![medium](https://example.org/medium-priority.svg)
+
+`page_size` has no upper bound.
+""",
+        ("-", [(3, "h", "The cursor is not signed"), (7, "m", "`page_size` has no upper bound.")]),
+    ),
+    (
+        "a severity alone below its heading",
+        """\
+### Bug: Retry count is off by one
+
+**High Severity**
+
+`range(retries)` runs the body once less than the docstring says.
+
+### Bug: Unused parameter
+
+**Low Severity**
+
+`timeout` is never read.
+""",
+        ("-", [(1, "h", "Bug: Retry count"), (7, "l", "Bug: Unused parameter")]),
+    ),
+    (
+        "a severity alone above a list",
+        """\
+## Issues found
+
+**Critical**
+
+- The lock leaks after a crash.
+- The key is logged in plain text.
+""",
+        ("-", [(5, "c", "The lock leaks"), (6, "c", "The key is logged")]),
+    ),
+    (
+        "one word behind a severity in a heading",
+        """\
+### High: Timeout is not applied
+`fetch` gets no signal.
+
+### Low: Spelling
+"occured"
+
+## Conclusion
+Request changes.
+""",
+        ("r", [(1, "h", "Timeout is not applied"), (4, "l", "Spelling")]),
+    ),
+    (
+        "parts that fold",
+        """\
+<details>
+<summary>🔴 High: The queue is never drained (worker.py:30)</summary>
+
+After a stop the loop leaves jobs behind.
+</details>
+
+<details>
+<summary>🟡 Low: Wrong log level (worker.py:44)</summary>
+
+Use debug.
+</details>
+
+Verdict: request changes
+""",
+        ("r", [(2, "h", "The queue is never drained"), (8, "l", "Wrong log level")]),
+    ),
+    (
+        "required and optional",
+        """\
+Overall: 7/10. I would not merge this yet.
+
+Required changes:
+1) `Money` must not be a float.
+2) Rounding differs between `add` and `total`.
+
+Optional:
+- A `__repr__` would help.
+""",
+        (
+            "-",
+            [
+                (4, "-", "`Money` must not be a float."),
+                (5, "-", "Rounding differs"),
+            ],
+        ),
+    ),
+    (
+        "suggestions beside what is critical",
+        """\
+### 🔴 Critical Issues
+
+1. **Memory leak in `Parser.feed`** (`parser.c:88`)
+   The buffer is reallocated without freeing the old one.
+
+### 🟡 Suggestions
+
+1. **Document the limits** (`parser.h:12`)
+2. **Add a fuzz target**
+
+### ✅ Positives
+
+- Clean separation
+
+### Verdict: **Request changes** ❌
+""",
+        ("r", [(3, "c", "Memory leak in"), (8, "l", "Document the limits"), (9, "l", "Add a fuzz target")]),
+    ),
+    (
+        "what became of earlier findings, in a list with a label",
+        """\
+## Re-review, round 2
+
+Earlier findings:
+
+- ISSUE-R1-001 (SQL injection): fixed ✔
+- ISSUE-R1-002 (limit): verified fixed in `a.py:10`
+- ISSUE-R1-003 (empty term): **not fixed** – an empty term still lists everything.
+- ISSUE-R1-004: accepted the coder's reasoning
+
+New findings:
+
+- ISSUE-R2-001 (high): The term is logged.
+
+Verdict: REQUEST_CHANGES
+""",
+        ("r", [(12, "h", "The term is logged.")]),
+    ),
+    (
+        "data in a fence",
+        """Here is my review.
+
+```json
+{
+  "verdict": "request_changes",
+  "findings": [
+    {"severity": "high", "file": "api/views.py", "line": 33,
+     "title": "Missing permission check", "body": "Anybody may delete a project."},
+    {"severity": "info", "file": "api/urls.py", "line": 4, "title": "Unused import"}
+  ]
+}
+```
+""",
+        ("r", [(8, "h", "Missing permission check"), (9, "l", "Unused import")]),
+    ),
+    (
+        "data with priorities and nested places",
+        """{
+  "findings": [
+    {
+      "title": "[P1] Close the pool before returning",
+      "body": "The pool stays open when `run` returns early.",
+      "priority": 1,
+      "code_location": {"absolute_file_path": "/w/src/pool.py", "line_range": {"start": 31, "end": 33}}
+    }
+  ],
+  "overall_correctness": "patch is incorrect"
+}
+""",
+        ("r", [(4, "h", "Close the pool before returning")]),
+    ),
+    (
+        "data in YAML that approves in spite of what it finds",
+        """verdict: approve
+findings:
+  - severity: error
+    path: cmd/root.go
+    message: The context is not cancelled.
+""",
+        ("c", [(5, "h", "The context is not cancelled.")]),
+    ),
+    (
+        "data without findings",
+        '```json\n{"approved": true, "issues": []}\n```\n',
+        ("a", []),
+    ),
+    (
+        "data beside prose that says worse",
+        """I cannot approve this: the lock leaks.
+
+**Verdict:** reject
+
+```json
+{"approved": true, "issues": []}
+```
+""",
+        ("r", []),
+    ),
+    (
+        "data that is none",
+        '{"verdict": "approve", "findings": [',
+        ("-", []),
+    ),
+]
+
+
+@for_each(
+    ("text", "expected"),
+    [(text, expected) for _, text, expected in STYLES],
+    ids=[name for name, *_ in STYLES],
+)
+def test_each_style_is_read(text: str, expected: Expected) -> None:
+    read = read_review(text)
+    verdict, findings = expected
+    assert len(read.findings) == len(findings), [told(found, found.title) for found in read.findings]
+    titles = [title for *_, title in findings]
+    assert [told(found, title) for found, title in zip(read.findings, titles, strict=True)] == findings
+    assert VERDICTS.get(read.verdict or "", "-") == verdict, read.verdict
