@@ -27,7 +27,8 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
         AnswerKind.ADDRESSED,
     ),
     **dict.fromkeys(
-        ["declined", "decline", "disagree", "disagreed", "disagreement", "disputed", "rejected"],
+        ["declined", "decline", "disagree", "disagreed", "disagreement", "disputed", "rejected", "invalid"]
+        + ["incorrect", "mistaken", "misread"],
         AnswerKind.DECLINED,
     ),
     **dict.fromkeys(["discarded", "dropped", "wontfix", "ignored", "unaddressed"], AnswerKind.DISCARDED),
@@ -37,7 +38,10 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     **dict.fromkeys(["partly", "partially", "partial"], AnswerKind.PARTLY),
     "user_decision": AnswerKind.USER_DECISION,
     **dict.fromkeys(["mooted", "moot", "obsolete", "superseded"], AnswerKind.MOOTED),
-    "accepted_as_is": AnswerKind.ACCEPTED_AS_IS,
+    **dict.fromkeys(
+        ["accepted_as_is", "intentional", "intentionally", "deliberate", "deliberately", "unchanged"],
+        AnswerKind.ACCEPTED_AS_IS,
+    ),
 }
 # The kinds that the refusal of a JSON hand-in lists; the others are understood too.
 HAND_IN_KINDS = (
@@ -49,7 +53,14 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
     for pattern, kind in [
         (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n/a|made moot"
          r"|overtaken by", AnswerKind.MOOTED),
+        (r"push(?:ing|ed)? back|(?:an? )?(?:false (?:positive|alarm)|misreading|misunderstanding)"
+         r"|not (?:an? )?(?:real |actual )?(?:bug|issue|problem|defect|valid|correct|true)"
+         r"|(?:(?:cannot|could not|unable to|not) reproduce"
+         r"|reviewer (?:is wrong|is mistaken|mis(?:reads?|understood|understands)))(?: (?:it|this|that))?",
+         AnswerKind.DECLINED),
         (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
+         r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
+         r"|on purpose"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
          r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged"
          r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
@@ -68,7 +79,7 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
 SYMBOLS = {
     **dict.fromkeys("✅✓✔☑", AnswerKind.ADDRESSED),
     **dict.fromkeys("❌✗✘☒", AnswerKind.DISCARDED),
-    **dict.fromkeys("⏳⏸", AnswerKind.DEFERRED),
+    **dict.fromkeys("⏳⏸⏭⏩", AnswerKind.DEFERRED),
 }
 # Words that may come before the answer: "I disagree", "was fixed".
 FILLERS = frozenset(

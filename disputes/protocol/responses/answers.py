@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from disputes.protocol.responses import leading_ids
-from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, AnswerKind, is_answer, is_open, stated_kind
+from disputes.protocol.responses.answer_kinds import (  # fmt: skip
+    ANSWER_WORDS,
+    SYMBOLS,
+    AnswerKind,
+    is_answer,
+    is_open,
+    stated_kind,
+)
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.text.documents import STATED, Line, Mode
@@ -179,7 +186,10 @@ def _in_line(lines: list[Line], index: int, spans: list[Span], place: LineContex
     text = lines[index].text
     marker = MARKER.match(text)
     start, box = (marker.end(), (marker["box"] or "").strip()) if marker else (0, "")
-    line = _Entry(lines, index, start, ticked=bool(box) and box != "[ ]", waiting=box == "[ ]")
+    sign = SYMBOLS.get(text[start : start + 1])
+    if sign:
+        start += len(text[start:]) - len(text[start + 1 :].lstrip("\ufe0f "))
+    line = _Entry(lines, index, start, ticked=bool(box) and box != "[ ]", waiting=box == "[ ]", sign=sign)
     first = spans[0]
     if end := (
         leading_ids.after_leading_id(text, start, first)
@@ -208,6 +218,7 @@ class _Entry:
     start: int
     ticked: bool
     waiting: bool
+    sign: AnswerKind | None  # what a sign before the text says
 
     @property
     def text(self) -> str:
@@ -224,7 +235,7 @@ class _Entry:
     def read_leading(self, span: Span, end: int) -> Iterator[_Read]:
         """Read a line that begins with the finding and, after `end`, says what became of it."""
         rest = self.text[end:].strip(" *_`")
-        kind = stated_kind(rest) or _kind_below(self.lines, self.index)
+        kind = stated_kind(rest) or self.sign or _kind_below(self.lines, self.index)
         if kind or not (self.waiting or is_open(rest)):
             words = _told(rest) if rest else _paragraph(self.lines, self.index)
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)

@@ -7,6 +7,7 @@ from typing import Any
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind
 from disputes.protocol.responses.answers import MAX_TEXT, Answered, Mention, read_answers
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
+from disputes.protocol.text.data import data_in
 from disputes.protocol.text.documents import DocumentError, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.mentions import Names
@@ -55,20 +56,30 @@ def read_response(
     if not isinstance(document, str):
         return _from_structure(document)
     if front := read_front_matter(document, ("answers",)):
-        return _from_front_matter(*front, document, Names(known), decided, strict)
+        data, prose = front
+        start = document.replace("\r\n", "\n").count("\n") - prose.count("\n")
+        return _with_prose(_answers_of(data), prose, start, document, Names(known), decided, strict)
+    found = data_in(document, scan(document), RESPONSE_KEYS)
+    if found and all(isinstance(entry, Mapping) and "finding" in entry for entry in found.entries):
+        read = _from_structure({**found.keys, "answers": found.entries})
+        return _with_prose(read, found.prose, 0, document, Names(known), decided, strict)
     return _from_markdown(document, Names(known), decided, strict)
 
 
-def _from_front_matter(
-    data: Lines, prose: str, text: str, names: Names, decided: Collection[str], strict: bool
+def _with_prose(
+    front: ReadResponse,
+    prose: str,
+    start: int,
+    text: str,
+    names: Names,
+    decided: Collection[str],
+    strict: bool,
 ) -> ReadResponse:
-    """Return the answers of the front matter, and those of the Markdown below it to other findings.
+    """Return the answers of the data in a response, and those of the Markdown beside it to other findings.
 
-    A finding that the prose declines and the front matter answers otherwise counts as declined; if `strict`,
-    it raises DocumentError.
+    The prose begins below line `start`. A finding that it declines and the data answers otherwise counts as
+    declined; if `strict`, that raises DocumentError.
     """
-    front = _answers_of(data)
-    start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
     below = _moved(_from_markdown(prose, names, decided, strict=False), start)
     torn = {problem.line: problem for problem in _torn(front, below)}
     problems = sorted([*below.warnings, *torn.values()], key=lambda problem: problem.line)
@@ -103,7 +114,7 @@ def _torn(front: ReadResponse, below: ReadResponse) -> Iterator[Problem]:
     for block in below.disagreements:
         kind = kinds.get(block.code, AnswerKind.DECLINED)
         if kind is not AnswerKind.DECLINED:
-            reason = f"the prose declines {block.code}, the front matter says {kind.value}"
+            reason = f"the prose declines {block.code}, the data beside it says {kind.value}"
             yield Problem(block.line, reason)
 
 

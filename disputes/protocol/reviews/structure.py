@@ -10,19 +10,14 @@ from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines import LEVELS, read_start
 from disputes.protocol.reviews.inline_severities import IN_CAPITALS, MAX_READ, MAX_TITLE, severity_in
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
-from disputes.protocol.text.documents import FENCED, STATED, Line
-from tasks.configuration.plain_yaml import read_plain
-from tasks.configuration.yaml_files import FaultyFile
+from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
+from disputes.protocol.text.documents import STATED, Line
 from tasks.states import Severity
-from tasks.text.regex import regex
 
-YAML_MAX = 64 * 1024  # characters
-DEPTH_MAX = 8
-VALUES_MAX = 5_000
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
+MAX_VERDICT = 80  # characters
 NESTED_MAX = 20  # values of one part of a finding
 LISTS = ("findings", "issues", "comments", "problems")
-HAS_LIST = regex(rf"""^[ \t{{]*["']?(?:{"|".join(LISTS)})["']?[ \t]*:""")
 VERDICTS = (
     "verdict", "decision", "recommendation", "overall correctness", "outcome", "result", "conclusion",
     "assessment", "status", "approved",
@@ -37,7 +32,6 @@ KEYS = {
     **dict.fromkeys(["id", "code"], "code"),
     "level": "severity",
 }  # fmt: skip
-FENCES = frozenset(["json", "yaml", "yml"])
 SAID = ("problem", "impact", "suggestion")
 
 
@@ -55,52 +49,18 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
 
     Data counts if it is a mapping with a list of findings under one of the usual keys.
     """
-    if not any(name in text for name in LISTS):
-        return None
-    data, prose = _mapping(text), ""
+    data = data_in(text, lines, LISTS)
     if data is None:
-        inside, prose = _only_fence(lines)
-        data = _mapping(inside)
-    entries = next((data[name] for name in LISTS if isinstance(data.get(name), list)), None) if data else None
-    if data is None or entries is None:
         return None
+    if data.prose.strip() and not all(isinstance(entry, Mapping) for entry in data.entries):
+        return None  # an example of something else
     findings: list[Found] = []
     begin = 0
-    for entry in entries[:VALUES_MAX]:
+    for entry in data.entries:
         begin = _line_of(entry, lines, begin)
         if found := _found(entry, ordinal=len(findings) + 1, line=lines[begin].number):
             findings.append(found)
-    return Structure(*_verdict(data), tuple(findings), prose)
-
-
-def _mapping(text: str) -> dict[str, Any] | None:
-    """Return the mapping that a text is, its keys in lower-case words and its values as they are."""
-    text = text.strip()
-    try:
-        if text.startswith("{"):
-            data = json.loads(text)
-        elif any(HAS_LIST.match(line) for line in text.splitlines()):
-            data = read_plain(text, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
-        else:
-            return None
-    except (ValueError, RecursionError, FaultyFile):
-        return None
-    return {_key(name): value for name, value in data.items()}
-
-
-def _key(name: str) -> str:
-    return name.lower().replace("_", " ").replace("-", " ").strip()
-
-
-def _only_fence(lines: Sequence[Line]) -> tuple[str, str]:
-    """Return the text in the only fence for data, and the text around it; two empty texts without one."""
-    fenced = [line for line in lines if line.mode is FENCED]
-    if len(fenced) < 3 or fenced[0].text.strip("`~ \t").lower() not in FENCES:
-        return "", ""
-    if fenced[-1].number - fenced[0].number + 1 != len(fenced):
-        return "", ""
-    prose = "\n".join(line.text for line in lines if line.mode is not FENCED)
-    return "\n".join(line.text for line in fenced[1:-1]), prose
+    return Structure(*_verdict(data), tuple(findings), data.prose)
 
 
 def _line_of(entry: Any, lines: Sequence[Line], begin: int) -> int:
@@ -153,7 +113,7 @@ def _parts(entry: Any) -> dict[str, list[str]]:
     """Return what an entry says, by the parts of a finding that its keys name."""
     parts: dict[str, list[str]] = {}
     for name, value in entry.items() if isinstance(entry, Mapping) else [("title", entry)]:
-        key = _key(name)
+        key = as_words(name)
         said = list(islice(_texts(value), NESTED_MAX))
         if key == "priority":
             said = [f"P{words}" if words.isdecimal() else words for words in said]
@@ -173,13 +133,20 @@ def _place(said: Sequence[str]) -> str:
     return f"{path}:{number}" if number and is_place(path) else path[:300]
 
 
-def _verdict(data: Mapping[str, Any]) -> tuple[Verdict | None, str]:
-    """Return the verdict under the first key that states one, and its words."""
+def _verdict(data: Data) -> tuple[Verdict | None, str]:
+    """Return the verdict under the first key that states one, and its words.
+
+    Data with text around it may be an example, so it approves only under `verdict`.
+    """
     for name in VERDICTS:
-        value = data.get(name)
-        words = str(value).strip() if isinstance(value, str | bool) else ""
-        if name == "approved" and words.lower() in APPROVED:
-            return APPROVED[words.lower()], words
-        if words and (verdict := verdict_alone(words.replace("_", " ")) or read_verdict(words)):
-            return verdict, words[:80]
+        value = data.keys.get(name)
+        words = str(value).strip()[:MAX_VERDICT] if isinstance(value, str | bool) else ""
+        verdict = APPROVED.get(words.lower()) if name == "approved" else _read(words)
+        is_sure = name == "verdict" or not data.prose.strip()
+        if verdict and (is_sure or verdict is Verdict.NEEDS_REVISION):
+            return verdict, words
     return None, ""
+
+
+def _read(words: str) -> Verdict | None:
+    return verdict_alone(words.replace("_", " ")) or read_verdict(words)

@@ -114,6 +114,24 @@ LEADS = [
     ("In response to ISSUE-R1-001, there is a table.", ADDRESSED),
     ("**Re: ISSUE-R1-001** We disagree, for it is there.", {"001": "declined"}),
     ("CONCERN #1: fixed", {"CONCERN #1": "addressed"}),
+    # a sign before the finding
+    ("✅ ISSUE-R1-001 – a table\n❌ ISSUE-R1-002 – the reviewer misread it\n⏭️ ISSUE-R1-003 – another task",
+     {"001": "addressed", "002": "declined", "003": "deferred"}),
+    ("- ❌ **ISSUE-R1-001**: fixed after all", ADDRESSED),
+    # what objects, in other words than ours
+    ("**ISSUE-R1-001** — pushing back: the limit is right.", {"001": "declined"}),
+    ("ISSUE-R1-001: INVALID - there is no such function", {"001": "declined"}),
+    ("- ISSUE-R1-001: Not a bug, the callers rely on it.", {"001": "declined"}),
+    ("- ISSUE-R1-001: This is a false positive.", {"001": "declined"}),
+    ("- ISSUE-R1-001: Could not reproduce it.", {"001": "declined"}),
+    ("- ISSUE-R1-001: The reviewer is mistaken here.", {"001": "declined"}),
+    ("- ISSUE-R1-001: Incorrect. It is freed below.", {"001": "declined"}),
+    ("- ISSUE-R1-001: Intentional; the RFC asks for it.", {"001": "accepted_as_is"}),
+    ("- ISSUE-R1-001: I left it unchanged.", {"001": "accepted_as_is"}),
+    # the same words as part of what was done
+    ("- ISSUE-R1-001: Invalid input is refused now.", ADDRESSED),
+    ("- ISSUE-R1-001: Incorrect offsets are refused now.", ADDRESSED),
+    ("- ISSUE-R1-001: Intentional gaps are named.", ADDRESSED),
     # a label tells what became of all that it lists
     ("Fixed: ISSUE-R1-001, ISSUE-R1-002\nDeferred: ISSUE-R1-003\nNot addressed: ISSUE-R1-004",
      {"001": "addressed", "002": "addressed", "003": "deferred", "004": "discarded"}),

@@ -792,12 +792,27 @@ def test_front_matter_is_the_structured_form_and_the_markdown_below_it_answers_t
     assert read_response("---\ntitle: Today\n---\n- **ISSUE-R1-003**: fixed\n").answers[0].line == 4
 
 
+def test_the_structured_form_is_read_in_the_only_fence_and_an_example_is_not() -> None:
+    form = (
+        '{"answers": [{"finding": "ISSUE-R1-001", "kind": "fixed"},\n'
+        ' {"finding": "ISSUE-R1-002", "kind": "declined", "rationale": "The server asks for it."}]}'
+    )
+    for text in (form, f"Thanks.\n\n```json\n{form}\n```\n\n- ISSUE-R1-003: fixed\n"):
+        read = read_response(text, strict=True)
+        kinds = [each.kind for each in read.answers if each.code != "ISSUE-R1-003"]
+        assert kinds == [AnswerKind.ADDRESSED, AnswerKind.DECLINED], text
+        assert [each.rationale for each in read.disagreements] == ["The server asks for it."], text
+    assert read.answers[-1].code == "ISSUE-R1-003"
+    example = 'It answers:\n\n```json\n{"answers": [{"id": 1}]}\n```\n\n- ISSUE-R1-003: fixed\n'
+    assert [each.code for each in read_response(example, strict=True).answers] == ["ISSUE-R1-003"]
+
+
 def test_prose_that_declines_what_the_front_matter_answers_is_refused_and_else_counts() -> None:
     torn = f"{FRONT}\n## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Wait.\n\n**Rationale:** No.\n"
     with pytest.raises(DocumentError) as caught:
         read_response(torn, strict=True)
     [problem] = caught.value.problems
-    assert (problem.line, "the front matter says" in problem.reason) == (13, True)
+    assert (problem.line, "the data beside it says" in problem.reason) == (13, True)
     read = read_response(torn)
     assert {each.code: each.kind.value for each in read.answers} == {
         "ISSUE-R1-001": "declined", "ISSUE-R1-002": "declined", "ISSUE-R1-003": "addressed"

@@ -392,6 +392,16 @@ findings:
         ("r", []),
     ),
     (
+        "an example that looks like data",
+        """The endpoint answers with this before anybody has looked at it, so I am not done:
+
+```json
+{"status": "approved", "approved": true, "issues": []}
+```
+""",
+        ("-", []),
+    ),
+    (
         "data that is none",
         '{"verdict": "approve", "findings": [',
         ("-", []),
