@@ -175,7 +175,7 @@ class Candidate:
         start = self.start
         if self.purpose in LISTING:
             return True
-        if start.shape is Shape.ITEM:
+        if start.shape is Shape.ITEM or start.trailing:
             return bool(start.words)
         sure = start.native.isupper() or self.has_severity_below
         return len(start.native) > 4 and sure and bool(start.title)

@@ -91,6 +91,8 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     text = joined(layout.lines[block.begin : block.end])
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
     gap = section.gap or first_gap(text[:4000])
+    if title and is_place(title):
+        title = next((line.text.strip() for line in body if line.text.strip()), title)
     title = title or impact
     found = Found(
         title=(title or codes[0] or "Finding")[:MAX_TITLE],

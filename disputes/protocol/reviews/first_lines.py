@@ -46,6 +46,8 @@ ONE_CODE = regex(CODE)
 TAG = regex(
     r"\[(?P<word>[A-Z][A-Z0-9-]{1,15}|Must|Should|Critical|High|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
 )
+# Several tags in a row, of which one states a severity: "[security][high] text".
+TAGS = regex(r"(?:\[[A-Za-z0-9 _/-]{1,30}\]){2,4}(?!\()")
 # Comments on code that begin with a word for their kind: "issue (blocking): …", "nitpick: …".
 COMMENT = regex(
     r"(?P<kind>issue|problem|suggestion|todo|chore|polish|typo|nit(?:pick)?)\s?(?:\((?P<said>[^()]{1,60})\))?:\s+"
@@ -62,7 +64,8 @@ LOUD = regex(
 )
 # A record whose fields are below it: "Finding F-01" alone on its line.
 RECORD = regex(
-    r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*:?[ \t]*"
+    r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*"
+    r"(?:[(\[](?P<said>[^()\[\]]{1,40})[)\]][ \t]*)?:?[ \t]*"
 )
 # A tag in small letters, in any language, which counts only in a list: "[minor] text".
 BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
@@ -78,25 +81,25 @@ OF_FILE = regex(
 # A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
+COUNTED = regex(r"(?:\((?:\d{1,2}|[a-h])\)|#\d{1,3})[.:)]?[ \t]+(?=\S)")
 # A lettered item: a) text
 LETTERED = regex(r"[a-h]\)\s+(?=\S)")
 # What is shown of a part that folds.
 SUMMARY = regex(r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>\s*$")
 # Coloured signs before a title; a green one may be praise and does not count.
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
-PRIORITY = regex(r"P[0-4](?![\w-])")
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
 LETTERED_FIRST = frozenset("abcdefgh")
-AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [")
+AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [", " |")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
 # The signs that reviewers use; a tick is praise.
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = (
-    frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
+    frozenset("#(-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
 )
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
@@ -188,7 +191,9 @@ def read_start(line: Line) -> Start | None:
     if first not in FIRST and first < FIRST_SIGN:
         return None
     if first == "#":
-        return _heading(text)
+        return _heading(text) or _counted(stripped)
+    if first == "(":
+        return _counted(stripped)
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
@@ -206,6 +211,12 @@ def _heading(text: str) -> Start | None:
         return None
     marks, content = match.groups()
     return _content(content.strip().rstrip("#").rstrip(), Start(Shape.HEADING, level=len(marks)))
+
+
+def _counted(text: str) -> Start | None:
+    """Read a paragraph that begins with a number, but not with the marks of a list: `(1) text`, `#1 text`."""
+    match = COUNTED.match(text)
+    return _item(text[match.end() :].strip(), 0, numbered=True) if match else None
 
 
 def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
@@ -229,10 +240,11 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     if first in LETTERED_FIRST and (match := LETTERED.match(text)):
         return _item(text[match.end() :].strip(), indent, numbered=True)
     if first in "FIDPC" and (match := RECORD.fullmatch(text)):
-        native = match["id"]
+        native, said = match["id"], match["said"] or ""
         return Start(
-            Shape.PLAIN, indent, title=text.strip(" :"), coded=True, native=native, own=True, closed=True
-        )
+            Shape.PLAIN, indent, title=text.strip(" :"), coded=True, native=native, own=True, closed=True,
+            words=(said,) if severity_in(said) else (),
+        )  # fmt: skip
     if first in CAPITALS and (match := LOUD.match(text)):
         return _loud(match, text, indent)
     if first in ID_FIRST:
@@ -323,6 +335,8 @@ def _content(text: str, start: Start) -> Start | None:
         start.struck, text = True, text.replace("~~", "")
     if start.level:
         start.numbering, text = _without_numbering(text)
+    if start.shape is Shape.PLAIN and text[:1] in CAPITALS and (match := LOUD.match(text)):
+        return _loud(match, text, start.indent)
     if lead := bold_lead(text):
         found = _bold(lead[0].strip(), lead[1].strip(), start)
     else:
@@ -363,18 +377,24 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
     if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
         start.bracket = bracket
         return _coded(start, after, rest)
-    if bracket and (match := TAG.match(text)) and severity_in(match["word"]):
-        return _tagged(start, match, text, rest)
+    prominent = start.shape not in (Shape.PLAIN, Shape.BOLD)
+    if (
+        bracket
+        and (match := TAG.match(text))
+        and (prominent or match["word"].isupper())
+        and severity_in(match["word"])
+    ):
+        return _tagged(start, match["word"], text[match.end() :], rest)
+    if bracket and (match := TAGS.match(text)) and (word := _severe_tag(match[0])):
+        return _tagged(start, word, text[match.end() :], rest)
     is_listed = bracket and start.shape is Shape.ITEM
     if is_listed and (match := BRACKETED.match(text)) and read_severity(match["word"]):
-        return _tagged(start, match, text, rest)
+        return _tagged(start, match["word"], text[match.end() :], rest)
     return _anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None
 
 
 def _take_id(start: Start, text: str, *, bracket: bool) -> str | None:
     """Take the id that begins the words and return what follows it; None if there is no id after all."""
-    if PRIORITY.match(text):
-        return None
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
         start.codes = _codes(match["codes"])
         return text[match.end() :]
@@ -428,6 +448,7 @@ def _coded(start: Start, after: str, rest: str) -> Start:
     if not title:
         title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
     title, start.trailing = take_end(title[:MAX_READ], words)
+    start.closed = start.closed or start.trailing
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
     start.coded, start.title, start.rest = True, take_prefix(title, words).strip(), rest
@@ -435,12 +456,14 @@ def _coded(start: Start, after: str, rest: str) -> Start:
     return start
 
 
-def _tagged(start: Start, tag: re.Match[str], head: str, rest: str) -> Start | None:
-    """Read a line that begins with a tag (ARB-1)."""
-    word = tag["word"]
-    if not word.isupper() and start.shape in (Shape.PLAIN, Shape.BOLD):
-        return None
-    title = f"{head[tag.end() :]} {rest}".strip().lstrip(":*").strip().strip("*").strip()
+def _severe_tag(tags: str) -> str:
+    """Return the one of several tags in a row that states a severity; empty if none does."""
+    return next((tag for tag in reversed(tags.strip("[] ").split("][")) if severity_in(tag)), "")
+
+
+def _tagged(start: Start, word: str, head: str, rest: str) -> Start:
+    """Read a line that begins with a tag (ARB-1); `head` follows the tag, within the bold words if any."""
+    title = f"{head} {rest}".strip().lstrip(":*").strip().strip("*").strip()
     if match := CODES.match(title.lstrip("*`[")):
         start.codes = _codes(match["codes"])
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)

@@ -2,7 +2,7 @@
 
 import re
 
-from disputes.protocol.reviews.fields import Field, before_comment
+from disputes.protocol.reviews.fields import Field, before_comment, is_place
 from disputes.protocol.reviews.headings import severities_of
 from disputes.protocol.reviews.severity import read_severity
 from tasks.states import Severity, severity_rank
@@ -19,10 +19,11 @@ SEVERE = regex(
     r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|option|info|suggest|krit|hoch|mittel|niedrig|gering)",
     re.IGNORECASE,
 )
-# Words that state a severity only in capitals.
-IN_CAPITALS = {
+# Words that state a severity only as they are written here.
+EXACT = {
     "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM, "P3": Severity.LOW,
-    "P4": Severity.LOW, "BLOCKER": Severity.CRITICAL, "BLOCKING": Severity.HIGH,
+    "P4": Severity.LOW, "BLOCKER": Severity.CRITICAL, "Blocker": Severity.CRITICAL,
+    "blocker": Severity.CRITICAL, "BLOCKING": Severity.HIGH,
     "NON-BLOCKING": Severity.LOW, "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
 }  # fmt: skip
 # What may come right after an id: ISSUE-R1-001 [H]
@@ -42,7 +43,7 @@ def severity_in(words: str) -> Severity | None:
     if not SEVERE.search(words):
         return None
     plain = before_comment(words.strip(" *_`."))
-    if severity := IN_CAPITALS.get(plain) or read_severity(plain):
+    if severity := EXACT.get(plain) or read_severity(plain):
         return severity
     before, colon, after = words.strip(" *_`.").partition(":")
     if colon and len(before) < 40:
@@ -105,13 +106,26 @@ def take_bars(text: str, words: list[str]) -> str:
 
 
 def take_end(title: str, words: list[str]) -> tuple[str, bool]:
-    """Return a title without the severity at its end, and whether there was one; add that to `words`."""
-    end = _labelled_end(title) or _bracketed_end(title) or _dashed_end(title)
+    """Return a title without the severity at its end, and whether there was one; add that to `words`.
+
+    A place in parentheses may follow the severity, and stays in the title.
+    """
+    place = last if (last := _last_group(title)) and is_place(last.strip("()[]` ")) else ""
+    told = title[: len(title) - len(place)].rstrip()
+    end = _labelled_end(told) or _bracketed_end(told) or _dashed_end(told)
     if end is None:
         return title, False
     before, word = end
     words.append(word)
-    return before, True
+    return f"{before} {place}".rstrip(), True
+
+
+def _last_group(title: str) -> str:
+    """Return the parentheses or brackets at the end of a title, with what is in them; empty without any."""
+    if title[-1:] not in (")", "]"):
+        return ""
+    begin = title.rfind("(" if title[-1] == ")" else "[")
+    return title[begin:] if begin > 0 else ""
 
 
 def _labelled_end(title: str) -> tuple[str, str] | None:

@@ -65,6 +65,8 @@ def _records(lines: Sequence[Line], starts: Sequence[Start | None]) -> Iterator[
         if label and label[0] != "status":
             record = record or Labelled(index, label[0])
             _add(record, *label)
+        elif record:
+            record.parts.setdefault("problem", text.strip())
         is_apart = False
     if record:
         yield record

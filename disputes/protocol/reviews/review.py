@@ -19,6 +19,7 @@ from disputes.protocol.reviews.severity import GRAVE, read_severity
 from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
 from disputes.protocol.reviews.structure import Structure, read_structure
 from disputes.protocol.reviews.tables import find_rows, listed_severities
+from disputes.protocol.reviews.tags import without_tags
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
 from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verdicts, worst_verdict
 from disputes.protocol.text.documents import STATED, DocumentError, Line, Problem, list_item, scan
@@ -66,7 +67,7 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     lines = scan(document)
     if structure := read_structure(document, lines):
         return _from_data(structure, document)
-    return _from_markdown(document, lines)
+    return _from_markdown(document, without_tags(lines, document))
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from disputes.protocol.reviews.fields import field_name, is_place
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines import LEVELS, read_start
-from disputes.protocol.reviews.inline_severities import IN_CAPITALS, MAX_READ, MAX_TITLE, severity_in
+from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
@@ -52,7 +52,9 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
     data = data_in(text, lines, LISTS)
     if data is None:
         return None
-    if data.prose.strip() and not all(isinstance(entry, Mapping) for entry in data.entries):
+    if (data.prose.strip() or not data.keys.keys() - LISTS) and not all(
+        isinstance(entry, Mapping) for entry in data.entries
+    ):
         return None  # an example of something else
     findings: list[Found] = []
     begin = 0
@@ -123,7 +125,7 @@ def _parts(entry: Any) -> dict[str, list[str]]:
 
 def _severity(words: str) -> Severity | None:
     """Return the severity that a value states; the levels of linters count too."""
-    return severity_in(LEVELS.get(words.lower(), words)) or IN_CAPITALS.get(words.upper())
+    return severity_in(LEVELS.get(words.lower(), words)) or EXACT.get(words.upper())
 
 
 def _place(said: Sequence[str]) -> str:

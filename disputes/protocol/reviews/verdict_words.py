@@ -34,7 +34,7 @@ _REFUSING = (
     "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready", "do not merge", "do not merge yet", "block", "changes needed", "patch is incorrect",
-    "nicht freigegeben", "abgelehnt",
+    "fail", "failed", "nicht freigegeben", "abgelehnt",
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
@@ -51,6 +51,7 @@ VERDICT_WORDS: dict[str, Verdict] = {
 ONLY_ALONE = frozenset([
     "approval", "lgtm", "blocked", "block", "conditional", "not ready", "rejection", "changes required",
     "changes needed", "do not merge", "do not merge yet", "patch is correct", "patch is incorrect",
+    "fail", "failed",
 ])  # fmt: skip
 NO_ISSUES = "no issues found"
 COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean anything
@@ -63,7 +64,7 @@ STEMS = (
     "abgelehnt",
 )  # fmt: skip
 # For places in which ONLY_ALONE counts too.
-STEMS_ALONE = (*STEMS, "lgtm", "block", "ready", "merge", "correct")
+STEMS_ALONE = (*STEMS, "lgtm", "block", "ready", "merge", "correct", "fail")
 # For the beginning of a statement, with nothing but a mark or a comment after it.
 ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = regex(r"[^a-z]+")

@@ -13,6 +13,8 @@ YAML_MAX = 64 * 1024  # characters
 DEPTH_MAX = 8
 VALUES_MAX = 5_000
 FENCES = frozenset(["json", "yaml", "yml"])
+# The first entry of a list of mappings.
+ENTRY = regex(r"- (?:severity|priority|title|file|path|location|id|code|finding)[ \t]*:")
 KEY = regex(r"[A-Za-z_]+[ \t]*:")
 
 
@@ -29,7 +31,7 @@ def data_in(text: str, lines: Sequence[Line], lists: Collection[str]) -> Data | 
 
     `lines` are those of the scanned text. What cannot be read as data is none.
     """
-    if not any(name in text for name in lists):
+    if not (text.lstrip()[:1] in ("[", "-") or any(name in text for name in lists)):
         return None
     keys, prose = _mapping(text, lists), ""
     if keys is None:
@@ -49,6 +51,12 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     try:
         if text.startswith("{"):
             data = json.loads(text)
+        elif text.startswith("["):
+            data = {next(iter(lists)): json.loads(text)}
+        elif ENTRY.match(text):
+            data = read_plain(
+                f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX
+            )
         elif KEY.match(text) and any(f"\n{name}:" in f"\n{text}" for name in lists):
             data = read_plain(text, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
         else:

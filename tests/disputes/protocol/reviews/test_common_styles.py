@@ -312,6 +312,106 @@ Optional:
         ("r", [(3, "c", "Memory leak in"), (8, "l", "Document the limits"), (9, "l", "Add a fuzz target")]),
     ),
     (
+        "a sign, a severity in capitals and a place",
+        """\
+🔴 CRITICAL — auth.py:20
+Session is not rotated after login.
+
+🟠 HIGH — auth.py:44
+Password reset token never expires.
+
+Verdict: FAIL
+""",
+        ("r", [(1, "c", "Session is not rotated"), (4, "h", "Password reset token")]),
+    ),
+    (
+        "records with their severity in parentheses",
+        """Issue 1 (Severity: Major)
+Location: parser.c, line 90
+The loop reads one byte past the buffer.
+
+Issue 2 (Severity: Minor)
+Location: parser.c, line 120
+""",
+        ("-", [(1, "h", "Issue 1"), (5, "l", "Issue 2")]),
+    ),
+    (
+        "numbers in other marks than those of a list, and tags in a row",
+        """(1) HIGH: The token is compared in variable time.
+(2) LOW: The docstring says md5.
+
+#3 [Security][High] Path traversal in `download()`
+`../` is not removed before the join.
+
+See #4 below, and (5) too.
+""",
+        (
+            "-",
+            [
+                (1, "h", "The token is compared"),
+                (2, "l", "The docstring says md5."),
+                (4, "h", "Path traversal in"),
+            ],
+        ),
+    ),
+    (
+        "short ids and a severity before a place",
+        """C1. The lock is not released on error. [critical] (db.py:14)
+M1. The pool grows without limit. [medium] (db.py:70)
+* F-1 | HIGH | main.rs:10 | unwrap on user input
+""",
+        (
+            "-",
+            [
+                (1, "c", "The lock is not released"),
+                (2, "m", "The pool grows"),
+                (3, "h", "main.rs:10 unwrap on user input"),
+            ],
+        ),
+    ),
+    (
+        "items with signs",
+        "1. ❗ The migration has no down step (blocker)\n2. ⚠️ No index (should fix)\n",
+        ("-", [(1, "c", "The migration has no down step"), (2, "m", "No index")]),
+    ),
+    (
+        "tags of XML",
+        """<review>
+<finding>
+<severity>high</severity>
+<file>src/a.py</file>
+<description>The file is never closed.</description>
+</finding>
+<finding severity="minor" file="src/lib.rs" line="131">
+`clone()` is not needed.
+</finding>
+<verdict>reject</verdict>
+</review>
+""",
+        ("r", [(3, "h", "The file is never closed."), (7, "l", "`clone()` is not needed.")]),
+    ),
+    (
+        "a list of data in YAML",
+        """- severity: high
+  file: x.py
+  line: 3
+  problem: eval of user input
+- severity: low
+  file: y.py
+  problem: a name that says nothing
+""",
+        ("-", [(4, "h", "eval of user input"), (7, "l", "a name that says nothing")]),
+    ),
+    (
+        "a list of data in JSON",
+        """[
+ {"severity": "HIGH", "path": "x.py", "line": 3, "message": "eval of user input"},
+ {"severity": "LOW", "path": "y.py", "line": 9, "message": "a name that says nothing"}
+]
+""",
+        ("-", [(2, "h", "eval of user input"), (3, "l", "a name that says nothing")]),
+    ),
+    (
         "what became of earlier findings, in a list with a label",
         """\
 ## Re-review, round 2
