@@ -313,8 +313,8 @@ def program_not_found(output_tail: str, exit_code: int | None) -> str:
 
 
 def missing_program(fault: str) -> str:
-    """Return the program that the fault says is missing; empty for any other fault."""
-    found = LACKS.fullmatch(fault)
+    """Return the program that the fault says is missing; empty for any other. More may be said after it."""
+    found = LACKS.match(fault)
     return found["it"] if found else ""
 
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from agents.models import Trial
+from agents.reading import faults
 from agents.verification import commands, verdicts
 from disputes import alerts
 from tasks import base
@@ -22,6 +23,7 @@ LIMIT_MIN = 600  # seconds
 FEWER = 2  # a green trial with fewer tests than a red one's divided by this hides something
 DETAIL_MAX = 4000  # characters of output on a card
 NAMED_MAX = 20
+TOOLCHAIN = "toolchain"  # the step of a trial that was not begun, since this host lacks a program
 
 
 def decide(pk: int) -> None:
@@ -104,7 +106,7 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     card opens.
     """
     not_green = [trial for trial in tried if trial.outcome != Trial.Outcome.GREEN]
-    best = max(not_green, key=_worth)
+    best = _telling(not_green)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
@@ -138,11 +140,33 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     )  # fmt: skip
 
 
+def _telling(not_green: list[Trial]) -> Trial:
+    """Return the trial that a person is told of.
+
+    One in which not one test passed most often needed something else than what is here. So the likeliest one
+    before it that lacks a program is told instead: with that program, the tests might be green.
+    """
+    best = max(not_green, key=_worth)
+    if best.outcome != Trial.Outcome.RED or best.total is None or _passed(best):
+        return best
+    lacking = [trial for trial in not_green if trial.ordinal < best.ordinal and _lacks_program(trial)]
+    return min(lacking, key=lambda trial: trial.ordinal, default=best)
+
+
+def _lacks_program(trial: Trial) -> bool:
+    is_broken = trial.outcome == Trial.Outcome.BROKEN
+    return is_broken and (trial.step == TOOLCHAIN or bool(faults.missing_program(trial.problem)))
+
+
+def _passed(trial: Trial) -> int:
+    failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
+    return max((trial.total or 0) - failed, 0)
+
+
 def _worth(trial: Trial) -> tuple[bool, bool, float, int]:
     """Return how much a trial that is not green says: first those whose tests ran, then the likeliest."""
     is_told = trial.outcome == Trial.Outcome.RED and bool(trial.failed or trial.failed_count)
-    failed = trial.failed_count if trial.failed_count is not None else len(trial.failed)
-    passed = max((trial.total or 0) - failed, 0)
+    passed = _passed(trial)
     share = passed / trial.total if is_told and trial.total else 0.0
     return (is_told, is_told and passed > 0, share, -trial.ordinal)
 

@@ -176,7 +176,7 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
         problem = " ".join(f"{each.tool} is not on this host. What brings it: {each.hint}." for each in lacks)
         ended = {
             "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:500],
-            "step": "toolchain", "ended_at": timezone.now(),
+            "step": conclusions.TOOLCHAIN, "ended_at": timezone.now(),
         }  # fmt: skip
     Trial.objects.create(
         project=project, why=why, sha=sha, ordinal=ordinal, source=recipe.source[:300],

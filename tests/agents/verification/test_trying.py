@@ -124,6 +124,32 @@ def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() ->
     assert not project.config.test_command, "until somebody saves it"
 
 
+def test_a_red_trial_in_which_no_test_passed_does_not_hide_what_the_likelier_one_lacks() -> None:
+    absent = {"step": "toolchain", "problem": "bats is not on this host.", "test": "bats test"}
+    ended_for_it = {"problem": "The program `bats` is missing on this host.", "test": "./run"}
+    none_passed = {"failed": ["a", "b"], "failed_count": 2, "total": 2, "exit_code": 1, "problem": "2 failed"}
+    for lacking in (absent, ended_for_it):
+        for passed, state in ((0, "broken"), (1, "red")):
+            project = trying_project()
+            ended(project, "broken", ordinal=1, **lacking)
+            ended(project, "red", ordinal=2, **none_passed | {"total": 2 + passed})
+            conclusions.decide(project.pk)
+            project.refresh_from_db()
+            assert project.base_state == state
+            card = Conflict.objects.get(origin="base", dispute__project=project)
+            assert (lacking["problem"] if state == "broken" else "2 failed") in card.question
+            assert any(fact.startswith("Also tried: ") for fact in card.evidence)
+
+
+def test_what_a_less_likely_trial_lacks_hides_no_red_one() -> None:
+    project = trying_project()
+    ended(project, "red", ordinal=1, failed=["a"], failed_count=1, total=1, exit_code=1, problem="1 failed")
+    ended(project, "broken", ordinal=2, step="toolchain", problem="just is not on this host.")
+    conclusions.decide(project.pk)
+    project.refresh_from_db()
+    assert (project.base_state, project.base_problem) == ("red", "1 failed")
+
+
 def test_a_recipe_whose_program_is_not_here_is_not_run_and_says_what_brings_it() -> None:
     lacks = Recipe(test="no-such test", tools=("no-such-pnpm", "no-such-lein"))
     trying._queue(trying_project(), "a" * 40, lacks, "search", 1)
