@@ -54,6 +54,8 @@ MISSING = BY_SHELL + _any(
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
     rf"\bCould not find cmd \({IT}\) in path",
     rf"^Cannot locate the {IT} executable$",
+    rf"^error: {IT} is not installed for the toolchain ",
+    rf"^error: no such command: `(?P<of_cargo>{PROGRAM})`$",
 )
 
 NOT_REACHED = "A package registry or another server could not be reached"
@@ -370,5 +372,6 @@ def _thing(match: re.Match[str] | None) -> str:
     """Return what a match names, short and on one line; empty if it names nothing."""
     if match is None:
         return ""
-    named = match.groupdict().get("it") or ""
+    groups = match.groupdict()
+    named = f"cargo-{groups['of_cargo']}" if groups.get("of_cargo") else groups.get("it") or ""
     return UNPRINTABLE.sub(" ", named).strip(" .`")[:THING_MAX]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tasks.text.regex import regex
 
 APT = "Debian and Ubuntu: apt install {}"
+COMPONENT = "`rustup component add {}` as the user who runs the work"
 # How to get each program, in words that need no URL. Only programs in this table are looked for.
 HINTS = {
     "ant": APT.format("ant"),
@@ -25,6 +26,8 @@ HINTS = {
     "cabal": APT.format("cabal-install"),
     "cargo": APT.format("cargo")
     + "; newer ones: rustup, then `rustup default stable` as the user who runs the work",
+    "cargo-clippy": COMPONENT.format("clippy") + "; " + APT.format("rust-clippy"),
+    "cargo-fmt": COMPONENT.format("rustfmt") + "; " + APT.format("rustfmt"),
     "cc": APT.format("gcc"),
     "cmake": APT.format("cmake"),
     "composer": APT.format("composer"),
@@ -70,6 +73,7 @@ HINTS = {
     "rspec": APT.format("ruby-rspec"),
     "ruby": APT.format("ruby"),
     "rustc": APT.format("rustc"),
+    "rustfmt": COMPONENT.format("rustfmt") + "; " + APT.format("rustfmt"),
     "sbt": "sbt's own package list, or Coursier",
     "shards": "Crystal's own packages",
     "stack": APT.format("haskell-stack"),
@@ -121,4 +125,9 @@ def missing(tools: Iterable[str], which: Callable[[str], str | None] = shutil.wh
 
 def hint_for(tool: str) -> str:
     """Return how to get a program, in a few words."""
-    return HINTS.get(tool, "install the package of your system that brings this program")
+    return known_hint(tool) or "install the package of your system that brings this program"
+
+
+def known_hint(tool: str) -> str:
+    """Return how to get a program if that is known; empty if it is not."""
+    return HINTS.get(tool) or (f"`cargo install {tool}`" if tool.startswith("cargo-") else "")

@@ -109,7 +109,7 @@ def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) ->
 
 def _what_brings(fault: str) -> Iterator[str]:
     """Yield how to get the missing program, if that is known."""
-    if hint := toolchains.HINTS.get(faults.missing_program(fault)):
+    if hint := toolchains.known_hint(faults.missing_program(fault)):
         yield f"What brings it: {hint}."
 
 

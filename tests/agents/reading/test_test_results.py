@@ -770,6 +770,15 @@ def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> Non
         ("  ValueError: Aborting. Could not find cmd (pnpm) in path.",
          "`pnpm` is missing on this host. What brings it: the npm package pnpm."),
         ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
+        ("error: 'cargo-fmt' is not installed for the toolchain 'stable-x86_64-unknown-linux-gnu'.\n"
+         "To install, run `rustup component add rustfmt`",
+         "`cargo-fmt` is missing on this host. What brings it: `rustup component add rustfmt` as the user who"
+         " runs the work; Debian and Ubuntu: apt install rustfmt."),
+        ("error: no such command: `clippy`\n\nhelp: view all installed commands with `cargo --list`",
+         "`cargo-clippy` is missing on this host. What brings it: `rustup component add clippy` as the user"
+         " who runs the work; Debian and Ubuntu: apt install rust-clippy."),
+        ("error: no such command: `nextest`\n\nhelp: a command with a similar name exists: `test`",
+         "`cargo-nextest` is missing on this host. What brings it: `cargo install cargo-nextest`."),
     )):  # fmt: skip
         assert verdict_on(tmp_path / str(number), printed).problem.endswith(problem)
 
