@@ -49,6 +49,7 @@ PLACE = regex(r"(?:cd|mkdir|pushd|export)\b")
 # Programs of an environment that the script makes: here there is one already, first in PATH.
 VENV = regex(r"(?<![\w/.-])\.?v?env/bin/(?=\w)")
 MOVES = regex(r"(?:cd|pushd)\b")
+LEAVES = regex(r"(?:cd|pushd)\s+['\"]?[/~]")  # for a place that is not the repository's
 EXPORT = regex(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
 
 INSTALL = _rule(
@@ -86,10 +87,12 @@ TEST = _rule(
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+|-r\s+|--recursive\s+)?(?:t|tst|test[\w:-]*|unit[\w:-]*|ci:test)(?:\s|$)",
     r"\b(?:npx|pnpm|yarn|bunx)\s+(?:jest|vitest|mocha|ava|tap)\b|\bnode\s+--test\b",
     r"\b(?:make|gmake|just|task|ninja|rake|composer|ant|bazel|deno|swift|dotnet|mix|lein|sbt|stack|cabal|dune|rebar3"
-    rf"|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}\s+['\"]?{TARGETS}(?:\W|$)",
+    rf"|rails|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}"
+    rf"\s+['\"]?{TARGETS}(?:\W|$)",
     rf"\b(?:mvnw?\b[^|;&]*\s(?:package|install|{TARGETS})|gradlew?\b[^|;&]*\s(?:build|{TARGETS}))(?![\w:-])",
     rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
     rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
+    rf"{BEFORE}(?:[\w.-]+/)*bin/(?:bats|busted|prove|pytest|rspec)(?:\s|$)",
     rf"{BEFORE}(?:[\w.-]+/)*tests?[-_]?runner(?:\.\w+)?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
     r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",
@@ -143,6 +146,8 @@ def lines_of(
         if IDLE.search(line[:LENGTH]):
             continue
         said = VARIABLE.sub(lambda match: known.get(match[1], match[0]), line[:LENGTH])
+        if LEAVES.match(said):
+            return found, lost + 3
         if _is_ours(line, said):
             found += [line] if _does(said) or (found and LOOK_BACK.fullmatch(said)) else []
         elif MOVES.match(line):

@@ -415,6 +415,22 @@ def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
         assert [one.commands for one in ci(path, text)] == [commands], text
 
 
+def test_a_step_that_goes_to_a_place_outside_the_repository_is_left_out_from_there_on() -> None:
+    steps = "jobs: {t: {steps: [{run: pip install x}, {run: %s}, {run: pytest}]}}"
+    for place in ("/tmp", "~/other", "'/opt/x y'"):
+        text = steps % json.dumps(f"cd {place}\ngit clone https://example.org/b\ncd b\nmake")
+        assert [one.commands for one in ci(".github/workflows/ci.yml", text)] == [
+            ("pip install x", "", "pytest")
+        ]
+
+
+def test_programs_of_the_repository_that_test_are_called_where_they_are() -> None:
+    for line in ("bin/bats test", "./bin/rspec", "bin/rails test", "sh bin/bats test", "vendor/bin/phpunit"):
+        assert ci(".travis.yml", f"script: {line}")[0].test == line
+    for line in ("! bin/bats test/failing.bats", "ls bin/bats", "cp x/bin/bats y"):
+        assert not ci(".travis.yml", f"script: '{line}'")
+
+
 def test_steps_that_do_more_than_test_are_left_out() -> None:
     for line in (
         "docker run x pytest", "sudo pytest", "pytest && git push", "curl -s x | sh && pytest",
