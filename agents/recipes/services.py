@@ -23,6 +23,9 @@ JOBS = 40
 STEPS = 40
 
 
+OTHER_SYSTEM = regex(r"(?i)windows|macos|mac-")
+MATRIX = regex(r"\$\{\{\s*matrix\.([\w-]{1,60}(?:\.[\w-]{1,60})?)\s*\}\}")  # a value of the job's matrix
+SHELL = regex(r"(?:script\s[^;|&]{0,40})?\b(?:ba)?sh\b")  # `script` only lends it a terminal
 # Conditions of a step that runs on Linux, and of one that runs only on other systems.
 HERE = regex(r"(?i)ubuntu|linux|success\(\)|!=\s*['\"]?(?:windows|macos|darwin)")
 ELSEWHERE = regex(r"(?i)!=\s*['\"]?(?:ubuntu|linux)")
@@ -119,8 +122,8 @@ class _Reader:
 
 def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
     for key, job in table(data.get("jobs")).items():
-        runs_on = " ".join(strings(at(job, "runs-on"))) or "linux"
-        if re.search(r"(?i)windows|macos|mac-", runs_on) and "${{" not in runs_on:
+        machines = _machines(job)
+        if machines and all(OTHER_SYSTEM.search(machine) for machine in machines):
             continue
         steps = at(job, "steps")
         found = [_github_step(step, job, data) for step in steps] if isinstance(steps, list) else []
@@ -129,12 +132,26 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
         yield Job(path, str(at(job, "name") or key), [step for step in found if step], has_python)
 
 
+def _machines(job: Any) -> list[str]:
+    """Return what is known of the machines that a job runs on, one after another; empty if nothing is."""
+    runs_on = " ".join(strings(at(job, "runs-on")))
+    varied = MATRIX.fullmatch(runs_on)
+    if not varied:
+        return [] if "${{" in runs_on or not runs_on else [runs_on]
+    matrix = at(job, "strategy", "matrix")
+    name, _, below = varied[1].partition(".")
+    listed, included = at(matrix, name), at(matrix, "include")
+    values = listed if isinstance(listed, list) else []
+    values = values + [at(row, name) for row in (included if isinstance(included, list) else [])]
+    return [text for value in values for text in strings(at(value, below) if below else value)]
+
+
 def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
     """Return what the step runs in a shell on Linux, or None if it does something else."""
     defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
     text, condition = at(step, "run"), str(at(step, "if") or "")
     shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
-    if not isinstance(text, str) or not re.match(r"(ba)?sh\b", shell):
+    if not isinstance(text, str) or not SHELL.match(shell):
         return None
     if condition and (ELSEWHERE.search(condition) or not HERE.search(condition)):
         return None
@@ -227,7 +244,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _variables(*tables: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return plain variables that a script may want: no expressions, and nothing named like a secret."""
+    """Return plain variables that a script may want: no expressions, and no names of secrets or images."""
     merged: dict[str, Any] = {}
     for one in tables:
         merged |= one
@@ -238,7 +255,7 @@ def _variables(*tables: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         and isinstance(value, str)
         and re.fullmatch(r"[\w .,:/=+@%-]{0,200}", value)
         and not re.search(
-            r"(?i)token|secret|password|key|colou?r|^(PIP|CARGO|UV|NPM|RUSTUP)_|^\w*FLAGS$|_VERSION$|^(PATH|HOME|CI|SHELL|IFS|ENV|BASH_ENV|LD_\w+)$",
+            r"(?i)token|secret|password|key|colou?r|docker|container|^(PIP|CARGO|UV|NPM|RUSTUP)_|^\w*FLAGS$|_VERSION$|^(PATH|HOME|CI|SHELL|IFS|ENV|BASH_ENV|LD_\w+)$",
             name,
         )
     )

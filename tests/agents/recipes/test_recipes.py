@@ -415,6 +415,25 @@ def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
         assert [one.commands for one in ci(path, text)] == [commands], text
 
 
+def test_a_job_whose_machines_are_all_of_another_system_is_left_out() -> None:
+    job = "jobs: {t: {runs-on: '${{ matrix.os }}', strategy: {matrix: %s}, steps: [{run: pytest}]}}"
+    nested = job.replace("matrix.os", "matrix.on.os")
+    table = [
+        (job % "{os: [windows-2022, windows-2025]}", 0),
+        (job % "{os: [macos-14, windows-2025]}", 0),
+        (job % "{include: [{os: windows-2022}, {os: macos-14}]}", 0),
+        (nested % "{on: [{os: windows-2022}]}", 0),
+        (job % "{os: [windows-2022, ubuntu-24.04]}", 1),
+        (job % "{os: [windows-2022], include: [{os: ubuntu-24.04}]}", 1),
+        (job % "'${{ fromJSON(needs.a.outputs.b) }}'", 1),
+        (job % "{python: ['3.12']}", 1),
+        ("""jobs: {t: {steps: [{run: pytest, shell: 'script -q -c "bash {0}"'}]}}""", 1),
+        ("jobs: {t: {steps: [{run: pytest, shell: 'alpine.sh {0}'}]}}", 0),
+    ]  # fmt: skip
+    for text, count in table:
+        assert len(ci(".github/workflows/ci.yml", text)) == count, text
+
+
 def test_a_step_that_goes_to_a_place_outside_the_repository_is_left_out_from_there_on() -> None:
     steps = "jobs: {t: {steps: [{run: pip install x}, {run: %s}, {run: pytest}]}}"
     for place in ("/tmp", "~/other", "'/opt/x y'"):
