@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 
 from agents.recipes.node import manager_of
+from agents.recipes.python import NEWER_PIP
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe, needs_python
 from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of, tells
@@ -29,6 +30,9 @@ ODD = regex(
 )
 PLAIN = regex(r"test|\bci\b|build|check|main", re.IGNORECASE)
 FOLDER = regex(r"\.?[\w/-][\w./-]{0,100}")  # of a step; any other is a place that nobody here knows
+EXPRESSION = regex(r"\$\{\{[^}]*\}\}")
+GROUPS = regex(r"\bpip3?\s+install\b[^&|;]*\s--group\b")
+PIP_ITSELF = regex(r"\bpip3?\s+install\b[^&|;]*\s(?:-U|--upgrade)\b[^&|;]*\spip\b")
 NEEDED = ("tox", "nox", "uv", "poetry", "pdm", "hatch", "pipenv", "maturin")  # what a service has ready
 
 
@@ -101,10 +105,12 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     if not 0 < len(phases.tests) <= TESTS:
         return None, lost
     where = f"{job.file}, step {phases.said}" if phases.said else f"{job.file}, job {job.name}"
-    prepare = [_tools(phases.prepare, [*phases.build, *phases.tests]), *phases.prepare]
+    prepare = [
+        _pip(phases.prepare), _tools(phases.prepare, [*phases.build, *phases.tests]), *phases.prepare,
+    ]  # fmt: skip
     if job.has_python and not needs_python(then(*prepare, *phases.build, *phases.tests)):
         prepare.insert(0, "pip --version")  # what the tests call wants it, though no command says so
-    said = " ".join(where.split())[:120]
+    said = " ".join(EXPRESSION.sub("…", where).split())[:120]
     return Recipe(then(*prepare), then(*phases.build), then(*phases.tests), said), lost
 
 
@@ -141,6 +147,12 @@ def _here(tree: Tree, line: str) -> str:
         if name in call or (name == "yarn" and "cli-dist" in call):
             line = call + line[len(name) :]
     return line
+
+
+def _pip(prepare: list[str]) -> str:
+    """Return a command that brings a pip which reads groups of dependencies; empty if none is needed."""
+    called = " && ".join(prepare)
+    return NEWER_PIP if GROUPS.search(called) and not PIP_ITSELF.search(called) else ""
 
 
 def _tools(prepare: list[str], rest: list[str]) -> str:

@@ -443,6 +443,32 @@ def test_a_step_that_goes_to_a_place_outside_the_repository_is_left_out_from_the
         ]
 
 
+def test_groups_of_dependencies_get_a_pip_that_reads_them() -> None:
+    text = "jobs: {t: {steps: [{run: %s}, {run: pytest}]}}"
+    for line, prepare in (
+        ("pip install . --group dev", f"{NEWER}pip install . --group dev"),
+        ("uv pip install --group dev", f"{NEWER}pip install --group dev"),
+        ("python -m pip install -U pip && pip install --group dev", "python -m pip install -U pip && pip install --group dev"),
+        ("pip install dev", "pip install dev"),
+    ):  # fmt: skip
+        assert ci(".github/workflows/ci.yml", text % json.dumps(line))[0].prepare == prepare
+
+
+def test_neither_expressions_nor_containers_are_told_or_set() -> None:
+    text = """
+jobs:
+  t:
+    name: Perl ${{ matrix.perl }} on ${{ matrix.os }}
+    env: {MAKE_DOCKER: "img:1", TEST_CONTAINER: img, DEPTH: "2"}
+    steps: [{run: make check}]
+"""
+    (found,) = ci(".github/workflows/ci.yml", text)
+    assert (found.test, found.source) == (
+        "(export DEPTH=2 && make check)",
+        ".github/workflows/ci.yml, job Perl … on …",
+    )
+
+
 def test_programs_of_the_repository_that_test_are_called_where_they_are() -> None:
     for line in ("bin/bats test", "./bin/rspec", "bin/rails test", "sh bin/bats test", "vendor/bin/phpunit"):
         assert ci(".travis.yml", f"script: {line}")[0].test == line
