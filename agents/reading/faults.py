@@ -116,6 +116,8 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"^npm (?:ERR!|error) (?:code EBADENGINE|engine Unsupported engine)",
             r"The engine \"(?P<it>[^\"\n]{1,60})\" is incompatible",
             r"ERR_PNPM_UNSUPPORTED_ENGINE",
+            r"requires at least Node\.js v?(?P<it>[\d.]{1,12})",
+            r"No such built-in module: node:\w",
         ),
     ),
     (
@@ -153,6 +155,16 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"Meson version is [\d.]{1,12} but project requires (?P<it>[^\n]{1,20})",
             r"Your Ruby version is [\d.]{1,12}, but your Gemfile specified (?P<it>[^\n]{1,20})",
             r"require[sd]? (?P<it>php [^\s]{1,20}) [^\n]{0,60}your php version",
+        ),
+    ),
+    (
+        "Docker does not answer here. In the sandbox no run reaches it: leave out of the commands what starts"
+        " containers.",
+        _any(
+            r"Cannot connect to the Docker daemon|[Ff]ailed to connect to the [Dd]ocker API",
+            r"permission denied while trying to connect to the Docker daemon",
+            r"Could not find a valid Docker environment",
+            r"DockerException: Error while fetching server API version",
         ),
     ),
     (

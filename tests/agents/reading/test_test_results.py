@@ -798,6 +798,25 @@ def test_a_server_of_their_own_that_tests_ask_in_vain_is_named_by_its_port(tmp_p
         assert said == ([port] if port else []), (printed, problem)
 
 
+def test_a_node_that_is_too_old_for_the_manager_of_packages_is_told() -> None:
+    told = "This host's Node.js or its package manager does not fit what is required{}."
+    asked = "warn: This version of pnpm requires at least Node.js v22.13\n"
+    broke = "Error [ERR_UNKNOWN_BUILTIN_MODULE]: No such built-in module: node:sqlite\n    at require (x:1)\n"
+    assert environment_fault(asked + broke, 1) == told.format(" (22.13)")
+    assert environment_fault(broke, 1) == told.format("")
+
+
+def test_what_wants_a_docker_that_does_not_answer_is_told() -> None:
+    for said in (
+        "docker: Cannot connect to the Docker daemon at unix:///a.sock. Is the docker daemon running?",
+        "failed to connect to the docker API at unix:///a.sock; check if the path is correct",
+        "java.lang.IllegalStateException: Could not find a valid Docker environment. Please see logs",
+        "docker.errors.DockerException: Error while fetching server API version: ('Connection aborted.',)",
+    ):
+        fault = environment_fault(f"{said}\nmake: *** [Makefile:2: check] Error 125\n", 2)
+        assert fault.startswith("Docker does not answer here."), said
+
+
 def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
     said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
     assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
