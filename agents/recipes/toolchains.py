@@ -51,6 +51,9 @@ HINTS = {
     "just": "Debian 13 and newer: apt install just; or `cargo install just`",
     "lein": APT.format("leiningen"),
     "libtoolize": APT.format("libtool"),
+    "lua": APT.format("lua5.4"),
+    "luajit": APT.format("luajit"),
+    "luarocks": APT.format("luarocks"),
     "make": APT.format("make"),
     "makeinfo": APT.format("texinfo"),
     "meson": APT.format("meson"),
@@ -79,6 +82,9 @@ HINTS = {
     "stack": APT.format("haskell-stack"),
     "swift": "the Swift toolchain of swift.org",
     "task": "Task's own packages, or the npm package @go-task/cli",
+    "tclsh": APT.format("tcl"),
+    "valgrind": APT.format("valgrind"),
+    "xvfb-run": APT.format("xvfb"),
     "yarn": "the npm package yarn",
     "zig": "the PyPI package ziglang, or Zig's own archive",
 }
@@ -101,6 +107,14 @@ COMMAND = regex(
 )
 
 
+INSTALLS = regex(
+    # What managers of packages put first in PATH, after them.
+    r"\b(?:pip3?|npm(?:\s+--prefix\s+\S+)?|gem|luarocks)\s+(?:install|i|add)\b([^&|;\n]*)"
+)
+FROM_A_FILE = regex(r"\s(?:-r|-c|--requirement|--constraint)[\s=]\S+")
+INSTALLED = regex(r"(?:^|\s)['\"]?([A-Za-z][\w.+-]*)")
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A program that this host lacks, and how to get it."""
@@ -110,12 +124,22 @@ class Missing:
 
 
 def programs(*commands: str) -> tuple[str, ...]:
-    """Return the programs of the host that these commands call, if the table of hints knows them."""
+    """Return the programs of the host that these commands call, if the table of hints knows them.
+
+    What the commands themselves install before they call it is none of the host's.
+    """
     found: list[str] = []
-    for command in commands:
-        for name in COMMAND.findall(command):
-            found += [*([name] if name in HINTS else []), *BRINGS.get(name, ())]
+    whole = "\n".join(commands)
+    installs = [(match.end(), _installed(match[1])) for match in INSTALLS.finditer(whole)]
+    for match in COMMAND.finditer(whole):
+        brought = {name for end, names in installs if end <= match.start(1) for name in names}
+        needed = [*([match[1]] if match[1] in HINTS else []), *BRINGS.get(match[1], ())]
+        found += [name for name in needed if name not in brought]
     return tuple(dict.fromkeys(found))
+
+
+def _installed(words: str) -> list[str]:
+    return INSTALLED.findall(FROM_A_FILE.sub(" ", words))
 
 
 def missing(tools: Iterable[str], which: Callable[[str], str | None] = shutil.which) -> list[Missing]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agents.recipes.candidates import LONGEST, MOST, candidates
 from agents.recipes.recipe import Recipe, needs_python
-from agents.recipes.toolchains import missing
+from agents.recipes.toolchains import missing, programs
 
 
 class Files:
@@ -686,6 +686,18 @@ def test_a_program_that_is_missing_is_named_with_how_to_get_it() -> None:
     assert [one.tool for one in found] == ["go", "never-heard-of-it"]
     assert "golang-go" in found[0].hint
     assert found[1].hint
+
+
+def test_what_a_recipe_installs_itself_is_not_looked_for_on_the_host() -> None:
+    for commands, tools in (
+        (("pip install 'meson>=1' ninja", "meson setup b", "meson test -C b"), ("cc",)),
+        (("python -m pip install --upgrade meson", "meson setup b && ninja -C b", ""), ("ninja", "cc")),
+        (("luarocks install busted", "", "busted"), ("luarocks",)),
+        (('npm --prefix "$VIRTUAL_ENV" install --global pnpm@10 && pnpm install', "", "pnpm test"), ("npm",)),
+        (("pip install -r meson && npm install", "", "meson test"), ("npm", "meson", "ninja", "cc")),
+        (("", "", "meson test && pip install meson"), ("meson", "ninja", "cc")),
+    ):  # fmt: skip
+        assert set(programs(*commands)) == set(tools), commands
 
 
 def test_a_recipe_is_not_changed_once_it_is_made() -> None:
