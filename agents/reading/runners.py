@@ -289,6 +289,12 @@ RUNNERS: dict[str, Runner] = {
         # It counts failed assertions, so that it only tells whether there were some.
         told=_line(r"^Ran (?P<ran>\d{1,7}) tests?\.\n\n(?:OK|(?P<some>FAILED)).*"),
     ),
+    "urchin": Runner(
+        signs=("\nDone, took ",),
+        failed=_line(r"^ {2,40}✗ (.+)$"),
+        told=_line(r"^\d{1,7} tests? passed\.\n(?P<bad>\d{1,7}) tests? failed\.$"),
+        ran=_words("test tests"),  # those of both lines
+    ),
     "bats": Runner(
         signs=("\n ✗ ", "\n ✓ "),
         failed=_line(rf"^ ✗ (.+?)(?: \[?{MS}\]?)?$"),

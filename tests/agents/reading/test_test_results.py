@@ -117,6 +117,7 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
     "tap_spec": (5, 3, False, ["rounds › up", "shop :: sells › no shop", "shop :: sells › throws"]),
     "tape": (4, 2, False, ["rounds > up", "sells > no shop"]),
     "testunit": (3, 2, False, ["test_rounds(TestSum)", "test_sells(TestSum)"]),
+    "urchin": (4, 2, False, ["rounds", "sells"]),
     "unittest": (
         5, 4, False,
         [
