@@ -7,6 +7,7 @@ of the service, whose values are unknown here.
 import re
 import shlex
 from dataclasses import dataclass, field
+from posixpath import basename
 
 from agents.recipes.node import manager_of
 from agents.recipes.python import NEWER_PIP
@@ -28,6 +29,8 @@ ODD = regex(
     r"|label|codeql|visualstudio|msvc|\bvs\d|cygwin|mingw|freebsd|emscripten|android|ios\b",
     re.IGNORECASE,
 )
+# Names of files whose tests are about names and commas.
+STYLE = regex(r"(?:^|[-_.])(?:lint\w*|style|format(?:ting)?|spell\w*|typos)(?=[-_.])", re.IGNORECASE)
 PLAIN = regex(r"test|\bci\b|build|check|main", re.IGNORECASE)
 FOLDER = regex(r"\.?[\w/-][\w./-]{0,100}")  # of a step; any other is a place that nobody here knows
 EXPRESSION = regex(r"\$\{\{[^}]*\}\}")
@@ -40,6 +43,9 @@ def candidates(tree: Tree) -> list[Candidate]:
     """Return the best of what the repository's own CI files run as tests."""
     rated = []
     for job in jobs(tree):
+        about = basename(job.file)
+        if STYLE.search(about) and "test" not in about:
+            continue
         recipe, lost = _recipe(tree, job)
         strange = _strangeness(job) + lost
         if recipe and strange <= STRANGE:

@@ -434,6 +434,12 @@ def test_a_job_whose_machines_are_all_of_another_system_is_left_out() -> None:
         assert len(ci(".github/workflows/ci.yml", text)) == count, text
 
 
+def test_a_file_that_is_about_style_tells_no_tests() -> None:
+    text = "jobs: {test_names: {steps: [{run: ./rename_test.sh --check}]}}"
+    for name, count in (("lint", 0), ("code-style", 0), ("linting", 0), ("lint-and-test", 1), ("ci", 1)):
+        assert len(ci(f".github/workflows/{name}.yml", text)) == count, name
+
+
 def test_a_step_that_goes_to_a_place_outside_the_repository_is_left_out_from_there_on() -> None:
     steps = "jobs: {t: {steps: [{run: pip install x}, {run: %s}, {run: pytest}]}}"
     for place in ("/tmp", "~/other", "'/opt/x y'"):
