@@ -26,7 +26,7 @@ BANNED = _rule(
     r"\b(?:crontab|kill|pkill|killall)\b",
     r"\b(?:nvm|rvm|asdf|conda|mamba|micromamba|rustup)\b|\bcargo\s+(?:b?install|binstall)\b",
     r"\bgit\s+(?:push|tag|commit|config|remote|clone|fetch|pull|checkout|reset|clean|lfs)\b",
-    r"\b(?:make|ninja)\s+(?:\S+\s+)*install\b|--target\s+install\b|\bcmake\s+--install\b|\bmeson\s+install\b",
+    r"\b(?:make|ninja)\s+(?:\S+\s+)*install(?![\w-])|--target\s+install\b|\bcmake\s+--install\b|\bmeson\s+install\b",
     r"\brm\s+-\w*r\w*\s+(?:/|~|\$|\.\.)|>\s*/(?!dev/null)|\beval\b",
     r"(?<![&|])&(?![&>\d])",  # something in the background
 )
@@ -52,7 +52,13 @@ MOVES = regex(r"(?:cd|pushd)\b")
 LEAVES = regex(r"(?:cd|pushd)\s+['\"]?[/~]")  # for a place that is not the repository's
 EXPORT = regex(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
 
+# What may stand before a program: variables, and programs that call another one.
+BEFORE = (
+    r"^(?:(?:[A-Za-z_]\w*=\S*|time|env|xvfb-run|(?:uv|poetry|pdm|pipenv)\s+run|bundle\s+exec|-\S+)\s+)*"
+    r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node|lua[\d.]*|luajit|php|Rscript)\s+(?:-\S+\s+)*)?(?:\./)?"
+)
 INSTALL = _rule(
+    rf"{BEFORE}(?:scripts?|bin|\.?ci|tools)/(?:bootstrap|setup|install)(?:[-_]\w+)?(?:\.\w+)?(?:\s|$)",
     r"\b(?:pip3?|uv|poetry|pdm|pipenv|pipx|flit)\s+(?:install|sync|pip|lock|tool|add|venv)\b",
     r"\bpython3?\s+-m\s+(?:pip|venv)\b",
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:ci|i|install|bootstrap)\b|^(?:pnpm|yarn)(?:\s+--\S+)*$",
@@ -74,11 +80,6 @@ BUILD = _rule(
 NO_BUILD = _rule(r"\s(?:run\s+)?(?:lint|format|fmt|style|typecheck|docs?)(?:[\s:]|$)")
 TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify|ci(?![\w:-]))"
 OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"
-# What may stand before a program: variables, and programs that call another one.
-BEFORE = (
-    r"^(?:(?:[A-Za-z_]\w*=\S*|time|env|xvfb-run|(?:uv|poetry|pdm|pipenv)\s+run|bundle\s+exec|-\S+)\s+)*"
-    r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node|lua[\d.]*|luajit|php|Rscript)\s+(?:-\S+\s+)*)?(?:\./)?"
-)
 TEST = _rule(
     r"(?<![\w/.-])(?:pytest|py\.test|tox|nox|unittest|nosetests|stestr|trial|ctest|phpunit|prove|rspec|busted|bats)\b"
     r"(?!\s*[=<>\[])",

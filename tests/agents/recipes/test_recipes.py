@@ -449,6 +449,24 @@ def test_a_step_that_goes_to_a_place_outside_the_repository_is_left_out_from_the
         ]
 
 
+def test_scripts_of_the_repository_that_install_are_called_before_the_tests() -> None:
+    for line in (
+        "scripts/install",
+        "./script/bootstrap",
+        "bash ci/install-deps.sh",
+        "bin/setup",
+        "make install-deps",
+    ):
+        (found,) = ci(
+            ".github/workflows/ci.yml", f"jobs: {{t: {{steps: [{{run: {line}}}, {{run: scripts/test}}]}}}}"
+        )
+        assert (found.prepare, found.build, found.test) in (
+            (line, "", "scripts/test"), ("", line, "scripts/test"),
+        ), found  # fmt: skip
+    for line in ("make install", "make -j2 install", "ls scripts/install", "scripts/uninstall"):
+        assert steps(line, "make check") == [("", "", "make check")], line
+
+
 def test_groups_of_dependencies_get_a_pip_that_reads_them() -> None:
     text = "jobs: {t: {steps: [{run: %s}, {run: pytest}]}}"
     for line, prepare in (
