@@ -57,6 +57,18 @@ def die_with_shim() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def begin_as_step() -> None:
+    """Make the child what a person would start; called in it before it becomes a step.
+
+    The shim ignores signals of a terminal, and a host that was started in the background may ignore more. A
+    child inherits that, and then neither Ctrl+C nor a trap works in it, which tests may be about.
+    """
+    die_with_shim()
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def children(pid: int) -> list[int]:
     """Return the processes that this one started or adopted."""
     found: list[int] = []
@@ -287,7 +299,7 @@ class Shim:
                 start_new_session=True,
                 pass_fds=(self.lock, said) if "enclosed" in step else (self.lock,),
                 umask=0o077,
-                preexec_fn=die_with_shim,
+                preexec_fn=begin_as_step,
             )
         finally:
             os.close(stdin)

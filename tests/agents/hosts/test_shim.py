@@ -230,6 +230,11 @@ def test_what_the_step_writes_is_for_its_owner_only(held: Held) -> None:
         assert (held.folder / name).stat().st_mode & 0o777 == 0o600
 
 
+def test_the_step_hears_every_signal_as_a_program_does_that_a_person_starts(held: Held) -> None:
+    held.add("grep -E '^Sig(Blk|Ign):' /proc/self/status").start().wait()
+    assert [int(line.split()[1], 16) for line in held.log.splitlines()] == [0, 0]
+
+
 def test_the_step_leaves_no_core_file(held: Held) -> None:
     held.add("ulimit -c").start().wait()
     assert held.log == "0\n"
