@@ -26,6 +26,8 @@ STEPS = 40
 OTHER_SYSTEM = regex(r"(?i)windows|macos|mac-")
 MATRIX = regex(r"\$\{\{\s*matrix\.([\w-]{1,60}(?:\.[\w-]{1,60})?)\s*\}\}")  # a value of the job's matrix
 SHELL = regex(r"(?:script\s[^;|&]{0,40})?\b(?:ba)?sh\b")  # `script` only lends it a terminal
+# Events of which at least one starts a workflow that says something about a change.
+CHANGES = {"push", "pull_request", "pull_request_target", "merge_group", "workflow_call", "workflow_dispatch"}
 # Conditions of a step that runs on Linux, and of one that runs only on other systems.
 HERE = regex(r"(?i)ubuntu|linux|success\(\)|!=\s*['\"]?(?:windows|macos|darwin)")
 ELSEWHERE = regex(r"(?i)!=\s*['\"]?(?:ubuntu|linux)")
@@ -121,6 +123,9 @@ class _Reader:
 
 
 def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
+    events = strings(data.get("on")) or list(table(data.get("on")))
+    if events and not CHANGES & set(events):
+        return
     for key, job in table(data.get("jobs")).items():
         machines = _machines(job)
         if machines and all(OTHER_SYSTEM.search(machine) for machine in machines):

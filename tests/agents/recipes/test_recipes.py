@@ -434,6 +434,15 @@ def test_a_job_whose_machines_are_all_of_another_system_is_left_out() -> None:
         assert len(ci(".github/workflows/ci.yml", text)) == count, text
 
 
+def test_a_workflow_that_runs_for_no_change_tells_no_tests() -> None:
+    for events, count in (
+        ("push", 1), ("[pull_request, workflow_dispatch]", 1), ("{merge_group: , schedule: []}", 1),
+        ("workflow_call", 1), ("{workflow_run: {workflows: [a]}}", 0), ("[schedule]", 0), ("issues", 0),
+    ):  # fmt: skip
+        text = f"on: {events}\njobs: {{t: {{steps: [{{run: nox -s translation}}]}}}}"
+        assert len(ci(".github/workflows/ci.yml", text)) == count, events
+
+
 def test_a_file_that_is_about_style_tells_no_tests() -> None:
     text = "jobs: {test_names: {steps: [{run: ./rename_test.sh --check}]}}"
     for name, count in (("lint", 0), ("code-style", 0), ("linting", 0), ("lint-and-test", 1), ("ci", 1)):
