@@ -92,6 +92,7 @@ READ_TESTS = 40
 # Folders whose tests measure or search without end; nobody runs them for each change.
 ASIDE = regex(r"(^|/)(extras?|bench\w*|perf\w*|fuzz\w*|contrib)/")
 MANAGED = "python manage.py test"
+NOX = ("nox", "--force-python", "python3", "-s")
 
 
 def candidates(tree: Tree) -> Iterator[Candidate]:
@@ -107,8 +108,10 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         yield from (one for one in tools if one.rank == Rank.DIRECT)
         yield from _tested(tree, tests, others, found, described=described)
         yield from (one for one in tools if one.rank > Rank.DIRECT)
-    elif described:
+        return
+    if described:
         yield from _without_tests(tree)
+    yield from _built_by_sessions(tree)
 
 
 def _tested(
@@ -311,7 +314,7 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
         (
             "noxfile.py" in tree and bool(_sessions(tree)),
             "pip install nox",
-            words("nox", "--force-python", "python3", "-s", *_sessions(tree)[:1]), "noxfile.py",
+            words(*NOX, *_sessions(tree)[:1]), "noxfile.py",
         ),
         (
             "uv.lock" in tree,
@@ -339,11 +342,18 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
             yield Candidate(rank, KIND, Recipe(prepare, "", test, source))
 
 
-def _sessions(tree: Tree) -> list[str]:
-    """Return the sessions of nox that are about tests."""
+def _built_by_sessions(tree: Tree) -> Iterator[Candidate]:
+    """Yield the session of nox that builds, as documents have one."""
+    for name in _sessions(tree, r"build|docs?|html")[:1]:
+        call = words(*NOX, name)
+        yield Candidate(Rank.BUILD, KIND, Recipe("pip install nox", call, "", f"noxfile.py, session {name}"))
+
+
+def _sessions(tree: Tree, kind: str = r"(unit_?)?(tests?|pytest|unit)(_?(unit|core|py))?") -> list[str]:
+    """Return the sessions of nox of one kind; if none is named, those that are about tests."""
     text = tree.text("noxfile.py")
     found = re.findall(r"@(?:nox\.)?session\b(?:[^\n]*\n){1,12}?def (\w+)\(", text[:60_000])
-    return [name for name in found if re.fullmatch(r"(unit_?)?(tests?|pytest|unit)(_?(unit|core|py))?", name)]
+    return [name for name in found if re.fullmatch(kind, name)]
 
 
 def _hatch_test(tree: Tree) -> str:

@@ -443,6 +443,15 @@ def test_a_workflow_that_runs_for_no_change_tells_no_tests() -> None:
         assert len(ci(".github/workflows/ci.yml", text)) == count, events
 
 
+def test_documents_with_sessions_of_nox_are_built_by_them() -> None:
+    session = "import nox\n@nox.session()\ndef {}(session):\n    session.install('sphinx')\n"
+    for names, chosen in ((("preview", "build", "linkcheck"), "build"), (("lint", "docs"), "docs")):
+        texts = {"noxfile.py": "".join(map(session.format, names)), "source/index.rst": ""}
+        assert first(texts) == ("pip install nox", f"nox --force-python python3 -s {chosen}", "")
+    assert of({"noxfile.py": session.format("lint"), "source/index.rst": ""}) == []
+    assert first({"noxfile.py": session.format("docs") + session.format("tests")} | A_TEST)[2] != ""
+
+
 def test_a_file_that_is_about_style_tells_no_tests() -> None:
     text = "jobs: {test_names: {steps: [{run: ./rename_test.sh --check}]}}"
     for name, count in (("lint", 0), ("code-style", 0), ("linting", 0), ("lint-and-test", 1), ("ci", 1)):
