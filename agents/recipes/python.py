@@ -92,6 +92,7 @@ READ_TESTS = 40
 # Folders whose tests measure or search without end; nobody runs them for each change.
 ASIDE = regex(r"(^|/)(extras?|bench\w*|perf\w*|fuzz\w*|contrib)/")
 MANAGED = "python manage.py test"
+THIS_PYTHON = """+py="$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')\""""
 NOX = ("nox", "--force-python", "python3", "-s")
 
 
@@ -109,9 +110,9 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         yield from _tested(tree, tests, others, found, described=described)
         yield from (one for one in tools if one.rank > Rank.DIRECT)
         return
-    if described:
-        yield from _without_tests(tree)
-    yield from _built_by_sessions(tree)
+    sessions = list(_built_by_sessions(tree))
+    loaded = list(_without_tests(tree)) if described else []
+    yield from [*loaded, *sessions] if installable(tree) else [*sessions, *loaded]
 
 
 def _tested(
@@ -364,8 +365,15 @@ def _hatch_test(tree: Tree) -> str:
         scripts = table(at(content, "scripts"))
         script = next((one for one in ("test", "tests", "run", "pytest") if one in scripts), "")
         if script and (script != "run" or "test" in name):
-            return words("hatch", "run", script if name == "default" else f"{name}:{script}")
+            call = words(script if name == "default" else f"{name}:{script}")
+            return f"hatch run {THIS_PYTHON} {call}" if _has_pythons(content) else f"hatch run {call}"
     return "hatch test"
+
+
+def _has_pythons(environment: object) -> bool:
+    """Whether an environment of hatch is one for each of several Pythons, most of which no host has."""
+    matrix = at(environment, "matrix")
+    return any({"python", "py"} & set(table(one)) for one in (matrix if isinstance(matrix, list) else []))
 
 
 # --- Without tests ----------------------------------------------------------------------------------------

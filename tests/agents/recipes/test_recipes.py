@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.recipes.candidates import LONGEST, MOST, candidates
+from agents.recipes.python import THIS_PYTHON
 from agents.recipes.recipe import Recipe, needs_python
 from agents.recipes.toolchains import missing, programs
 
@@ -443,10 +444,24 @@ def test_a_workflow_that_runs_for_no_change_tells_no_tests() -> None:
         assert len(ci(".github/workflows/ci.yml", text)) == count, events
 
 
+def test_an_environment_of_hatch_for_many_pythons_is_run_with_the_one_there_is() -> None:
+    settings = PROJECT + '[tool.hatch.envs.check.scripts]\ntest = "python -m unittest"\n'
+    for more, call in (
+        ("", "hatch run check:test"),
+        ('[[tool.hatch.envs.check.matrix]]\nkind = ["a"]\n', "hatch run check:test"),
+        ('[[tool.hatch.envs.check.matrix]]\npython = ["3.8", "3.99"]\n', f"hatch run {THIS_PYTHON} check:test"),
+        ('[[tool.hatch.envs.check.matrix]]\nkind = ["a"]\n[[tool.hatch.envs.check.matrix]]\npy = ["3.8"]\n',
+         f"hatch run {THIS_PYTHON} check:test"),
+    ):  # fmt: skip
+        tests = [one.test for one in of({"pyproject.toml": settings + more} | A_TEST)]
+        assert call in tests, tests
+
+
 def test_documents_with_sessions_of_nox_are_built_by_them() -> None:
     session = "import nox\n@nox.session()\ndef {}(session):\n    session.install('sphinx')\n"
     for names, chosen in ((("preview", "build", "linkcheck"), "build"), (("lint", "docs"), "docs")):
         texts = {"noxfile.py": "".join(map(session.format, names)), "source/index.rst": ""}
+        texts |= {"source/conf.py": "", "source/own/__init__.py": "", "requirements.txt": "sphinx\n"}
         assert first(texts) == ("pip install nox", f"nox --force-python python3 -s {chosen}", "")
     assert of({"noxfile.py": session.format("lint"), "source/index.rst": ""}) == []
     assert first({"noxfile.py": session.format("docs") + session.format("tests")} | A_TEST)[2] != ""
