@@ -93,7 +93,7 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
             "SumTest::testRounds", "SumTest::testSells",
         ],
     ),
-    "prove": (4, 3, False, ["t/dies.t", "t/sum.t 2", "t/sum.t 3"]),
+    "prove": (5, 3, False, ["t/dies.t", "t/sum.t 2", "t/sum.t 3"]),
     "pytest": (
         5, 4, False,
         [
@@ -271,6 +271,15 @@ def test_a_name_does_not_say_in_which_run_it_failed(tmp_path: Path) -> None:
 
     assert first.tests.failed == second.tests.failed == ("a.mjs sells",)
     assert compare(first.tests, 1, second.tests, 1).is_no_worse
+
+
+def test_files_of_which_no_test_ran_count_among_the_tests_of_prove() -> None:
+    files = "".join(
+        f"t/{name}.t (Wstat: 512 (exited 2) Tests: 0 Failed: 0)\n  Non-zero exit status: 2\n"
+        for name in "abc"
+    )
+    tests = read_output(f"{files}Files=4, Tests=2,  0 wallclock secs\nResult: FAIL\n")
+    assert (tests.failed, tests.failed_count, tests.total) == (("t/a.t", "t/b.t", "t/c.t"), 3, 5)
 
 
 def test_a_file_of_which_prove_has_only_good_news_did_not_fail() -> None:
