@@ -22,6 +22,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from steroidsweb import audit
 from steroidsweb.accounts import invitations
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
@@ -156,13 +157,25 @@ if apps.is_installed("allauth"):
 if apps.is_installed("allauth.mfa"):
     from allauth.mfa.models import Authenticator
 
+    from steroidsweb.accounts import second_factor
+
     @admin.register(Authenticator)
     class AuthenticatorAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
         """Second factors. Users who lost theirs sign in by password once it is deleted here."""
 
-        list_display = ("user", "type", "created_at", "last_used_at")
+        list_display = ("user", "kind", "created_at", "last_used_at")
         fields = list_display
-        list_filter = ("type",)
+        search_fields = ("user__username",)
+
+        @display(description="what")
+        def kind(self, row: Authenticator) -> str:
+            return second_factor.in_words(row)
+
+        def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
+            """Write down whose second factor was removed, which the name of a row does not say."""
+            for row in queryset:
+                about = f"{second_factor.in_words(row)} of {row.user}"
+                audit.note(AuditEntry.Kind.FACTOR_OFF, request.user, request, about=about)
 
         def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
             return is_superuser(request)

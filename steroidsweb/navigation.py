@@ -18,7 +18,8 @@ def _file(name: str) -> Callable[[Any], str]:
     return lambda request: static(f"steroids/{name}")
 
 
-# An entry has a link, or a view with its arguments, whose URL is known only once the program runs.
+# An entry has a link, or a view with its arguments, whose URL is known only once the program runs. One
+# with an app is shown only if the app is installed.
 GROUPS: list[dict[str, Any]] = [
     {
         "title": "Work",
@@ -75,6 +76,8 @@ GROUPS: list[dict[str, Any]] = [
             _item("Hosts", "dns", "agents_host_changelist", SUPERUSER),
             _item("Users", "person", "auth_user_changelist", SUPERUSER),
             _item("Invitations", "person_add", "steroidsweb_invitation_changelist", SUPERUSER),
+            _item("Authenticators", "phonelink_lock", "mfa_authenticator_changelist", SUPERUSER)
+            | {"app": "allauth.mfa"},
             {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
             _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
             {"title": "Sessions", "icon": "devices", "link": "/sessions/"},

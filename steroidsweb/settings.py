@@ -328,6 +328,9 @@ if MFA != "off" or OIDC:
     ACCOUNT_ADAPTER = "steroidsweb.accounts.adapters.Accounts"
     ACCOUNT_EMAIL_VERIFICATION = SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
     ACCOUNT_UNIQUE_EMAIL = False
+    ACCOUNT_RATE_LIMITS = False  # our own brake says how long to wait, and then keeps its word
+    if MFA != "off":
+        ACCOUNT_FORMS = {"reauthenticate": "steroidsweb.accounts.second_factor.PasswordAgainForm"}
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = URL.partition(":")[0] or "http"
     SOCIALACCOUNT_ADAPTER = "steroidsweb.accounts.single_sign_on.SingleSignOn"
     SOCIALACCOUNT_LOGIN_ON_GET = True  # `form-action` would refuse a form that leads to another host
@@ -338,6 +341,7 @@ if MFA != "off" or OIDC:
     MFA_ADAPTER = "steroidsweb.accounts.second_factor.SecondFactors"
     MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody makes an account here by themselves
     MFA_FORMS = {
+        "activate_totp": "steroidsweb.accounts.second_factor.SetUpForm",
         "authenticate": "steroidsweb.accounts.second_factor.CodeForm",
         "reauthenticate": "steroidsweb.accounts.second_factor.CodeAgainForm",
     }

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import lazy
@@ -22,7 +23,14 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """
     if getattr(request, "has_no_sidebar", False):
         return []
-    return [group | {"items": [_shown(item, request) for item in group["items"]]} for group in GROUPS]
+    return [
+        group | {"items": [_shown(item, request) for item in group["items"] if _is_there(item)]}
+        for group in GROUPS
+    ]
+
+
+def _is_there(item: dict[str, Any]) -> bool:
+    return "app" not in item or apps.is_installed(item["app"])
 
 
 def _shown(item: dict[str, Any], request: HttpRequest) -> dict[str, Any]:

@@ -25,6 +25,7 @@ FILLED: list[tuple[Slot[Any, Any], str]] = [
     (of_tasks.recount_dependants, "tasks.dependencies.recount_dependants"),
     (of_disputes.reach_of, "agents.judging.reach_of"),
     (of_disputes.sources_above, "agents.tallies.sources"),
+    (of_disputes.reseal_above, "steroidsweb.accounts.sealed.reseal"),
 ]
 
 

@@ -15,7 +15,7 @@ from tasks.hooks import Slot
 ROOT = Path(__file__).resolve().parents[1]
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
-DECLARED = re.compile(r'(\w+): "Slot\[\[(.*?)\], (.+)\]" = Slot\("(\w+)"\)$')
+DECLARED = re.compile(r'(\w+): "Slot\[\[(.*)\], (.+)\]" = Slot\("(\w+)"\)$')
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
 SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"} | {
     "steroidsweb/accounts/second_factor.py"

@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from disputes import hooks
 from disputes.models import Channel
 
 
@@ -27,14 +28,22 @@ def unseal(sealed: str) -> str:
         raise Unreadable("SECRET_KEY has changed since this address was entered.") from error
 
 
+def resealed(sealed: str) -> str:
+    """Return the text sealed with today's key, so that earlier ones can be dropped. Raises Unreadable."""
+    try:
+        return _box().rotate(sealed.encode()).decode()
+    except InvalidToken as error:
+        raise Unreadable("The key with which this was sealed is no longer known.") from error
+
+
 def reseal() -> int:
-    """Seal everything with today's key, so that earlier ones can be dropped. Return how many channels."""
-    box, done = _box(), 0
+    """Seal everything with today's key. Return how many channels and second factors."""
+    done = hooks.reseal_above(resealed)
     for channel in Channel.objects.exclude(sealed_address="").iterator(chunk_size=200):
         try:
-            address = box.rotate(channel.sealed_address.encode()).decode()
-            secret = channel.sealed_secret and box.rotate(channel.sealed_secret.encode()).decode()
-        except InvalidToken:
+            address = resealed(channel.sealed_address)
+            secret = channel.sealed_secret and resealed(channel.sealed_secret)
+        except Unreadable:
             continue  # the channel reports this itself when it is used
         same = {"pk": channel.pk, "sealed_address": channel.sealed_address}
         done += Channel.objects.filter(**same, sealed_secret=channel.sealed_secret).update(

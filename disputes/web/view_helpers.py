@@ -48,10 +48,14 @@ def _signed_out(request: HttpRequest) -> HttpResponse:
     if not wants_page(request):
         refused = Refused("signed_out", "You are signed out.", "Reload the page to sign in.", status=401)
         return JsonResponse(refused.as_json(), status=401)
-    here = request.get_full_path()
+    return redirect_to_login(here_or_form(request), reverse("admin:login"))
+
+
+def here_or_form(request: HttpRequest) -> str:
+    """Return the address to come back to: of this page, or after a POST of the page with the form."""
     if request.method == "POST":
-        here = next_url(request, came_from(request) or reverse("admin:index"))
-    return redirect_to_login(here, reverse("admin:login"))
+        return next_url(request, came_from(request) or reverse("admin:index"))
+    return request.get_full_path()
 
 
 def wants_page(request: HttpRequest) -> bool:

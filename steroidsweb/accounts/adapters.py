@@ -3,6 +3,7 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 
@@ -15,7 +16,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     if not request.path.startswith(PAGES):
         return {}
     request.has_no_sidebar = True  # type: ignore[attr-defined]
-    return {**admin.site.each_context(request), "is_nav_sidebar_enabled": False}
+    return {**admin.site.each_context(request), "is_nav_sidebar_enabled": False, "mfa": settings.MFA}
 
 
 class Accounts(DefaultAccountAdapter):

@@ -7,10 +7,17 @@ from django.urls import include, path
 urlpatterns = [
     path("inactive/", account.account_inactive, name="account_inactive"),
     path("leave/", account.logout, name="account_logout"),
-    path("again/", account.reauthenticate, name="account_reauthenticate"),
 ]
 if apps.is_installed("allauth.mfa"):
-    urlpatterns += [path("second-factor/", include("allauth.mfa.urls"))]
+    from steroidsweb.accounts import second_factor
+
+    urlpatterns += [
+        path("again/", second_factor.again, name="account_reauthenticate"),
+        path("second-factor/authenticate/", second_factor.ask_for_code, name="mfa_authenticate"),
+        path("second-factor/totp/activate/", second_factor.set_up, name="mfa_activate_totp"),
+        path("second-factor/recovery-codes/", second_factor.codes, name="mfa_view_recovery_codes"),
+        path("second-factor/", include("allauth.mfa.urls")),  # those above come before their namesakes
+    ]
 if apps.is_installed("allauth.socialaccount.providers.openid_connect"):
     from allauth.socialaccount import views as social
 

@@ -150,7 +150,7 @@ def test_where_it_is_required_nobody_passes_without_a_second_factor(begin: Any, 
 
         first.get("/queue/")
         first.post(code="000000")
-        assert "Incorrect code" in first.text
+        assert "That is not the code" in first.text
         secret = first.set_up_second_factor()
         codes = re.findall(r"\b\d{8}\b", first.text)
         assert (first.path, len(codes)) == ("/account/second-factor/recovery-codes/", 10)
@@ -179,10 +179,10 @@ def test_where_it_is_required_nobody_passes_without_a_second_factor(begin: Any, 
         fourth = Browser(url)
         fourth.sign_in("root")
         fourth.post(code=codes[0])
-        assert "Incorrect code" in fourth.text
+        assert "That code is wrong" in fourth.text
         for _ in range(4):
             fourth.post(code="123456")
-        assert "Incorrect code" in fourth.text
+        assert "That code is wrong" in fourth.text
         fourth.post(code=codes[1])
         assert "Too many tries. Wait" in fourth.text
 
@@ -340,3 +340,129 @@ def test_settings_that_cannot_work_stop_the_start(folder: Installation) -> None:
         done = folder.manage("check")
         folder.environment = kept
         assert (done.returncode != 0, why in done.stderr) == (True, True), done.stderr
+
+
+def test_setting_up_a_second_factor_outlives_other_tabs_and_a_double_click(
+    begin: Any, folder: Installation
+) -> None:
+    begin(STEROIDS_MFA="required")
+    with folder.web() as url:
+        first = Browser(url)
+        first.sign_in("root")
+        assert "Set up a second factor" in first.text
+        assert "This installation requires one" in first.text
+        assert "Back to your sessions" not in first.text  # that page would only lead back here
+        assert "Sign out" in first.text
+        page, here = first.text, first.url
+        first.get("/insights/")  # another tab
+        first.get("/queue/", Accept="application/json")  # a page that renews itself
+        assert (first.status, json.loads(first.text)["code"]) == (403, "second_factor_missing")
+        first.text, first.url = page, here
+        secret = first.set_up_second_factor()
+        assert (first.path, first.status) == ("/account/second-factor/recovery-codes/", 200)
+        assert 'href="/queue/"' in first.text  # where the person wanted to go
+
+        first.text, first.url = page, here
+        first.post(code=code_of(secret))
+        assert (first.path, first.status) == ("/account/second-factor/", 200)
+        assert "An app is set up" in first.text
+
+
+def test_who_signs_in_with_a_code_is_told_what_happened_and_what_to_do(
+    begin: Any, folder: Installation
+) -> None:
+    begin(STEROIDS_MFA="allowed")
+    with folder.web() as url:
+        lea = Browser(url)
+        lea.sign_in("lea")
+        lea.get("/account/second-factor/totp/activate/")
+        secret = lea.set_up_second_factor()
+        codes = re.findall(r"\b\d{8}\b", lea.text)
+
+        second = Browser(url)
+        second.sign_in("lea")
+        assert "or one of your recovery codes" in second.text
+        assert "ask a superuser to remove your second factor" in second.text
+        second.post(code=codes[0])
+        assert "You signed in with a recovery code. 9 of 10 are unused." in second.text
+
+        third = Browser(url)
+        third.sign_in("lea")
+        for _ in range(5):
+            third.post(code=codes[0])
+        assert "That code is wrong, no longer valid, or used already." in third.text
+        third.post(code=codes[1])
+        assert "Too many tries. Wait 1 minute, then try again." in third.text
+        folder.rows("UPDATE steroidsweb_signintries SET free_at = '2020-01-01'")
+        third.post(code=codes[1])
+        assert third.path == "/queue/"
+
+        late = Browser(url)
+        late.sign_in("lea")
+        folder.rows("DELETE FROM django_session")
+        late.post(code=code_of(secret, 1))
+        assert late.path == "/admin/login/"
+        assert "Your sign-in no longer waits for a code. Sign in again." in late.text
+        assert late.url.endswith("?next=/queue/")
+
+
+def test_recovery_codes_alone_are_no_second_factor(begin: Any, folder: Installation) -> None:
+    begin(STEROIDS_MFA="required")
+    with folder.web() as url:
+        lea, root = Browser(url), Browser(url)
+        for each in (lea, root):
+            each.sign_in("lea" if each is lea else "root")
+            each.set_up_second_factor()
+        old = re.findall(r"\b\d{8}\b", lea.text)
+        pk = folder.value(
+            "SELECT a.id FROM mfa_authenticator a JOIN auth_user u ON u.id = a.user_id "
+            "WHERE u.username = 'lea' AND a.type = 'totp'"
+        )
+        root.get("/admin/")
+        assert "/admin/mfa/authenticator/" in root.text
+        root.get(f"/admin/mfa/authenticator/{pk}/delete/")
+        root.post(post="yes")
+        assert ("factor_off", "root", "") in audit(folder)
+        assert (
+            folder.value("SELECT about FROM steroidsweb_auditentry WHERE kind = 'factor_off'") == "app of lea"
+        )
+        again = Browser(url)
+        again.sign_in("lea")
+        assert again.path == "/account/second-factor/totp/activate/"
+        again.set_up_second_factor()
+        new = re.findall(r"\b\d{8}\b", again.text)
+        assert len(new) == 10
+        assert not set(old) & set(new)
+
+
+def test_second_factors_outlive_a_change_of_the_secret_key(begin: Any, folder: Installation) -> None:
+    begin(STEROIDS_MFA="allowed")
+    with folder.web() as url:
+        lea = Browser(url)
+        lea.sign_in("lea")
+        lea.get("/account/second-factor/totp/activate/")
+        secret = lea.set_up_second_factor()
+        codes = re.findall(r"\b\d{8}\b", lea.text)
+    old = folder.environment.get("SECRET_KEY") or (folder.home / "secret-key").read_text().strip()
+    folder.environment |= {
+        "SECRET_KEY": "another-key-of-forty-letters-or-so-01234567",
+        "SECRET_KEY_FALLBACKS": old,
+    }
+    tidied = folder.manage(
+        "shell", "--no-imports", "-c", "from disputes.notifications.jobs import tidy; print(tidy())"
+    )
+    assert "sealed again 2" in tidied.stdout, tidied.stderr
+    folder.environment |= {"SECRET_KEY_FALLBACKS": ""}
+    with folder.web() as url:
+        for code in (code_of(secret), codes[3]):
+            lea = Browser(url)
+            lea.sign_in("lea")
+            lea.post(code=code)
+            assert lea.path == "/queue/"
+    folder.environment |= {"SECRET_KEY": "a-third-key-that-nobody-has-announced-0123456"}
+    with folder.web() as url:
+        lea = Browser(url)
+        lea.sign_in("lea")
+        lea.post(code=codes[4])
+        assert (lea.status, "can no longer be read" in lea.text) == (200, True)
+        assert "ask a superuser to remove your second factor" in lea.text
