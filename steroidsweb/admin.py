@@ -24,6 +24,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from steroidsweb import audit
 from steroidsweb.accounts import invitations
+from steroidsweb.accounts.sessions import stays_listed
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
 from tasks.admin.base import BaseAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
@@ -53,6 +54,10 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let a new user sign in, whom Django's own default would keep out of every page."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
+
+    def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        change = super().user_change_password
+        return stays_listed(request, lambda: change(request, *args, **kwargs))
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "is_staff":

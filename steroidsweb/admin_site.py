@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 from unfold.sites import UnfoldAdminSite
 
@@ -13,3 +13,20 @@ class AdminSite(UnfoldAdminSite):
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         made = super().get_app_list
         return SimpleLazyObject(lambda: made(request, app_label))
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Change the person's own password, write that into the audit, and keep this session in the list."""
+        from steroidsweb import audit
+        from steroidsweb.accounts.sessions import stays_listed
+        from steroidsweb.models import AuditEntry
+
+        made = super().password_change
+        response = stays_listed(request, lambda: made(request, extra_context))
+        if response.status_code == 302:
+            audit.note(
+                AuditEntry.Kind.CHANGED, request.user, request, about=f"user {request.user}",
+                note="Changed their password.",
+            )  # fmt: skip
+        return response

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.contrib.sessions.models import Session
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 from django.http import HttpRequest
@@ -67,11 +68,19 @@ def _refused(sender: Any, credentials: dict[str, Any], request: HttpRequest, **k
     note(Kind.REFUSED, named, request, note="" if named else "Nobody has that name.")
 
 
+@receiver(post_save, sender=get_user_model())
+def _new_password(sender: Any, instance: Any, **kwargs: Any) -> None:
+    """End the user's sessions. Django keeps the one in which the password was changed, under a new key."""
+    if instance._password is not None:
+        Session.objects.filter(signed_in__user=instance).delete()
+
+
 @receiver(post_save, sender=LogEntry)
 def _changed(sender: Any, instance: LogEntry, created: bool, **kwargs: Any) -> None:
     """Write down every change in the admin: users, members, tokens, agents, hosts, settings."""
     if not created:
         return
     model = instance.content_type.name if instance.content_type else ""
-    about = f"{model} {instance.object_repr}"
+    named = instance.object_repr
+    about = named if named.startswith(f"{model} ") else f"{model} {named}"
     note(OF_THE_ADMIN[instance.action_flag], instance.user, about=about, note=instance.get_change_message())

@@ -38,6 +38,7 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("metrics", metrics, name="metrics"),
     path("sessions/", sessions.sessions, name="sessions"),
+    path("sessions/end-others/", sessions.end_others, name="sessions-end-others"),
     path("sessions/<int:pk>/end/", sessions.end, name="session-end"),
     path("invited/<str:signed>/", invited, name="invited"),
     path("admin/login/", sign_in, name="account_login"),  # must come before admin.site.urls

@@ -1,16 +1,27 @@
 """Where a user is signed in, and ending a session that is no longer theirs."""
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from disputes.web.view_helpers import page, staff_only
+from disputes.web.view_helpers import page, refuses, staff_only
 from steroidsweb import audit
 from steroidsweb.models import AuditEntry, SignedIn
+from tasks.errors import Refused
+from tasks.text.counting import counted
+
+OVER = Refused(
+    "session_over",
+    "That session is not open any more.",
+    "Look at the list of your sessions again.",
+    status=404,
+)
 
 
 @staff_only
@@ -28,14 +39,42 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 
 @staff_only
+@refuses
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one of the user's own sessions; whoever has it open must sign in again."""
-    row = get_object_or_404(SignedIn, pk=pk, user=request.user.pk)
-    audit.note(AuditEntry.Kind.ENDED, request.user, request, about=f"{row.address} {row.browser}".strip())
+    row = SignedIn.objects.filter(pk=pk, user=request.user.pk).first()
+    if row is None:
+        raise OVER
+    _end(request, row)
     if row.session_id == request.session.session_key:
         request.session.flush()
         return redirect("admin:login")
-    Session.objects.filter(pk=row.session_id).delete()
     messages.success(request, "That session has ended.")
     return redirect("sessions")
+
+
+@staff_only
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    """End all of the user's sessions but this one."""
+    others = SignedIn.objects.filter(user=request.user.pk).exclude(session=request.session.session_key)
+    ended = [_end(request, row) for row in others]
+    has = "has" if len(ended) == 1 else "have"
+    messages.success(request, f"{counted(len(ended), 'other session')} {has} ended.")
+    return redirect("sessions")
+
+
+def _end(request: HttpRequest, row: SignedIn) -> None:
+    audit.note(AuditEntry.Kind.ENDED, request.user, request, about=f"{row.address} {row.browser}".strip())
+    Session.objects.filter(pk=row.session_id).delete()
+
+
+def stays_listed(request: HttpRequest, view: Callable[[], HttpResponse]) -> HttpResponse:
+    """Answer with the view, and list this session under its new key if the view gave it one."""
+    row = SignedIn.objects.filter(session=request.session.session_key).first()
+    response = view()
+    if row and request.session.session_key != row.session_id:
+        row.pk, row.session_id = None, request.session.session_key
+        row.save(force_insert=True)
+    return response

@@ -78,3 +78,42 @@ def test_people_see_their_own_sessions_and_end_them(tom: User, vera: User) -> No
     assert here.post(f"/sessions/{mine.pk}/end/")["Location"] == "/admin/login/"
     assert here.get("/sessions/").status_code == 302
     assert Session.objects.count() == SignedIn.objects.count() == 1
+
+
+def test_a_new_password_ends_the_other_sessions_and_leaves_this_one_in_the_list(tom: User) -> None:
+    here, there = sign_in("tom"), sign_in("tom", browser="Lost phone")
+    new = "another-password-7"
+    answer = here.post(
+        "/admin/password_change/",
+        {"old_password": "secret-password", "new_password1": new, "new_password2": new},
+    )
+    assert answer.status_code == 302
+    page = here.get("/sessions/").content.decode()
+    assert page.count("this one") == 1
+    assert "Lost phone" not in page
+    assert there.get("/sessions/").status_code == 302
+    assert Session.objects.count() == SignedIn.objects.count() == 1
+    assert ("changed", "tom", "user tom") in entries()
+
+    root = Client()
+    root.force_login(create_user("root", is_superuser=True))
+    for path in (f"/admin/auth/user/{tom.pk}/password/",):
+        root.post(path, {"password1": "a-third-password-7", "password2": "a-third-password-7"})
+    assert not SignedIn.objects.filter(user=tom).exists()
+    assert here.get("/sessions/").status_code == 302
+
+
+def test_people_end_all_other_sessions_at_once(tom: User, vera: User) -> None:
+    here, there, hers = sign_in("tom"), sign_in("tom", browser="Lost phone"), sign_in("vera")
+    other = SignedIn.objects.get(browser="Lost phone")
+    assert "End all others" in here.get("/sessions/").content.decode()
+    answer = here.post("/sessions/end-others/", follow=True).content.decode()
+    assert "1 other session has ended." in answer
+    assert "End all others" not in answer
+    assert there.get("/sessions/").status_code == 302
+    assert here.get("/sessions/").status_code == hers.get("/sessions/").status_code == 200
+    assert AuditEntry.objects.filter(kind="ended", who="tom", about__contains="phone").count() == 1
+
+    late = here.post(f"/sessions/{other.pk}/end/")
+    assert late.status_code == 404
+    assert "That session is not open any more." in late.content.decode()
