@@ -27,6 +27,7 @@ from agents.web.log import plain
 from tasks.access import is_superuser
 from tasks.admin.base import (
     BaseAdmin,
+    ExpiringAdmin,
     ProjectFilter,
     ProjectScopedAdmin,
     ReadOnlyAdmin,
@@ -377,7 +378,7 @@ class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 
 @admin.register(Token)
-class TokenAdmin(BaseAdmin):
+class TokenAdmin(ExpiringAdmin, BaseAdmin):
     """The tokens for the API.
 
     Staff users create and withdraw their own. Superusers see and withdraw all tokens, and create those of

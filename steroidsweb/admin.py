@@ -27,7 +27,7 @@ from steroidsweb.accounts import invitations
 from steroidsweb.accounts.sessions import stays_listed
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
-from tasks.admin.base import BaseAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
+from tasks.admin.base import BaseAdmin, ExpiringAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
 
 MAY_SIGN_IN = (
     "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
@@ -45,11 +45,23 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     filter_horizontal = ()  # Django's two boxes do not fit a phone and name their icons wrongly
-    list_display = ("username", "first_name", "last_name", "email", "is_active", "is_staff", "is_superuser")
+    list_display = (
+        "username",
+        "first_name",
+        "last_name",
+        "email",
+        "is_active",
+        "may_sign_in",
+        "is_superuser",
+    )
     add_fieldsets = (
         (None, {"fields": ("username", ("first_name", "last_name"), "email", "is_staff")}),
         ("Password", {"fields": ("usable_password", "password1", "password2")}),
     )
+
+    @admin.display(description="may sign in", boolean=True, ordering="is_staff")
+    def may_sign_in(self, user: User) -> bool:
+        return user.is_staff
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Let a new user sign in, whom Django's own default would keep out of every page."""
@@ -118,7 +130,7 @@ class InvitedRoleInline(NamedInline):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(MadeByAdmin, SuperuserAdmin, BaseAdmin):
+class InvitationAdmin(ExpiringAdmin, MadeByAdmin, SuperuserAdmin, BaseAdmin):
     """Links for new colleagues: the page of an open one shows its link, and deleting one takes it back."""
 
     list_display = ("__str__", "by", "at", "expires_at", "used_by")

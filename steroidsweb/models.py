@@ -8,6 +8,16 @@ from django.utils import timezone
 from tasks.models import Membership
 from tasks.triggers import no_change, no_deletion
 
+# What browsers say of themselves. Most also name others, so the first that fits counts.
+BROWSERS = (
+    ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"), ("Safari/", "Safari"),
+)  # fmt: skip
+SYSTEMS = (
+    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"), ("Mac OS X", "macOS"), ("Linux", "Linux"),
+)  # fmt: skip
+
 
 class SignInTries(models.Model):
     """Failed tries in a row to sign in, for one name from one address, or for one address.
@@ -78,6 +88,13 @@ class SignedIn(models.Model):
 
     def __str__(self) -> str:
         return f"session of {self.user_id} since {self.at:%Y-%m-%d %H:%M}"
+
+    @property
+    def browser_name(self) -> str:
+        """The browser as people know it, such as Firefox on Linux; what it said, if it is none of these."""
+        name = next((name for word, name in BROWSERS if word in self.browser), "")
+        system = next((name for word, name in SYSTEMS if word in self.browser), "")
+        return f"{name} on {system}" if name and system else self.browser
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):

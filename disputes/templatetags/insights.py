@@ -1,9 +1,12 @@
 """Filters for the figures of the insights, `{% load insights %}`; functions, as a page has hundreds."""
 
+from decimal import Decimal
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from disputes.protocol.completion.budget import money
 from disputes.protocol.rulings.figures import Share
 
 register = template.Library()
@@ -20,6 +23,17 @@ INTERVAL = (
     '<circle class="interval-dot" cx="{}" cy="7" r="4"/></svg>'
 )
 EDGE = 4  # so that a dot at either end is not cut off
+
+
+@register.filter
+def dollars(amount: float) -> str:
+    """Return dollars as the other pages show them."""
+    return money(Decimal(str(amount)))
+
+
+@register.filter
+def thousands(number: int) -> str:
+    return f"{number:,}"
 
 
 @register.filter

@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import Http404, HttpRequest
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -150,6 +153,21 @@ class BaseAdmin(OneByOne, ModelAdmin):
             obj.save(update_fields=columns & set(form.changed_data))
         else:
             obj.save()
+
+
+class ExpiringAdmin:
+    """A mixin for rows that are valid until `expires_at`: a time that has passed is refused."""
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
+        if db_field.name == "expires_at" and field is not None:
+            field.validators = [*field.validators, _lies_ahead]
+        return field
+
+
+def _lies_ahead(at: datetime) -> None:
+    if at <= timezone.now():
+        raise ValidationError("That time has passed. Choose a later one.", code="over")
 
 
 class MadeByAdmin:

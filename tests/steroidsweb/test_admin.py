@@ -668,6 +668,20 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(client: Client, vera: U
         assert token.hash.encode() not in html
 
 
+@pytest.mark.parametrize("label", ["agents.token", "steroidsweb.invitation"])
+def test_what_would_be_over_at_once_is_refused_with_the_reason(
+    label: str, client: Client, root: User
+) -> None:
+    as_user(client, root)
+    form = {
+        "name": "laptop", "whom": "Nora", "expires_at_0": "2020-01-01", "expires_at_1": "12:00:00",
+        "roles-TOTAL_FORMS": "0", "roles-INITIAL_FORMS": "0",
+    }  # fmt: skip
+    html = client.post(page(label, "add"), form).content.decode()
+    assert "That time has passed. Choose a later one." in html
+    assert 'value="2020-01-01"' in html
+
+
 def test_everybody_withdraws_own_tokens_and_superusers_all(
     client: Client, lea: User, vera: User, root: User
 ) -> None:
@@ -741,6 +755,9 @@ def test_the_page_of_a_host_says_what_runs_find_there(client: Client, root: User
 def test_a_superuser_adds_a_colleague_who_may_enter(client: Client, root: User) -> None:
     shown = as_user(client, root).get(page("auth.user", "add")).context["adminform"].form
     assert "its memberships say" in shown["is_staff"].help_text
+    listed = client.get(page("auth.user", "changelist")).content.decode()
+    assert "May sign in" in listed
+    assert "Staff status" not in listed
     form = {
         "username": "ana", "email": "ana@example.org", "usable_password": "true",
         "password1": "long-enough-9", "password2": "long-enough-9",

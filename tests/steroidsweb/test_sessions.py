@@ -7,6 +7,7 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 
 from agents.models import Token
+from steroidsweb.accounts import invitations
 from steroidsweb.models import AuditEntry, SignedIn
 from tests.factories import create_token, create_user
 
@@ -117,3 +118,37 @@ def test_people_end_all_other_sessions_at_once(tom: User, vera: User) -> None:
     late = here.post(f"/sessions/{other.pk}/end/")
     assert late.status_code == 404
     assert "That session is not open any more." in late.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+            "Version/17.5 Mobile/15E148 Safari/604.1",
+            "Safari on iPhone",
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/126.0.0.0 Safari/537.36",
+            "Chrome on Android",
+        ),
+        ("curl/8.5.0", "curl/8.5.0"),
+        ("", "an unknown browser"),
+    ],
+)
+def test_a_browser_is_named_as_people_know_it(tom: User, sent: str, shown: str) -> None:
+    assert f"{shown}</p>" in sign_in("tom", browser=sent).get("/sessions/").content.decode()
+
+
+def test_whoever_is_signed_in_is_told_what_an_invitation_would_do(tom: User) -> None:
+    root = create_user("root", is_superuser=True)
+    link = invitations.link(invitations.invite(root, {}), "")
+    words = "You are signed in as tom."
+    assert words in sign_in("tom").get(link).content.decode()
+    assert words not in Client().get(link).content.decode()

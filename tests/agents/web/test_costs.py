@@ -172,3 +172,10 @@ def test_the_insights_say_what_each_agent_cost_and_keep_it_by_day(seen: Client, 
     assert [[cell for cell in row if cell.strip()] for row in rows] == [
         ["coder-7", "$1.25", "2", "0", "26"], ["home-grown", "unknown", "0", "1", "201"],
     ]  # fmt: skip
+
+
+def test_large_sums_of_the_insights_read_as_everywhere_else(seen: Client, task: Task) -> None:
+    used(task, "1240.01", tokens=6_019_000, agent_label="coder-7")
+    page = seen.get("/insights/").content.decode().partition("What agents cost")[2].partition("</section>")[0]
+    assert "$1,240.01" in page
+    assert re.search(r">6,0\d\d<", page)
