@@ -183,6 +183,21 @@ def _staff() -> Iterator[CheckMessage]:
         )
 
 
+@register("steroids")
+def check_prices(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Warn about a price list that cannot be read, naming the faulty lines; the program runs without it."""
+    if not settings.PRICES.exists():
+        return []
+    from agents.money import prices
+
+    try:
+        prices.load(settings.PRICES)
+    except (prices.BadPrices, OSError) as error:
+        hint = "Mend the file; until then the list before it counts, or else the program's own prices."
+        return [Warning(f"The price list cannot be used. {error}", hint=hint, id="agents.W010")]
+    return []
+
+
 @register("steroids", deploy=True)
 def check_isolation(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that runs have a sandbox; without one, agents can read what this program stores."""

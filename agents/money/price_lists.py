@@ -1,10 +1,9 @@
-"""The price lists of this installation, and the warnings about a faulty one."""
+"""The price lists of this installation."""
 
 import logging
 from typing import Any
 
 from django.conf import settings
-from django.core import checks
 
 from agents.money import prices
 from agents.money.prices import BadPrices, PriceList
@@ -25,14 +24,3 @@ def price_list() -> PriceList:
         return _last["good"] or prices.load(None)
     _last.update(good=found, fault="")
     return found
-
-
-@checks.register
-def check_prices(**kwargs: Any) -> list[checks.CheckMessage]:
-    """Warn about a price list that cannot be read, naming the faulty lines; the program runs without it."""
-    try:
-        prices.load(settings.PRICES)
-    except (BadPrices, OSError) as error:
-        hint = "Mend the file; until then the list before it counts, or else the program's own prices."
-        return [checks.Warning(f"The price list cannot be used. {error}", hint=hint, id="agents.W010")]
-    return []

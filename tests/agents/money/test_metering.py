@@ -1,6 +1,9 @@
 """What a run used: read from its output as it grows, priced, never lowered, and what agents elsewhere say."""
 
 import json
+import os
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from agents.money import caps, metering, price_lists
 from agents.money.prices import Tokens
 from agents.providers.reports import Report
 from disputes.models import Conflict
+from steroidsweb import checks
 from tasks.models import Project, Task
 from tests.factories import create_agent, create_project, create_run, create_task
 
@@ -312,9 +316,19 @@ def test_a_faulty_list_stops_nobody_and_is_said_with_its_line(settings: Any, cap
     assert [record.message.count("prices.yaml:2: big-1: input is a number") for record in caplog.records] == [
         1
     ]
-    assert [message.id for message in price_lists.check_prices()] == ["agents.W010"]
+    assert [message.id for message in checks.check_prices()] == ["agents.W010"]
 
 
 def test_a_sound_list_is_no_reason_for_a_warning() -> None:
-    assert price_lists.check_prices() == []
+    assert checks.check_prices() == []
     assert caps.closed([]) == {}
+
+
+def test_the_check_of_a_fresh_process_names_the_line_of_a_faulty_list(settings: Any) -> None:
+    settings.PRICES.write_text("models:\n  big-1: {input: much, output: 1}\n")
+    variables = {"DJANGO_SETTINGS_MODULE": "tests.settings", "STEROIDS_PRICES": str(settings.PRICES)}
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "check"],
+        env=os.environ | variables, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "prices.yaml:2: big-1: input is a number" in done.stderr
