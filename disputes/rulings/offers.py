@@ -46,6 +46,7 @@ class OptionView:
     consequence: str
     expects_change: bool
     needs_text: bool
+    hint: str = ""
     trade_off: str = ""
     recommended: str = ""  # why it is recommended, in a sentence; empty if it is not
 
@@ -87,6 +88,7 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
             consequence=consequence_of(conflict, choice, was_reviewed_green=clean),
             expects_change=choice.expects_change,
             needs_text=choice.needs_text,
+            hint=choice.hint,
             trade_off=trade_off_of(conflict, choice.option),
             recommended=advised.why if advised and advised.option == choice.option else "",
         )

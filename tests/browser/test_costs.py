@@ -13,6 +13,7 @@ from agents.models import Output, Run
 from agents.money import caps
 from agents.prompts import templates, texts
 from disputes.models import Conflict
+from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.factories import create_agent, create_host, create_run, create_task
 
@@ -95,3 +96,19 @@ def test_every_page_of_the_money_can_be_read(
         page.set_viewport_size({"width": 1280, "height": 900})
         beyond = "table => table.scrollWidth - table.parentElement.clientWidth"
         assert page.locator("section:has(#costs) table").evaluate(beyond) <= 0
+
+
+def test_the_field_of_a_raise_asks_for_an_amount(open_page: Open, scene: Scene) -> None:
+    scene.ledger.settings = {"task_cost_max": 4}
+    scene.ledger.save()
+    spent = create_task(scene.ledger, number=211, title="Round fees", status="in_progress", round=1)
+    create_run(
+        spent, agent_label="coder-7", cost=Decimal("4.2"), cost_from="agent", status="ended",
+        ended_at=timezone.now(),
+    )  # fmt: skip
+    reached = caps.by_task(spent)
+    assert reached
+    caps.ask(spent, reached)
+    page = open_page(f"/queue/{Conflict.objects.get(origin='budget').dispute.ref}/")
+    press(page, "4")
+    expect(page.locator("#id_text")).to_have_attribute("placeholder", "By how much, such as 5, and why")

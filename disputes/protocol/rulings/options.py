@@ -55,7 +55,8 @@ class Choice:
     begins, {waiting} and {free} tell of the tasks that wait for this one, and {next}, {earlier} and {later}
     are stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; it is empty if the
     prompt does not mention the choice. `expects_change` says that the code must change, `asks` that the task
-    only goes back for an answer. `word` is a further name for the choice, used in capitals in dispute.md.
+    only goes back for an answer. `hint` stands in the empty field of a choice that needs a text. `word` is a
+    further name for the choice, used in capitals in dispute.md.
     `side` names whose way it goes, in decisions.md and on the command line.
     """
 
@@ -68,6 +69,7 @@ class Choice:
     in_prompt: str = ""
     expects_change: bool = False
     needs_text: bool = False
+    hint: str = "What the coder must do"
     asks: bool = False
     word: str = ""
     side: str = ""
@@ -139,12 +141,12 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         Choice(
             Option.WAIVE, "4", "Waive",
             "The finding is settled; the reviewer is told why and may not raise it again.",
-            needs_text=True,
+            needs_text=True, hint="Why it need not be mended",
         ),
         Choice(
             Option.FALSE_POSITIVE, "5", "False alarm",
             "The flag is closed, and this kind of flag counts for less in this project.",
-            needs_text=True,
+            needs_text=True, hint="Why it is a false alarm",
         ),
     ),
     # RL-5: the coder declines too much.
@@ -164,7 +166,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
             Option.CLARIFY, "4", "Clarify the scope",
             "Round {round}: coder and reviewer read your words first.{waiting}",
             in_prompt="Read the open findings in this light, and answer each of them again.",
-            needs_text=True, asks=True,
+            needs_text=True, hint="What coder and reviewer read first", asks=True,
         ),
     ),
     Kind.HELP: (RETRY, DEFER, CANCEL),
@@ -176,7 +178,7 @@ PROJECT_OPTIONS = (
     Choice(
         Option.NARROW, "2", "Narrow the scope",
         "The tasks that you name, one a line, are put off; the count of flat rounds starts again at zero.",
-        needs_text=True,
+        needs_text=True, hint="The names of the tasks, one a line",
     ),
     Choice(
         Option.PRIORITISE, "3", "Critical tasks first",
@@ -197,7 +199,7 @@ BUDGET_OPTIONS = (
     Choice(
         Option.RAISE, "4", "Raise the cap",
         "Write by how much, such as 5: this task may spend that more, and goes on.{waiting}",
-        needs_text=True, word="raise",
+        needs_text=True, hint="By how much, such as 5, and why", word="raise",
     ),
 )  # fmt: skip
 

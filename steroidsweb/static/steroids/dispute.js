@@ -70,7 +70,7 @@ if (form) {
             text.value = drafts.get(option.value) ?? option.dataset.text;
         }
         text.required = "needsText" in option.dataset;
-        text.placeholder = text.required ? "What the coder must do" : "";
+        text.placeholder = option.dataset.needsText ?? "";
         for (const place of document.querySelectorAll("[data-letter]:not(input)")) {
             place.textContent = option.dataset.letter;
         }
