@@ -20,6 +20,10 @@ def frame(request: HttpRequest) -> dict[str, Any]:
 
 
 class Accounts(DefaultAccountAdapter):
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "incorrect_password": "That is not your password. Capitals count in it."
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 

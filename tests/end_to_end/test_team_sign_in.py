@@ -386,6 +386,12 @@ def test_who_signs_in_with_a_code_is_told_what_happened_and_what_to_do(
         second.post(code=codes[0])
         assert "You signed in with a recovery code. 9 of 10 are unused." in second.text
 
+        second.get("/account/again/?next=/sessions/")
+        second.post(password="wrong")
+        assert "That is not your password. Capitals count in it." in second.text
+        second.post(password=PASSWORD)
+        assert second.path == "/sessions/"
+
         third = Browser(url)
         third.sign_in("lea")
         for _ in range(5):
