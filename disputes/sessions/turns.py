@@ -4,10 +4,11 @@ All of it follows from rows, under the project's lock, so it may run late, twice
 """
 
 from django.db import transaction
+from django.db.models import Q
 
 from disputes import opening
 from disputes.importing.plan import ReviewDocument, Work
-from disputes.models import Conflict
+from disputes.models import Conflict, ConflictQuerySet, Decision
 from disputes.protocol.reviews.review import Verdict
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rounds import gaps as lifecycle
@@ -15,6 +16,10 @@ from disputes.protocol.rounds.gaps import Actor as Side
 from disputes.protocol.rounds.gaps import Facts, GapState, IllegalMove
 from disputes.protocol.rounds.partial import Part, engineer_part, read_no_issues, situations
 from disputes.protocol.rounds.proposals import new_gaps, read_proposal
+from disputes.protocol.rounds.retries import RetrySettings
+from disputes.protocol.rulings import options
+from disputes.protocol.rulings.options import Option
+from disputes.protocol.settings import part_of
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
 from disputes.rulings.blocking import is_held
@@ -280,7 +285,7 @@ class _Turn:
         is_of_this = (newest.round, newest.attempt) == seen
         if gap.status != Status.REVIEW and not (gap.status == Status.IN_PROGRESS and is_of_this):
             return None
-        if not _is_named(judged, gap.gap):
+        if not _is_named(judged, gap.gap) or self._asked().filter(finding__gap=gap).exists():
             return None
         stands = self._grave_issues(review, gap)
         facts = Facts(
@@ -347,37 +352,76 @@ class _Turn:
         """Continue after a passed round: with the next one, a review of what is left, or the final review."""
         self._send_back_ruled()
         last = self.session.last_submission()
-        if last is not None and last.round < self.session.round and not self.session.open_gaps().exists():
-            self._end_of_gaps(last)
-            return
-        if last is None or last.round != self.session.round or last.state != Submission.State.VERIFIED:
-            return
-        if not last.reviews.exists():
+        if last is None or last.state != Submission.State.VERIFIED or not last.reviews.exists():
             return
         left = self.session.open_gaps()
-        if left.filter(status=Status.IN_PROGRESS).exists() or any(gaps.may_be_given(self.project)):
+        if not left.exists():
+            note = "Every gap is settled or put off: the final review."
+            self.session.review_rest(note=note, final=True, submission=last.pk)
+            return
+        if not self._is_work_left():
+            self._go_on_with_proposed(last)
+        if last.round == self.session.round and self._is_work_left():
             self.session.next_round(note="The round was passed; gaps are left.")
-        elif left.filter(status=Status.REVIEW).exists():
-            self._ask_again(last, "Proposed gaps wait for a review.", is_final=False)
-        elif not left.exists():
-            self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
 
-    def _end_of_gaps(self, last: Submission) -> None:
-        """Ask for the final review if people settled or deferred all gaps of a round without a submission."""
-        if last.state == Submission.State.VERIFIED and last.reviews.exists():
-            self._ask_again(last, "Every gap is settled or put off: the final review.", is_final=True)
+    def _is_work_left(self) -> bool:
+        """Whether a gap is with the engineer, or may be given to it."""
+        given = self.session.open_gaps().filter(status=Status.IN_PROGRESS)
+        return given.exists() or any(gaps.may_be_given(self.project))
 
-    def _ask_again(self, last: Submission, note: str, *, is_final: bool) -> None:
-        self.session.review_rest(note=note, final=is_final, submission=last.pk)
+    def _go_on_with_proposed(self, last: Submission) -> None:
+        """Continue if all gaps that can be worked on are proposed, and reviewed as they are.
+
+        A gap that its review did not sign off is reviewed again. One that is signed off and not accepted
+        waits for the ruling on its card, or else its engineer has to answer: another review would leave it
+        where it is, too.
+        """
+        proposed = list(self.session.open_gaps().filter(status=Status.REVIEW).order_by("rank"))
+        judged = [document for review, document in self.folder.judged() if review.submission_id == last.pk]
+        unsigned = [gap for gap in proposed if not _is_signed_off(judged, gap.gap)]
+        if unsigned:
+            self._ask_again(last, unsigned)
+            return
+        undecided = set(Conflict.objects.of(self.session).open().values_list("finding__gap", flat=True))
+        for gap in proposed:
+            if gap.pk not in undecided:
+                gap.project = self.project
+                gap.send_gap_back(actor=SYSTEM, note="Signed off, but a finding on it was never answered.")
+
+    def _ask_again(self, last: Submission, unsigned: list[Task]) -> None:
+        """Ask for a review of the gaps, and a person once that was in vain as often as runs are tried."""
+        asked = self.session.events.filter(
+            kind="review_rest", data__final=False, data__submission=last.pk
+        ).order_by()
+        if self.session.counts_since:
+            asked = asked.filter(at__gt=self.session.counts_since)
+        times = asked.count()
+        if times <= part_of(self.project.config, RetrySettings).max_retries:
+            note = "Proposed gaps wait for a review."
+            self.session.review_rest(note=note, final=False, submission=last.pk)
+            return
+        codes = ", ".join(gap.gap for gap in unsigned)
+        question = f"{times} reviews gave no verdict on {codes}: {self.session.title}"
+        opening.stop_for_help(
+            self.session, Conflict.Origin.EMPTY_RUNS, question[:500],
+            detail="Tell the reviewer what to look at and retry, or defer or cancel these gaps.",
+        )  # fmt: skip
 
     def _send_back_ruled(self) -> None:
-        """Send gaps back to the engineer if a ruling asks for a change to them."""
-        asked = Conflict.objects.of(self.session).awaited().filter(decisions__expects_change=True)
-        for gap in self.project.tasks.gaps().filter(
-            status=Status.REVIEW, gap_findings__in=asked.values("finding")
+        """Send gaps back to the engineer if a ruling asks for a change to them, or for an answer."""
+        for gap in (
+            self.project.tasks.gaps()
+            .filter(status=Status.REVIEW, gap_findings__in=self._asked().values("finding"))
+            .distinct()
         ):
             gap.project = self.project
-            gap.send_gap_back(actor=SYSTEM, note="A ruling asks for a change.")
+            gap.send_gap_back(actor=SYSTEM, note="A ruling asks for a change or an answer.")
+
+    def _asked(self) -> ConflictQuerySet:
+        """Return the cards whose ruling asks the engineer for a change or an answer that is still to come."""
+        asks = [option for option in Option if options.asks(option)]
+        told = Decision.objects.standing().filter(Q(expects_change=True) | Q(option__in=asks))
+        return Conflict.objects.of(self.session).awaited().filter(decisions__in=told)
 
     def _give_out(self) -> None:
         """Give the engineer the gaps of this round, up to the number in the settings (L1)."""
@@ -396,6 +440,11 @@ def _is_named(judged: ReviewDocument, code: str) -> bool:
     """Whether a review is about a gap (RND-5): with verdicts on some, it has not looked at the others."""
     own = {gap for stated in judged.read.verdicts for gap in gaps_in(stated.scope)}
     return not own or code in own or any(about == code for about, _ in judged.findings)
+
+
+def _is_signed_off(judged: list[ReviewDocument], code: str) -> bool:
+    """Whether one of the reviews names the gap and approves it."""
+    return any(_is_named(each, code) and each.approves(code) for each in judged)
 
 
 def _area(gap: Task | None) -> str:

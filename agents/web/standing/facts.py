@@ -37,6 +37,21 @@ class Asked:
     made_on: str  # the host on which it was handed in
 
 
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """The newest session of a project of documents."""
+
+    status: str
+    round: int
+    dispute: int | None
+    is_given: bool  # whether a gap is with its engineer
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it would be the engineer's turn, but nothing is given out."""
+        return self.status == Status.IN_PROGRESS and not self.is_given
+
+
 @dataclass(slots=True)
 class SectionFacts:
     """A section, and what is left in it."""
@@ -116,6 +131,28 @@ class Facts:
     def closed(self) -> dict[int, caps.Reached]:
         """The projects in which a cap on money or tokens lets no agent start."""
         return caps.closed({task.project_id: task.project for task in self.tasks}.values(), self.now)
+
+    # --- Sessions of documents ---
+
+    @cached_property
+    def sessions(self) -> dict[int, SessionFacts]:
+        """The newest session of each of the projects that has one, by project."""
+        dispute = Dispute.objects.open().filter(task=OuterRef("pk")).order_by("pk").values("pk")[:1]
+        rows = Task.objects.filter(project__in=self.projects, origin=Task.Origin.ROUNDS).order_by("number")
+        given = Task.objects.gaps().filter(project=OuterRef("project"), status=Status.IN_PROGRESS)
+        found = rows.values_list("project", "status", "round", Subquery(dispute), Exists(given))
+        return {project: SessionFacts(*facts) for project, *facts in found}
+
+    @cached_property
+    def idle_sessions(self) -> set[int]:
+        """The sessions among the tasks whose turn it would be, but that have given out no gap."""
+        begun = {Status.PENDING, Status.IN_PROGRESS}
+        keys = [task.pk for task in self.tasks if task.is_session and task.status in begun]
+        if not keys:
+            return set()
+        return set(keys).difference(
+            Task.objects.filter(pk__in=keys).in_the_loop().values_list("pk", flat=True)
+        )
 
     # --- Sections ---
 

@@ -43,6 +43,7 @@ def standing_of(task: Task, facts: Facts) -> Standing:
         _branch,
         _stopped,
         _gap,
+        _session,
         _amendment,
         _resting,
         _behind,
@@ -78,22 +79,25 @@ def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     """Return that a card asks for a person, or that it should."""
     if asked.dispute and (asked.is_held or task.status in {Status.DISPUTED, Status.FAILED}):
-        whom = f"for {asked.dispute_for}" if asked.dispute_for else "for a human to rule"
-        begun = since(asked.dispute_since, facts.now) if asked.dispute_since else ""
         words = {
             Status.FAILED: "Failed after too many rejections; ",
             Status.COMPLETED: "Approved, but its landing is held: ",
         }.get(Status(task.status), "")
         landed = f" Landed as {task.landed_sha[:12]} meanwhile." if task.landed_at else ""
-        return Standing(
-            HUMAN, f"{words}D-{asked.dispute} has waited {whom} since {begun}.{landed}", dispute=asked.dispute
-        )
+        line = f"{words}{_waits_for_people(asked, facts)}.{landed}"
+        return Standing(HUMAN, line, dispute=asked.dispute)
     if task.status in {Status.DISPUTED, Status.FAILED}:
         if asked.ruling_at:
             return Standing(WAIT, _ruling_line(asked.ruling_at, facts.now))
         word = "Disputed" if task.status == Status.DISPUTED else "Failed"
         return Standing(WRONG, f"{word}, but no open card asks anybody; defer and resume it, and it goes on.")
     return None
+
+
+def _waits_for_people(asked: Asked, facts: Facts) -> str:
+    whom = f"for {asked.dispute_for}" if asked.dispute_for else "for a human to rule"
+    begun = since(asked.dispute_since, facts.now) if asked.dispute_since else ""
+    return f"D-{asked.dispute} has waited {whom} since {begun}"
 
 
 # --- Agents are at work -----------------------------------------------------------------------------------
@@ -190,22 +194,36 @@ def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     return Standing(WAIT, f"The section {task.section.title} is stopped because {ref} failed.", blocker=ref)
 
 
-# What the status of a gap means in the rounds of its session.
-IN_ITS_SESSION = {
-    Status.PENDING: "Waits to be given out in a round of its session.",
-    Status.IN_PROGRESS: "Given out: the engineer of round {round} works on it.",
-    Status.REVIEW: "Proposed in round {round}: its review is still to come.",
-}
-
-
 def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     """Return where a gap is in its session: the loop works on the session, and its gaps follow."""
     is_gap = task.project.kind == Project.Kind.DOCUMENTS and task.origin not in Task.BESIDE_GAPS
     if not is_gap or (task.status == Status.PENDING and task.waits_for):
         return None
-    line = IN_ITS_SESSION.get(Status(task.status), "")
-    turn = WAIT if task.status == Status.PENDING else WORK
-    return Standing(turn, line.format(round=task.round)) if line else None
+    if task.status == Status.PENDING:
+        return Standing(WAIT, "Waits to be given out in a round of its session.")
+    session = facts.sessions.get(task.project_id)
+    if task.status not in {Status.IN_PROGRESS, Status.REVIEW} or session is None:
+        return None
+    is_proposed = task.status == Status.REVIEW
+    here = f"Proposed in round {task.round}" if is_proposed else "With the engineer"
+    if session.dispute and (session.status == Status.DISPUTED or session.is_idle):
+        return Standing(WAIT, f"{here}; its session waits for D-{session.dispute}.", dispute=session.dispute)
+    if is_proposed and session.status == Status.REVIEW:
+        return Standing(WORK, f"{here}: its review is still to come.")
+    if is_proposed or session.status == Status.IN_PROGRESS:
+        return Standing(WORK, f"{here}: round {session.round} of its session is under way.")
+    return Standing(WORK, f"{here}: the review of round {session.round} comes first.")
+
+
+def _session(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """Return what a session waits for that has given out no gap, so that no engineer is started."""
+    if task.pk not in facts.idle_sessions:
+        return None
+    if not asked.dispute:
+        return Standing(WAIT, "Nothing is left to write: what is open waits for people or for other gaps.")
+    return Standing(
+        HUMAN, f"Nothing is left to write; {_waits_for_people(asked, facts)}.", dispute=asked.dispute
+    )
 
 
 def _amendment(task: Task, asked: Asked, facts: Facts) -> Standing | None:

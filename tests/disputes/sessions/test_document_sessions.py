@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from disputes import opening, rulings
 from disputes.completion import rollbacks
 from disputes.models import Conflict
 from disputes.protocol.rounds.examples import Earlier, score
@@ -11,6 +12,7 @@ from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.sessions import gaps, repair
 from tasks import hooks
 from tasks.errors import Refused
+from tasks.events import SYSTEM
 from tasks.models import Project, Task
 from tests.factories import create_user
 from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
@@ -56,6 +58,38 @@ def test_a_gap_says_where_it_stands_in_its_session(project: Project) -> None:
     assert lines[A] == "Waits to be given out in a round of its session."
     assert lines[B] == "Proposed in round 1: its review is still to come."
     assert lines[C].startswith("D-")
+
+
+def line_of(task: Task) -> str:
+    return hooks.waiting_line(Task.objects.select_related("project", "section").get(pk=task.pk))
+
+
+def test_a_gap_and_its_session_say_what_they_wait_for_once_nothing_is_left_to_write() -> None:
+    project = document_project()
+    session, card = flagged(project)
+    gap = project.tasks.get(gap=A)
+    assert line_of(gap) == "Proposed in round 2: its review is still to come."
+    session = review(session, verdict(FINE, {A: FINE}))
+
+    ref = f"D-{card.dispute_id}"
+    assert line_of(session).startswith(
+        f"Nothing is left to write; {ref} has waited for a human to rule since "
+    )
+    assert line_of(gap) == f"Proposed in round 2; its session waits for {ref}."
+
+    session.hold(actor=SYSTEM, note="held")
+    assert line_of(gap) == f"Proposed in round 2; its session waits for {ref}."
+    gap.send_gap_back(actor=SYSTEM, note="back")
+    assert line_of(gap) == f"With the engineer; its session waits for {ref}."
+
+
+def test_a_session_whose_gaps_are_all_blocked_names_no_coder(project: Project) -> None:
+    session = tick(project)
+    Task.objects.filter(gap=A).update(status="deferred")
+    session = propose(session, f"BLOCKED_NEEDS_INPUT: {B} the contract\n\nBLOCKED_NEEDS_INPUT: {C} the law\n")
+    Task.objects.filter(pk=session.pk).update(status="in_progress")
+
+    assert line_of(session) == "Nothing is left to write: what is open waits for people or for other gaps."
 
 
 def test_a_document_is_refused_with_everything_that_is_missing(project: Project) -> None:
@@ -112,6 +146,67 @@ def test_a_grave_finding_that_nobody_answered_keeps_its_gap_open(project: Projec
     assert states(project)[B] == "PROPOSED"
     review(session, verdict(FINE, {B: FINE}))
     assert states(project)[B] == "ACCEPTED"
+
+
+def flagged(project: Project) -> tuple[Task, Conflict]:
+    """A gap whose finding was answered, though a card asks whether that was enough; its review is next."""
+    gap_in(project, A, "critical")
+    session = propose(tick(project), proposal(A))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
+    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
+    card = opening.open_conflict(
+        session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
+        effect="log", finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+    return session, card
+
+
+def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
+    project = document_project()
+    session, card = flagged(project)
+
+    review(session, verdict(FINE, {A: FINE}))
+    for _ in range(3):
+        session = tick(project)
+
+    assert (states(project)[A], session.status) == ("PROPOSED", "in_progress")
+    assert not session.events.filter(kind="review_rest").exists()
+    lea = create_user("lea", is_superuser=True)
+    rulings.decide(card, "waive", text="It is answered.", rationale="It is.", user=lea)
+    session = tick(project)
+    assert states(project)[A] == "ACCEPTED"
+    assert session.events.get(kind="review_rest").data["final"] is True
+
+
+@pytest.mark.parametrize("option", ["ask", "ask_disagree"])
+def test_a_gap_goes_back_to_its_engineer_if_a_ruling_asks_for_an_answer(option: str) -> None:
+    project = document_project()
+    session, card = flagged(project)
+    session = review(session, verdict(FINE, {A: FINE}))
+
+    rulings.decide(card, option, rationale="Say it.", user=create_user("lea", is_superuser=True))
+    session = tick(project)
+
+    assert (states(project)[A], session.round) == ("IN_PROGRESS", 3)
+    assert session in Task.objects.in_the_loop()
+
+
+def test_people_are_asked_if_reviews_never_say_a_word_on_a_gap(project: Project) -> None:
+    session = review(propose(tick(project), proposal(B, C)), verdict(FINE, {B: FINE}))
+    session = review(propose(session, proposal(A)), verdict(FINE, {A: FINE}))
+
+    for asked in range(1, 4):  # the first time, and twice more
+        assert (session.status, session.events.filter(kind="review_rest").count()) == ("review", asked)
+        session = review(session, verdict(FINE, {A: FINE}))
+
+    assert session.status == "disputed"
+    card = Conflict.objects.get(kind="help")
+    assert card.question == f"3 reviews gave no verdict on {C}: Rounds of Spec"
+    rulings.decide(card, "retry", text="Name all.", user=create_user("lea", is_superuser=True))
+    session = tick(project)
+    assert session.status == "review"
+    review(session, verdict(FINE, {C: FINE}))
+    assert states(project)[C] == "ACCEPTED"
 
 
 def test_a_point_of_the_final_review_becomes_a_gap_and_the_rounds_go_on(project: Project) -> None:
