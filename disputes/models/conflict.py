@@ -103,7 +103,7 @@ class Conflict(models.Model):
         REVIEW = "review", "Review raises only settled points"
         REPEATED = "repeated", "Raised again after it was declined"
         CONVERTED = "converted", "Converted from silence"
-        FLAGGED = "flagged", "Findings without an answer"
+        FLAGGED = "flagged", "Perhaps passed over"
         UNANSWERED = "unanswered", "Raised again, nothing was done"
         OSCILLATION = "oscillation", "Goes back and forth"
         ROUNDS = "rounds", "Raised again and again"

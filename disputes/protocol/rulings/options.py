@@ -136,7 +136,7 @@ OPTIONS: dict[Kind, tuple[Choice, ...]] = {
         ),
         Choice(
             Option.CONVERT, "3", "Convert to a conflict",
-            "A conflict with the options A to D; the coder's side is quoted as not stated.",
+            "A conflict with the options A to D, in which the coder has stated no position.",
         ),
         Choice(
             Option.WAIVE, "4", "Waive",

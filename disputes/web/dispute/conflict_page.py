@@ -150,16 +150,29 @@ class ConflictPage:
     def _coder(self) -> Card:
         conflict, submission = self.conflict, self.disputed
         model, round_ = (submission.by_model, f"round {submission.round}") if submission else ("", "")
-        quotes = _quotes(
-            ("Position", conflict.coder_position),
-            ("Rationale", conflict.coder_rationale),
-            ("Alternative", conflict.alternative),
+        position, rationale = conflict.coder_position, conflict.coder_rationale
+        quotes = (
+            _quotes(
+                ("Position", "" if position == rationale else position),
+                ("Rationale", rationale),
+                ("Alternative", conflict.alternative),
+            )
+            or self._answer()
         )
         is_silence = submission is not None and conflict.kind == Conflict.Kind.SILENCE
         why = f"The hand-in of round {submission.round} does not answer this finding." if is_silence else ""
         if conflict.thread:
             return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
         return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
+
+    def _answer(self) -> list[Quote]:
+        """Return what the coder answered to the finding, where it took no position in a dispute."""
+        kind: str | None = self.conflict.answer_kind  # type: ignore[attr-defined]
+        if kind is None:
+            return []
+        word = Answer.Kind(kind).label.lower()
+        text: str = self.conflict.answer_text  # type: ignore[attr-defined]
+        return [Quote(f"Answered: {word}", text.strip() or "It says so, and no more.")]
 
     def _help(self) -> list[Card]:
         conflict, submission = self.conflict, self.submission

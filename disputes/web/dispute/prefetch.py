@@ -46,8 +46,9 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """Return all conflicts of the dispute's task, including those of its earlier disputes, oldest first.
 
     That takes one query, one more if there are opinions, and one for what the rulings cite, if there are any.
-    Each conflict has its finding, how that was `answered` in each round, its standing rulings as `rulings`,
-    its opinions, and what its newest flag says (`flag_level`, `flag_heuristics`, `flag_overlap`).
+    Each conflict has its finding, how that was `answered` in each round, what its submission answered to it
+    (`answer_kind`, `answer_text`), its standing rulings as `rulings`, its opinions, and what its newest flag
+    says (`flag_level`, `flag_heuristics`, `flag_overlap`).
     """
     about = _conflicts_of_task if dispute.task_id else _conflicts_of_dispute
     found: list[Any] = about.found(dispute.task_id or dispute.pk)
@@ -79,11 +80,14 @@ def _conflicts(about: Q) -> QuerySet[Any]:
     standing = Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
     flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
     answers = Answer.objects.standing().filter(finding=OuterRef("finding")).order_by("pk")
+    of_it = Answer.objects.given().filter(finding=OuterRef("finding"), submission=OuterRef("submission"))
     # By constraint a conflict has at most one standing ruling, so no row comes twice.
     rows = Conflict.objects.filter(about).annotate(
         ruling=FilteredRelation("decisions", condition=standing),
         has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
         answered=KindsByRound(answers.values("kind", number=F("submission__round"))),
+        answer_kind=Subquery(of_it.values("kind")[:1]),
+        answer_text=Subquery(of_it.values("text")[:1]),
         **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
     )
     shown = ("finding", "raised_as", "proposal", "ruling__user", "ruling__policy_set_by")

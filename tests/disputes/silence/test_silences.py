@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 
 from disputes import followup, intake, opening, rulings
 from disputes.completion import rollbacks
@@ -17,7 +19,7 @@ from tasks.models import Answer, Event, Finding, Project, Submission, Task
 from tests.asking import fresh, kinds
 from tests.cases import for_each
 from tests.disputes.prompt_lines import told
-from tests.factories import create_submission, create_task
+from tests.factories import create_submission, create_task, create_user
 
 pytestmark = pytest.mark.django_db
 
@@ -387,6 +389,36 @@ def test_a_warning_asks_and_holds_nothing(task: Task) -> None:
     assert (silence.finding, silence.submission) == (Finding.objects.get(), submission)
     assert silence.coder_position == "not stated"
     assert fresh(task).status == "review"
+
+
+@pytest.mark.parametrize(
+    ("response", "words", "absent"),
+    [
+        (
+            addressed("ISSUE-R1-001", words="It is masked."),
+            ["Answered: addressed", "It is masked."],
+            "does not answer this finding",
+        ),
+        (
+            "Nothing on it.",
+            ["Not stated", "The hand-in of round 2 does not answer this finding."],
+            "Answered:",
+        ),
+    ],
+)
+def test_the_card_quotes_an_answer_that_it_doubts(
+    task: Task, client: Client, response: str, words: list[str], absent: str
+) -> None:
+    rejected(task, CRITICAL, HIGH)
+    Finding.objects.update(mandatory=False)
+    hand_in(task, response, ELSEWHERE)
+    client.force_login(create_user("ada", is_superuser=True))
+
+    html = client.get(reverse("dispute", args=[card().dispute_id])).content.decode()
+
+    side = html.split('class="box card card-B', 1)[1].split("</section>", 1)[0]
+    assert all(each in side for each in words)
+    assert absent not in side
 
 
 def test_two_critical_ones_hold_the_task(task: Task) -> None:
