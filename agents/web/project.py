@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.utils.functional import cached_property
 
 from agents.models import Agent, Run
@@ -33,10 +33,15 @@ class Overview:
         """The first missing step, for those who may take it; otherwise None."""
         return self.checklist.next if self.branch.may_edit else None
 
+    @property
+    def _wanted_tasks(self) -> QuerySet[Task]:
+        """The tasks that somebody asked for; a session only works on them."""
+        return self.project.tasks.exclude(origin=Task.Origin.ROUNDS)
+
     @cached_property
     def by_status(self) -> list[tuple[str, int]]:
         """The number of tasks for each status; statuses without tasks are left out."""
-        counts = dict(self.project.tasks.order_by().values_list("status").annotate(n=Count("pk")))
+        counts = dict(self._wanted_tasks.order_by().values_list("status").annotate(n=Count("pk")))
         return [(status, counts[status]) for status in Status if counts.get(status)]
 
     @cached_property
@@ -51,7 +56,7 @@ class Overview:
 
     @cached_property
     def landed_count(self) -> int:
-        return self.project.tasks.filter(landed_at__isnull=False).exclude(status=Status.CANCELLED).count()
+        return self._wanted_tasks.filter(landed_at__isnull=False).exclude(status=Status.CANCELLED).count()
 
     @cached_property
     def cards(self) -> list[Dispute]:

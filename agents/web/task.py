@@ -319,6 +319,12 @@ class TaskPage:
         return self.submissions[-1] if self.submissions else None
 
     @cached_property
+    def document(self) -> str:
+        """What the last round proposes for a gap; empty for other tasks."""
+        last = self.shown_submission
+        return last.response if last and last.kind == Submission.Kind.DOCUMENT else ""
+
+    @cached_property
     def diff(self) -> Diff | None:
         """The diff of the last submission, or its beginning if it is long."""
         if self.shown_submission is None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Count, Q
@@ -30,6 +30,7 @@ from disputes.web.dispute.code import Diff, coloured, parse_diff
 from disputes.web.insights import charts
 from tasks.models import Checkpoint, Event, Finding, Project, Review, Rollback, Submission, Task
 from tasks.states import Severity
+from tasks.text.counting import counted
 
 KINDS = ("round_proposed", "round_judged", "final_review", "gap_found", "approve", "cancel")
 WHOLE_MAX = 18_000  # characters of one part of a document
@@ -157,10 +158,10 @@ class SessionPage:
             return None
         settled = [row.resolved_weight for row in self.checkpoints]
         new = [row.opened_weight for row in self.checkpoints]
+        first, last = (f"round {self.checkpoints[at].number}" for at in (0, -1))
         return charts.bars(
-            [("is-main", settled), ("is-tail", new)], first=f"round {self.checkpoints[0].number}",
-            last=f"round {self.checkpoints[-1].number}",
-        )  # fmt: skip
+            [("is-main", settled), ("is-tail", new)], first=first, last="" if last == first else last
+        )
 
     @cached_property
     def rounds(self) -> list[RoundRow]:
@@ -258,8 +259,17 @@ def log_by_round(session: Task) -> dict[int, list[Logged]]:
             runs[run.round, run.role].append(run)
     found: dict[int, list[Logged]] = defaultdict(list)
     for (number, _), rows in sorted(runs.items()):
-        found[number] += retries.log_of(_attempt(run) for run in rows)
+        lines = retries.log_of(_attempt(run) for run in rows)
+        found[number] += [_with_refusals(line, run) for line, run in zip(lines, rows, strict=True)]
     return found
+
+
+def _with_refusals(line: Logged, run: Run) -> Logged:
+    """Add what the run was told before its document was taken."""
+    if run.outcome != Run.Outcome.HANDED_IN or not run.refusals:
+        return line
+    told = refusals.result_of(run).message
+    return replace(line, message=f"Taken after {counted(run.refusals, 'refusal')}: {told}")
 
 
 def _attempt(run: Run) -> Attempt:

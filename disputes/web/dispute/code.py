@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
+from pathlib import PurePosixPath
 
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,6 +18,7 @@ from disputes.web.plain_text import visible
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
+PROSE = frozenset({".adoc", ".asciidoc", ".markdown", ".md", ".org", ".rst", ".tex", ".txt"})
 COLOURED_MAX = 1_500  # how many lines of a whole diff get colours
 
 
@@ -83,6 +85,10 @@ class FileDiff:
     removed: int = 0
     hunks: list[ShownHunk] = field(default_factory=list)
 
+    @property
+    def is_prose(self) -> bool:
+        return is_prose(self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class Diff:
@@ -91,6 +97,11 @@ class Diff:
 
     def of(self, path: str) -> FileDiff | None:
         return next((file for file in self.files if file.path == path), None)
+
+
+def is_prose(path: str) -> bool:
+    """Whether the lines of the file are sentences, which wrap."""
+    return PurePosixPath(path).suffix.lower() in PROSE
 
 
 def parse_diff(text: str, max_lines: int = 4000) -> Diff:

@@ -11,7 +11,7 @@ from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
-from disputes.web.dispute.code import CodeLine, code_at
+from disputes.web.dispute.code import CodeLine, code_at, is_prose
 from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.prefetch import FLAG, Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
@@ -211,6 +211,12 @@ class ConflictPage:
             start=self.finding.excerpt_start,
             diff=self.review.submission.diff,
         )
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the place is a passage: a section of a proposal, or lines of a document."""
+        path = self.finding.path if self.finding else ""
+        return not path or is_prose(path)
 
     @cached_property
     def code_mark(self) -> str:

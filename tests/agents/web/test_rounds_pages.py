@@ -1,0 +1,90 @@
+"""What the pages say about a project of documents: its rounds, its gaps, and the project itself."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from agents.web.rounds.figures import SessionPage
+from disputes.completion import checkpoints
+from tasks.models import Project
+from tests.factories import create_run, create_user
+from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
+
+pytestmark = pytest.mark.django_db
+
+A, B, BACK = "GAP-AUTH-001", "GAP-AUTH-002", "NEEDS_REVISION"
+
+
+@pytest.fixture
+def project() -> Project:
+    made = document_project()
+    for code in (A, B):
+        gap_in(made, code, "high")
+    return made
+
+
+@pytest.fixture(autouse=True)
+def reader(client: Client) -> None:
+    client.force_login(create_user("lea", is_superuser=True))
+
+
+def html(client: Client, path: str) -> str:
+    reply = client.get(path)
+    assert reply.status_code == 200
+    return reply.content.decode()
+
+
+def test_the_project_counts_its_gaps_and_not_the_session_beside_them(
+    project: Project, client: Client
+) -> None:
+    tick(project)
+
+    assert "0 of 2 landed" in html(client, f"/projects/{project.slug}/")
+
+
+def test_a_gap_shows_its_section_of_the_document_and_no_build(project: Project, client: Client) -> None:
+    propose(tick(project), proposal(A, B))
+    gap = project.tasks.get(gap=A)
+
+    for page in (html(client, f"/tasks/{gap.ref}/"), html(client, f"/tasks/{gap.ref}/diff/")):
+        assert "No diff was kept" not in page
+        assert f"The limit of {A} is 30 seconds" in page
+        assert f"The limit of {B} is 30 seconds" not in page
+    assert "Green" not in html(client, f"/tasks/{gap.ref}/")
+
+
+def test_the_gate_tells_of_what_was_refused_before_it_was_taken(project: Project, client: Client) -> None:
+    session = tick(project)
+    create_run(
+        session, round=1, status="ended", outcome="handed_in", refusals=2, ended_at=timezone.now(),
+        refusal=[{"type": "WRONG_FORMAT", "reason": "no heading", "line": 0, "refs": []}],
+    )  # fmt: skip
+    propose(session, proposal(A, B))
+
+    page = html(client, f"/projects/{project.slug}/rounds/1/")
+
+    assert "Taken after 2 refusals: " in page
+    assert "no heading" in page
+
+
+def test_a_chart_of_a_single_round_names_it_once(project: Project) -> None:
+    session = tick(project)
+    checkpoints.take_checkpoint(project.pk)
+    review(propose(session, proposal(A, B)), verdict(BACK, {A: BACK, B: BACK}))
+    checkpoints.take_checkpoint(project.pk)
+
+    chart = SessionPage(project).chart
+
+    assert chart is not None
+    assert (chart.first, chart.last) == ("round 1", "")
+
+
+def test_prose_wraps_and_code_does_not(project: Project, client: Client) -> None:
+    session = propose(tick(project), proposal(A, B))
+    diff = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-A session ends.\n+It ends at noon.\n"
+    session.submissions.update(diff=diff.format("docs/spec.md") + diff.format("check.py"))
+
+    page = html(client, f"/tasks/{session.ref}/diff/")
+
+    assert page.count('<table class="code is-prose">') == 1
+    assert page.count('<table class="code">') == 1
