@@ -17,6 +17,7 @@ from disputes.protocol.completion import rollback
 from disputes.protocol.completion.rollback import RollbackSettings, Trigger, Wanted
 from disputes.protocol.rulings import options
 from disputes.protocol.settings import part_of
+from disputes.sessions.gaps import session_of
 from tasks.access import MAINTAIN, RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -84,6 +85,13 @@ def landed_in(task: Task, to_round: int) -> Landing | None:
 def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
     """Raise Refused, with what to do instead, if the rounds after `to_round` cannot be taken back."""
     require(user, task.project, MAINTAIN, "take rounds back")
+    if task.is_gap:
+        session = session_of(task.project)
+        raise Refused(
+            "of_its_session", f"{task.ref} is a gap: its rounds are those of its session.",
+            f"Take rounds of {session.ref} back; its gaps go back with them." if session
+            else "No round has begun yet.", status=422,
+        )  # fmt: skip
     if not reason.strip():
         raise Refused(
             "text_missing", "A reason is needed to take rounds back.",

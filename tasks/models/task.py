@@ -250,6 +250,11 @@ class Task(TaskMoves):
         return self.origin == self.Origin.ROUNDS
 
     @property
+    def is_gap(self) -> bool:
+        """Whether the task is a gap: its rounds are those of its project's session."""
+        return self.project.kind == Project.Kind.DOCUMENTS and self.origin not in self.BESIDE_GAPS
+
+    @property
     def marker(self) -> str:
         """The task's box in TODO.md, such as "[x]"."""
         return f"[{states.MEANINGS[Status(self.status)].marker}]"

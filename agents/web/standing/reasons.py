@@ -196,8 +196,7 @@ def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 def _gap(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     """Return where a gap is in its session: the loop works on the session, and its gaps follow."""
-    is_gap = task.project.kind == Project.Kind.DOCUMENTS and task.origin not in Task.BESIDE_GAPS
-    if not is_gap or (task.status == Status.PENDING and task.waits_for):
+    if not task.is_gap or (task.status == Status.PENDING and task.waits_for):
         return None
     if task.status == Status.PENDING:
         return Standing(WAIT, "Waits to be given out in a round of its session.")

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import rollbacks
 from disputes.models import Decision
+from disputes.sessions.gaps import session_of
 from disputes.web.view_helpers import not_allowed, page, staff_only, task_of
 from disputes.web.work.rollback import RollbackPage
 from tasks.access import RULE, no_right
@@ -46,6 +47,11 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
     """Show what each round contains; a POST takes back the rounds after the chosen one."""
     task = task_of(request, ref)
     if request.method != "POST":
+        if task.is_gap and (session := session_of(task.project)):
+            messages.info(
+                request, f"{task.ref} is a gap: its rounds are taken back with those of its session."
+            )
+            return redirect("task-rollback", session.ref)
         return _page(request, task)
     typed = {name: request.POST.get(name, "") for name in ("to_round", "reason", "version")}
     try:

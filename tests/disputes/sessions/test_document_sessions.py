@@ -262,6 +262,20 @@ def test_rounds_are_taken_back_with_their_gaps_and_figures(project: Project) -> 
     assert states(project)[A] == "ACCEPTED"
 
 
+def test_a_gap_is_not_taken_back_without_its_session(project: Project, client: Client) -> None:
+    lea = create_user("lea", is_superuser=True)
+    session = propose(tick(project), proposal(B, C))
+    gap = project.tasks.get(gap=B)
+
+    with pytest.raises(Refused) as refused:
+        rollbacks.roll_back(gap, 0, user=lea, reason="Again.")
+
+    assert session.ref in refused.value.hint
+    client.force_login(lea)
+    assert client.get(f"/tasks/{gap.ref}/rollback/").url == f"/tasks/{session.ref}/rollback/"
+    assert states(project)[B] == "PROPOSED"
+
+
 def test_a_round_without_form_begins_anew_by_itself_once_where_the_project_wants_it() -> None:
     for mode, expected in (("interactive", False), ("auto_retry", True), ("strict", False)):
         project = document_project(f"spec-{mode.replace('_', '-')}", settings={"rollback_mode": mode})
