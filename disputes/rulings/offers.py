@@ -115,6 +115,7 @@ def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_g
         dependants=conflict.dispute.blocks,
         was_reviewed_green=was_reviewed_green,
         next_stage=following.name if following else "",
+        has_gaps=bool(task and was_reviewed_green and task.is_session and task.open_gaps().exists()),
         earlier=conflict.stage,
         later=conflict.thread.stage if conflict.thread else "",
     )

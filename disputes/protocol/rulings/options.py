@@ -51,12 +51,12 @@ class Choice:
     """One choice on a card: its key on the keyboard, its words, and what it asks of the coder.
 
     `does` tells on the button what happens then, `does_if_clean` the same if nothing else keeps a tested
-    commit from landing, `does_if_staged` if a further stage keeps it. In these, {round} is the round that
-    begins, {waiting} and {free} tell of the tasks that wait for this one, and {next}, {earlier} and {later}
-    are stages. `in_prompt` is what the next prompt tells the coder to do, with {place}; it is empty if the
-    prompt does not mention the choice. `expects_change` says that the code must change, `asks` that the task
-    only goes back for an answer. `hint` stands in the empty field of a choice that needs a text. `word` is a
-    further name for the choice, used in capitals in dispute.md.
+    commit from landing, `does_if_staged` if a further stage keeps it, `does_if_gaps` if open gaps do. In
+    these, {round} is the round that begins, {waiting} and {free} tell of the tasks that wait for this one,
+    and {next}, {earlier} and {later} are stages. `in_prompt` is what the next prompt tells the coder to do,
+    with {place}; it is empty if the prompt does not mention the choice. `expects_change` says that the code
+    must change, `asks` that the task only goes back for an answer. `hint` stands in the empty field of a
+    choice that needs a text. `word` is a further name for the choice, used in capitals in dispute.md.
     `side` names whose way it goes, in decisions.md and on the command line.
     """
 
@@ -66,6 +66,7 @@ class Choice:
     does: str
     does_if_clean: str = ""
     does_if_staged: str = ""
+    does_if_gaps: str = ""
     in_prompt: str = ""
     expects_change: bool = False
     needs_text: bool = False
@@ -88,6 +89,7 @@ CODER = Choice(
     "The reviewer may not raise it again, and reviews the rest of this commit.{waiting}",
     "The reviewer may not raise it again. The commit lands as it is.{free}",
     "The reviewer may not raise it again. The task goes on to its stage {next}.{waiting}",
+    "The reviewer may not raise it again. The rounds go on with the gaps that are open.{waiting}",
     in_prompt=LEAVE, word="coder", side="Engineer",
 )  # fmt: skip
 # Its words come from a rule, the judge, or whoever hands it in (OPT-2, OPT-3).
@@ -260,7 +262,7 @@ BETWEEN_STAGES = (
     replace(REVIEWER, title="Objection", does="Round {round}: {earlier} changes it; then {later} goes on."),
     replace(
         CODER, title="Reply", does="It stays. Round {round}: {later} goes on, and may not object again.",
-        does_if_clean="", does_if_staged="",
+        does_if_clean="", does_if_staged="", does_if_gaps="",
     ),
     replace(SYNTHESIS, does="Round {round}: {earlier} builds what both can live with."),
     replace(OWN_WORDS, does="Round {round}: {earlier} does what you write; then {later} goes on."),
@@ -311,6 +313,7 @@ def consequence(
     dependants: int,
     was_reviewed_green: bool,
     next_stage: str = "",
+    has_gaps: bool = False,
     earlier: str = "",
     later: str = "",
 ) -> str:
@@ -320,6 +323,8 @@ def consequence(
         dependants, f" Then {dependants} waiting tasks go on."
     )
     if_clean = choice.does_if_staged if next_stage else choice.does_if_clean
+    if has_gaps:
+        if_clean = choice.does_if_gaps
     does = (was_reviewed_green and if_clean) or choice.does
     return does.format(
         round=next_round, waiting=waiting, free=free, next=next_stage, earlier=earlier, later=later

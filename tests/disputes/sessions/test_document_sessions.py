@@ -9,6 +9,7 @@ from disputes.completion import rollbacks
 from disputes.models import Conflict
 from disputes.protocol.rounds.examples import Earlier, score
 from disputes.protocol.rounds.validation import FailureType, Form
+from disputes.rulings import offers
 from disputes.sessions import gaps, repair
 from tasks import hooks
 from tasks.errors import Refused
@@ -176,6 +177,19 @@ def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
     session = tick(project)
     assert states(project)[A] == "ACCEPTED"
     assert session.events.get(kind="review_rest").data["final"] is True
+
+
+def test_the_button_promises_no_landing_while_gaps_are_open(project: Project) -> None:
+    session = propose(tick(project), proposal(B, C))
+    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    card = opening.open_conflict(
+        session, kind="disagreement", origin="disagree", opened_as="coder", question="Midnight is open",
+        finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+
+    told = {each.option: each.consequence for each in offers.options_of(card)}
+
+    assert "The rounds go on with the gaps that are open." in told["uphold_coder"]
 
 
 @pytest.mark.parametrize("option", ["ask", "ask_disagree"])
