@@ -87,13 +87,13 @@ def _ruled(decision: Decision) -> Ruled:
 def about(amendment: Amendment) -> About:
     """Return what the ruling's conflict says about the disputed part of the specification."""
     conflict = amendment.decision.conflict
-    finding, task = conflict.finding, conflict.dispute.task
+    finding, subject = conflict.finding, conflict.subject
     texts = [conflict.question, conflict.reviewer_position, conflict.coder_position]
     if finding:
         texts = [finding.title, finding.text, finding.impact, finding.suggestion, *texts]
     return About(
         path=finding.path if finding else "", line=finding.line if finding else None,
-        texts=tuple(texts), source=task.source if task else "",
+        texts=tuple(texts), source=subject.source if subject else "",
     )  # fmt: skip
 
 

@@ -13,14 +13,14 @@ IMPLICIT = {Conflict.Origin.CONVERTED, Conflict.Origin.FLAGGED, Conflict.Origin.
 
 def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
     """Return the whole text: both sides, each option's cost, the recommended one, and what happens then."""
-    dispute, finding = conflict.dispute, conflict.shown_finding
+    finding = conflict.shown_finding
     return present(
         Presented(
             name=conflict.name,
             kind=Kind(conflict.kind),
             subject=conflict.question,
             severity=conflict.severity,
-            gap=f"{dispute.task.ref} {dispute.task.title}" if dispute.task else dispute.project.name,
+            gap=named(conflict),
             offers=tuple(
                 Offer(
                     option=Option(view.option),
@@ -46,6 +46,15 @@ def presentation(conflict: Conflict, options: Sequence[OptionView]) -> str:
             is_outsiders=conflict.origin == Conflict.Origin.CLI and conflict.opened_as == "human",
         )
     )
+
+
+def named(conflict: Conflict) -> str:
+    """Return the name and the title of the gap or the task that the conflict is about."""
+    subject = conflict.subject
+    if subject is None:
+        return conflict.dispute.project.name
+    title = subject.title.removeprefix(subject.gap).lstrip(": ") if subject.gap else subject.title
+    return f"{conflict.subject_name} {title}".strip()
 
 
 def is_implicit(conflict: Conflict) -> bool:

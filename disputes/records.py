@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
-from disputes.presenting import is_implicit
+from disputes.presenting import is_implicit, named
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
 from disputes.protocol.rulings.prompt_lines import action_for_coder
 from disputes.protocol.rulings.records import (
@@ -74,7 +74,7 @@ def _conflicts(project: Project, dispute: Dispute | None) -> QuerySet[Conflict]:
         rows = rows.filter(dispute=dispute)
     return (
         rows.select_related(
-            "dispute__task__project", "dispute__project", "finding", "raised_as", "submission"
+            "dispute__task__project", "dispute__project", "finding__gap", "raised_as", "submission"
         )
         .defer(*LEFT_OUT)
         .prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
@@ -180,7 +180,8 @@ def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
         title=conflict.question,
         conflict_type=_type(conflict),
         task_ref=_ref(conflict),
-        task=task.title if task else conflict.dispute.project.name,
+        about=conflict.subject_name,
+        about_in_full=named(conflict),
         severity=conflict.severity,
         reviewer=heard(conflict.reviewer_position),
         coder=heard(conflict.coder_position),

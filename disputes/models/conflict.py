@@ -228,6 +228,18 @@ class Conflict(models.Model):
         return self.raised_as or self.finding
 
     @property
+    def subject(self) -> Task | None:
+        """What it is about: the gap of its finding, or else the task; None on a card about a project."""
+        gap = self.finding.gap if self.finding else None
+        return gap or self.dispute.task
+
+    @property
+    def subject_name(self) -> str:
+        """The gap's code or the task's name, such as GAP-SIGNIN-001 or ledger-214, or the project's name."""
+        subject = self.subject
+        return (subject.gap or subject.ref) if subject else self.dispute.project.slug
+
+    @property
     def is_open(self) -> bool:
         """Whether the conflict waits for a ruling."""
         return self.status == self.Status.OPEN

@@ -53,7 +53,7 @@ def dispute(**kwargs: Any) -> DisputeEntry:
 def decision(**kwargs: Any) -> DecisionEntry:
     values: dict[str, Any] = {
         "round": 6, "code": "ISSUE-R5-003", "title": "Retry timing", "conflict_type": "Explicit DISAGREE",
-        "task_ref": "web-1", "task": "Call politely", "severity": "high",
+        "task_ref": "web-1", "about": "web-1", "about_in_full": "web-1 Call politely", "severity": "high",
         "reviewer": "Back off for all retries.", "coder": "Retry at once for files.",
         "option": "compromise", "text": "Files at once, servers with a pause.",
         "rationale": "Both are right.", "constraints": "", "for_coder": "Change src/calls.py:12.",

@@ -77,7 +77,8 @@ class DecisionEntry:
     title: str
     conflict_type: str
     task_ref: str
-    task: str
+    about: str  # the gap's code, or the task's name
+    about_in_full: str  # with its title
     severity: str
     reviewer: str
     coder: str
@@ -191,7 +192,7 @@ def _decision(entry: DecisionEntry) -> list[str]:
         f"### {entry.code}: {inert(as_heading(one_line(entry.title, LINE_MAX)))}",
         "",
         _line("Conflict Type", entry.conflict_type),
-        _line("Gap Affected", f"{entry.task_ref} {entry.task}"),
+        _line("Gap Affected", entry.about_in_full),
         _line("Severity", entry.severity.upper()),
         "",
         "**Positions:**",
@@ -207,7 +208,7 @@ def _decision(entry: DecisionEntry) -> list[str]:
         "",
         "**Action Required:**",
         f"- For Engineer: {_summary(entry.for_coder)}",
-        f"- For Gap: {what_came(entry.action, entry.task_ref)}",
+        f"- For Gap: {what_came(entry.action, entry.about)}",
         "",
         _line("Decided By", entry.by),
         _line("Timestamp", entry.at),

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from disputes import opening, rulings
+from disputes import amendments, opening, records, rulings
 from disputes.completion import rollbacks
-from disputes.models import Conflict
+from disputes.models import Amendment, Conflict
 from disputes.protocol.rounds.examples import Earlier, score
 from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.rulings import offers
@@ -329,6 +329,23 @@ def test_a_card_quotes_the_section_that_its_finding_is_about(project: Project, c
     shown = client.get(reverse("dispute", args=[conflict.dispute_id]))
 
     assert "The limit of GAP-AUTH-002 is 30 seconds" in shown.content.decode()
+
+
+def test_records_and_amendments_name_the_gap_and_its_part_of_the_documents(project: Project) -> None:
+    project.tasks.filter(gap=B).update(source="docs/spec.md#sign-in")
+    session = propose(tick(project), proposal(B, C))
+    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    card = opening.open_conflict(
+        session, kind="disagreement", origin="disagree", opened_as="coder", question="Midnight is open",
+        finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+    ruling = rulings.decide(card, "uphold_reviewer", user=create_user("lea", is_superuser=True))
+
+    text = records.decisions_text(project)
+
+    assert f"**Gap Affected:** {B} what holds at the edge?\n" in text
+    assert f"- For Gap: {B} " in text
+    assert amendments.about(Amendment(decision=ruling)).source == "docs/spec.md#sign-in"
 
 
 def test_what_was_accepted_lands_when_a_session_is_ended_early(project: Project, client: Client) -> None:
