@@ -27,7 +27,7 @@ from disputes.sessions import gaps, handing_in
 from disputes.sessions.documents import Folder
 from disputes.silence import flags
 from tasks.events import SYSTEM, Actor
-from tasks.models import Finding, Project, Review, Submission, Task
+from tasks.models import Finding, Landing, Project, Review, Submission, Task
 from tasks.models.event import record
 from tasks.states import MOVES, Severity, Status
 
@@ -355,7 +355,7 @@ class _Turn:
         if last is None or last.state != Submission.State.VERIFIED or not last.reviews.exists():
             return
         left = self.session.open_gaps()
-        if not left.exists():
+        if not left.exists() and not self._is_clash_given(last):
             note = "Every gap is settled or put off: the final review."
             self.session.review_rest(note=note, final=True, submission=last.pk)
             return
@@ -363,6 +363,21 @@ class _Turn:
             self._go_on_with_proposed(last)
         if last.round == self.session.round and self._is_work_left():
             self.session.next_round(note="The round was passed; gaps are left.")
+
+    def _is_clash_given(self, last: Submission) -> bool:
+        """Make a gap of it, once, if the accepted commits do not fit onto the target branch any more.
+
+        Only the engineer can make them fit, and it works on gaps; another final review would change nothing.
+        """
+        clash = last.landings.filter(status=Landing.Status.CONFLICT)
+        note = f"The commits of round {last.round} could not land."
+        told = self.project.events.filter(kind="gap_found", note=note)
+        if not clash.exists() or told.exists():
+            return False
+        code = gaps.free_code(gaps.NO_AREA, self.gaps)
+        title = f"{self.project.branch} has moved on: what was accepted has to fit onto it again"
+        self.gaps[code] = gaps.add_gap(self.session, code, title, Severity.HIGH, parent=None, note=note)
+        return True
 
     def _is_work_left(self) -> bool:
         """Whether a gap is with the engineer, or may be given to it."""

@@ -14,7 +14,7 @@ from disputes.sessions import gaps, repair
 from tasks import hooks
 from tasks.errors import Refused
 from tasks.events import SYSTEM
-from tasks.models import Project, Task
+from tasks.models import Landing, Project, Task
 from tests.factories import create_user
 from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
 
@@ -241,6 +241,29 @@ def test_a_point_of_the_final_review_becomes_a_gap_and_the_rounds_go_on(project:
     session = review(session, verdict(FINE, {A: FINE}))
     session.refresh_from_db()
     assert (session.status, session.accepted.round) == ("completed", 3)
+
+
+def test_what_does_not_fit_onto_the_branch_any_more_is_a_gap_for_the_engineer() -> None:
+    project = document_project()
+    gap_in(project, A)
+    session = review(propose(tick(project), proposal(A)), verdict(FINE, {A: FINE}))
+    session = review(session, verdict(FINE, {A: FINE}))
+    last = session.last_submission()
+    Landing.objects.create(
+        project=project, task=session, submission=last, status="conflict", sha=last.sha, problem="It clashes."
+    )
+    session.clash(note="It clashes.")
+
+    session = tick(project)
+
+    new = project.tasks.get(gap="GAP-DOC-001")
+    assert new.title == "GAP-DOC-001: main has moved on: what was accepted has to fit onto it again"
+    assert (session.status, session.round, new.status) == ("in_progress", 2, "in_progress")
+    assert session in Task.objects.in_the_loop()
+    session = review(propose(session, proposal(new.gap)), verdict(FINE, {new.gap: FINE}))
+    session = review(session, verdict(FINE, {A: FINE}))
+    session.refresh_from_db()
+    assert (session.status, session.accepted.round) == ("completed", 2)
 
 
 def test_blocked_gaps_wait_for_people_and_the_session_has_nothing_to_do(project: Project) -> None:
