@@ -232,7 +232,6 @@ def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str
     asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
     cards = list(about.awaited().filter(decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
-    Flag.objects.filter(conflict__in=cards, status=Flag.Status.ASKED).update(status=status)
     Flag.objects.filter(conflict__in=silences).open().update(status=status)
     why = "the point is in dispute"
     for card in cards:

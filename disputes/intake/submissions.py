@@ -7,11 +7,12 @@ from django.db.models import Expression, QuerySet
 from disputes import opening, rearguing, stage_objections
 from disputes.closed_findings import settled_findings
 from disputes.completion import rates, stuck
-from disputes.intake.due import asked_findings, findings_to_answer, newest_of_each
+from disputes.intake.due import asked_findings, findings_to_answer, newest_of, newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Disagreement, ReadResponse
 from disputes.protocol.rulings.rearguing import StandingDecision
 from disputes.sessions import findings as session_findings
+from disputes.sessions import gaps
 from disputes.silence import flags
 from tasks.configuration.policy import HOLD
 from tasks.errors import Refused
@@ -46,12 +47,14 @@ def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
     """Check that what the response names exists, and return what it was checked against (VAL-10).
 
     Raises Refused if it names unknown findings, leaves out findings that must be answered, argues again
-    against a ruling or declines too much. A session demands no particular form of answer: silence is looked
-    for instead (SIL-6).
+    against a ruling or declines too much. A session demands answers only where a person asked for them:
+    silence is looked for instead (SIL-6).
     """
     if task.is_session:
         known = session_findings.by_printed_code(task)
-        settled, due, owed = settled_findings(task), findings_to_answer(task), []
+        settled, due = settled_findings(task), findings_to_answer(task)
+        given = {None, *(gap.pk for gap in gaps.assigned(task))}
+        owed = [row for row in newest_of(task, asked_findings(task)) if row.gap_id in given]
     elif not response.answers and not _any_finding.rows(task.pk):
         return HeldAgainst()
     else:

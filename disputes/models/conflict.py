@@ -350,7 +350,12 @@ class Conflict(models.Model):
         self.move("reopen", actor=actor, note=reason)
 
     def mark(self, followed: str, *, actor: Actor = SYSTEM, note: str = "") -> None:
-        """Record what has become of the ruling: applied, not honoured, or could not verify."""
+        """Record what has become of the ruling: applied, not honoured, or could not verify.
+
+        Unless it was not honoured, nobody waits for an answer to the card's flags any more.
+        """
+        if followed != self.Followed.NOT_HONOURED:
+            self.flags.settle_asked(is_answered=followed == self.Followed.APPLIED)
         self.move(MARKS[conflict_states.Followed(followed)], actor=actor, note=note)
 
     def await_again(self, reason: str, *, actor: Actor) -> None:

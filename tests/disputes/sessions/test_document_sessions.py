@@ -4,13 +4,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from disputes import amendments, opening, records, rulings
+from disputes import amendments, intake, opening, records, rulings
 from disputes.completion import rollbacks
-from disputes.models import Amendment, Conflict
+from disputes.models import Amendment, Conflict, Flag
 from disputes.protocol.rounds.examples import Earlier, score
 from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.rulings import offers
-from disputes.sessions import gaps, repair
+from disputes.sessions import gaps, handing_in, repair
 from tasks import hooks
 from tasks.errors import Refused
 from tasks.events import SYSTEM
@@ -159,6 +159,7 @@ def flagged(project: Project) -> tuple[Task, Conflict]:
         session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
         effect="log", finding=session.findings.get(), submission=session.last_submission(),
     )  # fmt: skip
+    Flag.objects.update(conflict=card)
     return session, card
 
 
@@ -203,6 +204,13 @@ def test_a_gap_goes_back_to_its_engineer_if_a_ruling_asks_for_an_answer(option: 
 
     assert (states(project)[A], session.round) == ("IN_PROGRESS", 3)
     assert session in Task.objects.in_the_loop()
+    with pytest.raises(Refused) as refused:
+        intake.check_response(session, handing_in.read_document(session, proposal(A)))
+    assert "ISSUE-R1-001" in str(refused.value.details)
+    intake.check_response(session, handing_in.read_document(session, proposal(A, answers=("ISSUE-R1-001",))))
+    session = review(propose(session, proposal(A, answers=("ISSUE-R1-001",))), verdict(FINE, {A: FINE}))
+    assert states(project)[A] == "ACCEPTED"
+    assert not Flag.objects.unsettled().exists(), "it would keep the project from ending as complete"
 
 
 def test_people_are_asked_if_reviews_never_say_a_word_on_a_gap(project: Project) -> None:
