@@ -121,11 +121,29 @@ class RoundRow:
 
 
 class SessionPage:
-    """A project's newest session as its pages show it, in a constant number of queries."""
+    """A session of a project as its pages show it, in a constant number of queries."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, number: int | None = None) -> None:
+        """Take the session with that number, or the newest. Raises Task.DoesNotExist."""
         self.project = project
-        self.session = gaps.session_of(project)
+        self.sessions = list(project.tasks.filter(origin=Task.Origin.ROUNDS).order_by("-number"))
+        for session in self.sessions:
+            session.project = project
+        wanted = [each for each in self.sessions if number is None or each.number == number]
+        if number is not None and not wanted:
+            raise Task.DoesNotExist
+        self.session = wanted[0] if wanted else None
+
+    @property
+    def others(self) -> list[Task]:
+        """The other sessions, newest first."""
+        return [each for each in self.sessions if each != self.session]
+
+    @property
+    def query(self) -> str:
+        """What an address needs to name the session, if it is not the newest."""
+        is_newest = self.session is None or self.session == self.sessions[0]
+        return "" if is_newest else f"?session={self.session.number}"  # type: ignore[union-attr]
 
     @cached_property
     def gaps(self) -> list[GapRow]:
@@ -201,10 +219,19 @@ class SessionPage:
         """What each round settled and brought up, gap by gap (CNT-1, CNT-2)."""
         changes: dict[int, list[GapChange]] = defaultdict(list)
         events = self.project.events.filter(kind__in=["gap_found", "approve", "cancel", "submit"])
-        events = events.filter(task__in=self.project.tasks.gaps()).select_related("task__parent")
+        events = events.filter(self._while_it_ran(), task__in=self.project.tasks.gaps())
+        events = events.select_related("task__parent")
         for event in events.order_by("pk"):
             changes[_round_of(event)].append(_change(event))
         return {number: count_round(found) for number, found in sorted(changes.items()) if number}
+
+    def _while_it_ran(self) -> Q:
+        """Select the events from its beginning to that of the next session; each counts its rounds from 1."""
+        begun = self.project.events.filter(kind="session_begun", task__in=self.sessions).order_by("pk")
+        keys = dict(begun.values_list("task", "pk"))
+        mine = keys.get(self.session.pk if self.session else 0, 0)
+        after = min((pk for pk in keys.values() if pk > mine), default=None)
+        return Q(pk__gt=mine) if after is None else Q(pk__gt=mine, pk__lt=after)
 
     @property
     def is_worrying(self) -> bool:

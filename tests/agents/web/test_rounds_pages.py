@@ -88,3 +88,23 @@ def test_prose_wraps_and_code_does_not(project: Project, client: Client) -> None
 
     assert page.count('<table class="code is-prose">') == 1
     assert page.count('<table class="code">') == 1
+
+
+def test_the_rounds_of_an_earlier_session_stay_within_reach(project: Project, client: Client) -> None:
+    first = review(
+        propose(tick(project), proposal(A, B)), verdict("APPROVED", {A: "APPROVED", B: "APPROVED"})
+    )
+    first = review(first, verdict("APPROVED", {A: "APPROVED"}))
+    first.landed("a" * 40)
+    gap_in(project, "GAP-AUTH-003", number=first.number + 1)
+    second = propose(tick(project), proposal("GAP-AUTH-003"))
+    assert second != first
+    pages = f"/projects/{project.slug}/rounds/"
+
+    newest = html(client, pages)
+    assert f'href="{pages}?session={first.number}"' in newest
+    assert '<span data-net="0">' in newest, "what the first round of another session settled is not counted"
+    assert f'href="{pages}1/?session={first.number}"' in html(client, f"{pages}?session={first.number}")
+    assert f"The limit of {A} is 30 seconds" in html(client, f"{pages}1/?session={first.number}")
+    assert f"The limit of {A} is 30 seconds" not in html(client, f"{pages}1/")
+    assert client.get(f"{pages}?session=999").status_code == 404
