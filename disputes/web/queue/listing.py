@@ -286,7 +286,7 @@ def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
 
 def word_of(ruling: Decision) -> str:
     """Return what was ruled, in a word: A, B, C or D, or such as Retry if a card asked for help."""
-    return ruling.letter if ruling.letter.isalpha() else ruling.option.capitalize()
+    return ruling.letter if ruling.letter.isalpha() else ruling.option.replace("_", " ").capitalize()
 
 
 def name_of(ruling: Decision) -> str:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from disputes import opening, rulings
-from disputes.models import Conflict, Dispute
+from disputes.models import Conflict, Decision, Dispute
 from disputes.web.queue import listing
 from tasks.models import Project
 from tests.asking import as_user
@@ -238,3 +238,10 @@ def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) 
     r3 = opening.open_conflict(r2.task, question="Round 3", severity="high", **more)
     r5 = opening.open_conflict(r2.task, question="Round 5", severity="critical", **more)
     assert listing.in_order([r3, r2, r5]) == [r5, r2, r3]
+
+
+@pytest.mark.parametrize(
+    ("option", "word"), [("uphold_coder", "B"), ("false_positive", "False positive"), ("retry", "Retry")]
+)
+def test_what_was_ruled_is_told_in_a_word(option: str, word: str) -> None:
+    assert listing.word_of(Decision(option=option)) == word
