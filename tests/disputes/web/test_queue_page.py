@@ -241,7 +241,12 @@ def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) 
 
 
 @pytest.mark.parametrize(
-    ("option", "word"), [("uphold_coder", "B"), ("false_positive", "False positive"), ("retry", "Retry")]
+    ("kind", "option", "word"),
+    [
+        ("disagreement", "uphold_coder", "B"),
+        ("silence", "false_positive", "False positive"),
+        ("help", "retry", "Retry"),
+    ],
 )
-def test_what_was_ruled_is_told_in_a_word(option: str, word: str) -> None:
-    assert listing.word_of(Decision(option=option)) == word
+def test_what_was_ruled_is_told_in_a_word(kind: str, option: str, word: str) -> None:
+    assert listing.word_of(Decision(option=option, conflict=Conflict(kind=kind))) == word
