@@ -54,10 +54,8 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
         (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n/a|made moot"
          r"|overtaken by", AnswerKind.MOOTED),
         (r"push(?:ing|ed)? back|(?:an? )?(?:false (?:positive|alarm)|misreading|misunderstanding)"
-         r"|not (?:an? )?(?:real |actual )?(?:bug|issue|problem|defect|valid|correct|true)"
-         r"|(?:(?:cannot|could not|unable to|not) reproduce"
-         r"|reviewer (?:is wrong|is mistaken|mis(?:reads?|understood|understands)))(?: (?:it|this|that))?",
-         AnswerKind.DECLINED),
+         r"|not (?:an? )?(?:bug|issue|problem|defect|valid|correct|true)"
+         r"|(?:cannot|could not|unable to|not) reproduce(?: (?:it|this|that))?", AnswerKind.DECLINED),
         (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
          r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
          r"|on purpose"

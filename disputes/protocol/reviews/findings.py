@@ -77,23 +77,18 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     start, section = block.start, block.section
     body = layout.lines[block.begin + (start.shape is not Shape.RECORD) : block.end]
     fields = read_fields(body)
-    title = start.title
     location = text_of(fields, "location")
-    head = f"{title} {start.rest}"[:MAX_TITLE]
+    head = f"{start.title} {start.rest}"[:MAX_TITLE]
     if not location and LINE_NUMBER.search(head):
         path, number = place(head)
         location = f"{path}:{number}" if number else ""
-    if start.tag:
-        title = without_detail(title)
     codes = start.codes or (start.native.upper(),)
     stated, raw = _severities(block, fields)
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
     text = joined(layout.lines[block.begin : block.end])
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
     gap = section.gap or first_gap(text[:4000])
-    if title and is_place(title):
-        title = next((line.text.strip() for line in body if line.text.strip()), title)
-    title = title or impact
+    title = _title(start, body) or impact
     found = Found(
         title=(title or codes[0] or "Finding")[:MAX_TITLE],
         code=codes[0].upper(),
@@ -114,6 +109,14 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     yield found
     for ordinal, code in enumerate(codes[1:], start=before + 2):
         yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
+
+
+def _title(start: Start, body: Sequence[Line]) -> str:
+    """Return the title that the first line of a finding has; if that is only a place, the line below it."""
+    title = without_detail(start.title) if start.tag else start.title
+    if title and is_place(title):
+        return next((line.text.strip() for line in body if line.text.strip()), title)
+    return title
 
 
 def _is_withdrawn(text: str) -> bool:

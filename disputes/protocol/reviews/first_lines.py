@@ -81,9 +81,8 @@ OF_FILE = regex(
 # A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
-COUNTED = regex(r"(?:\((?:\d{1,2}|[a-h])\)|#\d{1,3})[.:)]?[ \t]+(?=\S)")
-# A lettered item: a) text
-LETTERED = regex(r"[a-h]\)\s+(?=\S)")
+# An item that begins with other marks than those of a list: (1) text, #1 text, a) text.
+COUNTED = regex(r"(?:\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?)[ \t]+(?=\S)")
 # What is shown of a part that folds.
 SUMMARY = regex(r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>\s*$")
 # Coloured signs before a title; a green one may be praise and does not count.
@@ -91,7 +90,7 @@ CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
-LETTERED_FIRST = frozenset("abcdefgh")
+COUNTED_FIRST = frozenset("(#abcdefgh")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [", " |")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
@@ -99,7 +98,7 @@ ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defe
 TICKS, CROSSES = "✅✓✔☑", "❌✗✘☒"
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
 FIRST = (
-    frozenset("#(-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | LETTERED_FIRST
+    frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | COUNTED_FIRST
 )
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
@@ -190,10 +189,8 @@ def read_start(line: Line) -> Start | None:
         return of_file
     if first not in FIRST and first < FIRST_SIGN:
         return None
-    if first == "#":
-        return _heading(text) or _counted(stripped)
-    if first == "(":
-        return _counted(stripped)
+    if first == "#" and (heading := _heading(text)):
+        return heading
     indent = len(text) - len(stripped)
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
@@ -211,12 +208,6 @@ def _heading(text: str) -> Start | None:
         return None
     marks, content = match.groups()
     return _content(content.strip().rstrip("#").rstrip(), Start(Shape.HEADING, level=len(marks)))
-
-
-def _counted(text: str) -> Start | None:
-    """Read a paragraph that begins with a number, but not with the marks of a list: `(1) text`, `#1 text`."""
-    match = COUNTED.match(text)
-    return _item(text[match.end() :].strip(), 0, numbered=True) if match else None
 
 
 def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
@@ -237,14 +228,10 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     first = text[:1]
     if match := _kind_of_comment(text):
         return _comment(match, text)
-    if first in LETTERED_FIRST and (match := LETTERED.match(text)):
+    if first in COUNTED_FIRST and (match := COUNTED.match(text)):
         return _item(text[match.end() :].strip(), indent, numbered=True)
     if first in "FIDPC" and (match := RECORD.fullmatch(text)):
-        native, said = match["id"], match["said"] or ""
-        return Start(
-            Shape.PLAIN, indent, title=text.strip(" :"), coded=True, native=native, own=True, closed=True,
-            words=(said,) if severity_in(said) else (),
-        )  # fmt: skip
+        return _record(match, text, indent)
     if first in CAPITALS and (match := LOUD.match(text)):
         return _loud(match, text, indent)
     if first in ID_FIRST:
@@ -255,6 +242,15 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     if is_bold and (start := _bold_field(text, Start(Shape.BOLD, indent=indent))):
         return start
     return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
+
+
+def _record(match: re.Match[str], text: str, indent: int) -> Start:
+    """Read a line that names a finding and nothing else, except for its severity in parentheses."""
+    words = (match["said"],) if match["said"] and severity_in(match["said"]) else ()
+    return Start(
+        Shape.PLAIN, indent, title=text.strip(" :"), words=words, coded=True, native=match["id"], own=True,
+        closed=True,
+    )  # fmt: skip
 
 
 def _of_file(text: str, indent: int) -> Start | None:
@@ -377,19 +373,9 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
     if LIKE_AN_ID.match(inner) and (after := _take_id(start, inner, bracket=bracket)) is not None:
         start.bracket = bracket
         return _coded(start, after, rest)
-    prominent = start.shape not in (Shape.PLAIN, Shape.BOLD)
-    if (
-        bracket
-        and (match := TAG.match(text))
-        and (prominent or match["word"].isupper())
-        and severity_in(match["word"])
-    ):
-        return _tagged(start, match["word"], text[match.end() :], rest)
-    if bracket and (match := TAGS.match(text)) and (word := _severe_tag(match[0])):
-        return _tagged(start, word, text[match.end() :], rest)
-    is_listed = bracket and start.shape is Shape.ITEM
-    if is_listed and (match := BRACKETED.match(text)) and read_severity(match["word"]):
-        return _tagged(start, match["word"], text[match.end() :], rest)
+    if bracket and (tag := _tag(text, start.shape)):
+        word, end = tag
+        return _tagged(start, word, text[end:], rest)
     return _anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None
 
 
@@ -456,9 +442,17 @@ def _coded(start: Start, after: str, rest: str) -> Start:
     return start
 
 
-def _severe_tag(tags: str) -> str:
-    """Return the one of several tags in a row that states a severity; empty if none does."""
-    return next((tag for tag in reversed(tags.strip("[] ").split("][")) if severity_in(tag)), "")
+def _tag(text: str, shape: Shape) -> tuple[str, int] | None:
+    """Return the tag at the beginning of a text that states a severity, and where the tags end (ARB-1)."""
+    if (match := TAG.match(text)) and severity_in(match["word"]):
+        if match["word"].isupper() or shape not in (Shape.PLAIN, Shape.BOLD):
+            return match["word"], match.end()
+    elif match := TAGS.match(text):
+        severe = [tag for tag in match[0].strip("[]").split("][") if severity_in(tag)]
+        return (severe[-1], match.end()) if severe else None
+    elif shape is Shape.ITEM and (match := BRACKETED.match(text)) and read_severity(match["word"]):
+        return match["word"], match.end()
+    return None
 
 
 def _tagged(start: Start, word: str, head: str, rest: str) -> Start:

@@ -13,6 +13,7 @@ from tasks.text.regex import regex
 PHRASES = regex(
     r"\breviewer(?:'s|s)?\s+(?:(?:has|have|is|seems\s+to|clearly|simply|completely)\s+){0,2}"
     r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
+    r"|\breviewer(?:'s|s)?\s+(?:is|was|are)\s+(?:simply\s+)?(?:wrong|mistaken|incorrect)(?:\s+\w+){0,6}"
     r"|\bnot\s+(?:really\s+)?an?\s+(?:real|actual|genuine|valid)\s+(?:issue|problem|concern|bug|finding)s?"
     r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}",
     re.IGNORECASE,

@@ -116,7 +116,7 @@ LEADS = [
     ("CONCERN #1: fixed", {"CONCERN #1": "addressed"}),
     # a sign before the finding
     ("✅ ISSUE-R1-001 – a table\n❌ ISSUE-R1-002 – the reviewer misread it\n⏭️ ISSUE-R1-003 – another task",
-     {"001": "addressed", "002": "declined", "003": "deferred"}),
+     {"001": "addressed", "002": "discarded", "003": "deferred"}),
     ("- ❌ **ISSUE-R1-001**: fixed after all", ADDRESSED),
     # what objects, in other words than ours
     ("**ISSUE-R1-001** — pushing back: the limit is right.", {"001": "declined"}),
@@ -124,7 +124,6 @@ LEADS = [
     ("- ISSUE-R1-001: Not a bug, the callers rely on it.", {"001": "declined"}),
     ("- ISSUE-R1-001: This is a false positive.", {"001": "declined"}),
     ("- ISSUE-R1-001: Could not reproduce it.", {"001": "declined"}),
-    ("- ISSUE-R1-001: The reviewer is mistaken here.", {"001": "declined"}),
     ("- ISSUE-R1-001: Incorrect. It is freed below.", {"001": "declined"}),
     ("- ISSUE-R1-001: Intentional; the RFC asks for it.", {"001": "accepted_as_is"}),
     ("- ISSUE-R1-001: I left it unchanged.", {"001": "accepted_as_is"}),
