@@ -88,7 +88,7 @@ class Conflict(models.Model):
         DISAGREEMENT = options.Kind.DISAGREEMENT.value
         SILENCE = options.Kind.SILENCE.value
         ALERT = options.Kind.ALERT.value
-        HELP = options.Kind.HELP.value
+        HELP = options.Kind.HELP.value, "Needs a person"
 
     class Origin(models.TextChoices):
         DISAGREE = "disagree", "Coder declined"
