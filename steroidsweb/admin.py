@@ -9,7 +9,6 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
@@ -44,7 +43,16 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    filter_horizontal = ()  # Django's two boxes do not fit a phone and name their icons wrongly
+    filter_horizontal = ()
+    # Without Django's groups and permissions: memberships of projects say who may do what.
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        ("Person", {"fields": (("first_name", "last_name"), "email")}),
+        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser")}),
+        ("Dates", {"fields": (("last_login", "date_joined"),)}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+    list_filter = ("is_staff", "is_superuser", "is_active")
     list_display = (
         "username",
         "first_name",
@@ -75,13 +83,6 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
         if db_field.name == "is_staff":
             kwargs |= {"label": "May sign in", "help_text": MAY_SIGN_IN}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-
-@admin.register(Group)
-class GroupAdmin(SuperuserAdmin, DjangoGroupAdmin, ModelAdmin):
-    """Groups, which this program does not use: memberships of projects say who may do what."""
-
-    filter_horizontal = ()
 
 
 @admin.register(Schedule)

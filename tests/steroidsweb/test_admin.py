@@ -64,7 +64,7 @@ READ_ONLY = [
     "disputes.opinion", "disputes.heuristicscore", "agents.run", "agents.output", "tasks.idempotency",
 ]  # fmt: skip
 SYSTEM = [
-    "agents.agent", "agents.host", "tasks.idempotency", "auth.user", "auth.group", "django_q.schedule",
+    "agents.agent", "agents.host", "tasks.idempotency", "auth.user", "django_q.schedule",
     "django_q.success", "django_q.failure", "django_q.ormq",
 ]  # fmt: skip
 
