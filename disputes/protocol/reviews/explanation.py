@@ -7,9 +7,11 @@ from typing import NamedTuple
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.layout import lay_out
-from disputes.protocol.reviews.review import find_findings, read_review
+from disputes.protocol.reviews.review import ReadReview, find_findings, read_review
+from disputes.protocol.reviews.tags import without_tags
 from disputes.protocol.text.documents import STATED, scan
 
+OF_DATA = ("data", "structure")
 SECTIONS = {
     Purpose.OTHER: "of no special kind",
     Purpose.ISSUES: "that lists issues",
@@ -33,22 +35,22 @@ class ExplainedLine(NamedTuple):
 
 
 def explain_lines(text: str) -> Iterator[ExplainedLine]:
-    """Explain each line of a Markdown review that is not blank. Raises DocumentError if it is too large."""
-    layout = lay_out(scan(text))
+    """Explain each line of a review that is not blank. Raises DocumentError if it cannot be read."""
+    lines = scan(text)
+    layout = lay_out(without_tags(lines, text))
     blocks, findings = find_findings(layout)
     review = read_review(text)
-    said: dict[int, list[str]] = {}
-    for verdict in review.verdicts:
-        said.setdefault(verdict.line, []).append(f"states the verdict {verdict.verdict}")
-    for prior in review.prior:
-        said.setdefault(prior.line, []).append(f"says that {prior.code} is {prior.status.lower()}")
-    beginning = {line: list(found) for line, found in groupby(findings, key=lambda found: found.line)}
+    entries = _by_line([found for found in review.findings if found.format in OF_DATA])
+    said = _said(review)
+    beginning = _by_line(findings)
     owner = {index: block.begin for block in blocks.blocks for index in range(block.begin, block.end)}
-    for index, line in enumerate(layout.lines):
+    for index, line in enumerate(lines):
         if not line.text.strip():
             continue
         reason = blocks.reasons.get(index, "")
-        if line.number in beginning:
+        if line.number in entries:
+            words = f"begins {_names(entries[line.number])}: an entry of the data"
+        elif line.number in beginning:
             words = f"begins {_names(beginning[line.number])}: {reason or 'a row of a table of issues'}"
         elif index in owner:
             name = _names(beginning[layout.lines[owner[index]].number])
@@ -60,6 +62,20 @@ def explain_lines(text: str) -> Iterator[ExplainedLine]:
         else:
             words = reason or "text outside of the findings"
         yield ExplainedLine(line.number, line.text, "; ".join([words, *said.get(line.number, ())]))
+
+
+def _by_line(findings: list[Found]) -> dict[int, list[Found]]:
+    return {line: list(found) for line, found in groupby(findings, key=lambda found: found.line)}
+
+
+def _said(review: ReadReview) -> dict[int, list[str]]:
+    """Return what lines say besides findings: verdicts, and what became of earlier findings."""
+    said: dict[int, list[str]] = {}
+    for verdict in review.verdicts:
+        said.setdefault(verdict.line, []).append(f"states the verdict {verdict.verdict}")
+    for prior in review.prior:
+        said.setdefault(prior.line, []).append(f"says that {prior.code} is {prior.status.lower()}")
+    return said
 
 
 def _names(findings: list[Found]) -> str:

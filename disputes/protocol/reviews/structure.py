@@ -14,6 +14,7 @@ from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
 from tasks.states import Severity
 
+LONG = 12  # characters; shorter texts, such as a severity, may stand anywhere
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
 MAX_VERDICT = 80  # characters
 NESTED_MAX = 20  # values of one part of a finding
@@ -67,7 +68,8 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
 
 def _line_of(entry: Any, lines: Sequence[Line], begin: int) -> int:
     """Return the index of the line, from `begin` on, on which the first long text of an entry stands."""
-    said = next((text for text in _texts(entry) if len(text) > 12), "")
+    texts = list(islice(_texts(entry), NESTED_MAX))
+    said = next((text for text in texts if len(text) > LONG), max(texts, key=len, default=""))
     words = json.dumps(said[:60], ensure_ascii=False)[1:-1].split("\\n")[0]
     ahead = range(begin, min(begin + LINES_AHEAD, len(lines)))
     return next((place for place in ahead if words and words in lines[place].text), begin)

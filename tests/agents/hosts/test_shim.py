@@ -232,7 +232,8 @@ def test_what_the_step_writes_is_for_its_owner_only(held: Held) -> None:
 
 def test_the_step_hears_every_signal_as_a_program_does_that_a_person_starts(held: Held) -> None:
     held.add("grep -E '^Sig(Blk|Ign):' /proc/self/status").start().wait()
-    assert [int(line.split()[1], 16) for line in held.log.splitlines()] == [0, 0]
+    ours = sum(1 << (number - 1) for number in signal.valid_signals())  # the C library keeps two for itself
+    assert [int(line.split()[1], 16) & ours for line in held.log.splitlines()] == [0, 0]
 
 
 def test_the_step_leaves_no_core_file(held: Held) -> None:

@@ -370,6 +370,14 @@ def test_the_command_says_by_which_rule_it_took_each_line(tmp_path: Path) -> Non
     assert told == [str(path), *lines, "", str(path), *lines, ""]
 
 
+def test_an_explanation_of_data_names_its_entries(tmp_path: Path) -> None:
+    path = tmp_path / "review.json"
+    path.write_text('[\n{"severity": "high", "message": "no lock"},\n{"message": "x"}\n]\n')
+    assert [line.strip() for line in run("--explain", str(path)).splitlines() if "begins" in line] == [
+        "begins #1 (high): an entry of the data", "begins #2 (no severity): an entry of the data"
+    ]  # fmt: skip
+
+
 def test_an_explanation_is_short_and_holds_no_control_characters(tmp_path: Path) -> None:
     path = tmp_path / "review.md"
     path.write_text("- a\x1b[31m" + "long " * 100 + "\n" + "- item\n" * 3000)
