@@ -6,7 +6,7 @@ A rule consists of a reason in plain words, which `check_round --explain` prints
 from collections.abc import Callable
 from typing import NamedTuple
 
-from disputes.protocol.reviews.candidate import LISTING, SILENT, STRUCTURAL, WITHOUT_FINDINGS, Candidate
+from disputes.protocol.reviews.candidate import LISTING, STRUCTURAL, WITHOUT_FINDINGS, Candidate
 from disputes.protocol.reviews.first_lines import Shape, Start
 from disputes.protocol.reviews.headings import Purpose, bare
 from disputes.protocol.text.identifiers import GAP, gaps_in
@@ -40,7 +40,7 @@ TICKED = no_finding("a ticked line says that something is in order", lambda c: c
 NOTHING = no_finding("it says that there is none, or only counts", lambda c: c.start.empty)
 SETTLED = no_finding("it says what became of an earlier finding", lambda c: c.is_settled)
 IN_SILENT_SECTION = no_finding(
-    "the section tells of earlier findings or versions", lambda c: c.purpose in SILENT
+    "the section tells of earlier findings or versions", lambda c: c.is_among_earlier
 )
 IN_SECTION_WITHOUT_FINDINGS = (
     IN_SILENT_SECTION,

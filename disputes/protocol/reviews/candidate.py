@@ -52,6 +52,15 @@ class Candidate:
         return self.purpose in REPEATING and not self.is_lenient
 
     @property
+    def is_among_earlier(self) -> bool:
+        """Whether the line is among earlier findings or versions.
+
+        Below a mere label, a line with a severity may well be a finding of its own.
+        """
+        below_label = self.group is not None and self.group.purpose is Purpose.PRIOR
+        return self.purpose in SILENT and not (below_label and self.start.words)
+
+    @property
     def is_among_issues(self) -> bool:
         """Whether the line is in a list of issues, or of what must change."""
         return self.purpose in (Purpose.ISSUES, Purpose.REQUIRED)

@@ -432,6 +432,11 @@ Verdict: REQUEST_CHANGES
         ("r", [(12, "h", "The term is logged.")]),
     ),
     (
+        "a new finding right below what became of earlier ones",
+        "Previous issues addressed:\n\n- ISSUE-R1-001: fixed ✔\n\n- **ISSUE-R2-001** (high): No limit\n",
+        ("-", [(5, "h", "No limit")]),
+    ),
+    (
         "data in a fence",
         """Here is my review.
 
