@@ -14,7 +14,10 @@ from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django_q import admin as q2
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
@@ -28,10 +31,18 @@ from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
 from tasks.admin.base import BaseAdmin, ExpiringAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
 
-MAY_SIGN_IN = (
-    "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of the "
-    "project."
-)
+WORDS_OF_RIGHTS = {
+    "is_active": (
+        "Active",
+        "Without it the account is shut. Do that instead of deleting it: records name it.",
+    ),
+    "is_staff": (
+        "May sign in",
+        "Every page needs it. What somebody may see and do in a project, its memberships say: on the page of "
+        "the project.",
+    ),
+    "is_superuser": ("Superuser", "Sees and may do everything, in all projects."),
+}
 
 for model in (User, Group, Schedule, Success, Failure, OrmQ):
     if admin.site.is_registered(model):
@@ -46,12 +57,12 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     filter_horizontal = ()
     # Without Django's groups and permissions: memberships of projects say who may do what.
     fieldsets = (
-        (None, {"fields": ("username", "password")}),
+        (None, {"fields": ("username", "password_link")}),
         ("Person", {"fields": (("first_name", "last_name"), "email")}),
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser")}),
         ("Dates", {"fields": (("last_login", "date_joined"),)}),
     )
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("password_link", "last_login", "date_joined")
     list_filter = ("is_staff", "is_superuser", "is_active")
     list_display = (
         "username",
@@ -67,6 +78,12 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
         ("Password", {"fields": ("usable_password", "password1", "password2")}),
     )
 
+    @admin.display(description="password")
+    def password_link(self, user: User) -> SafeString:
+        word = "Change it" if user.has_usable_password() else "None is set. Set one"
+        link = reverse("admin:auth_user_password_change", args=[user.pk])
+        return format_html('<a href="{}">{}</a>', link, word)
+
     @admin.display(description="may sign in", boolean=True, ordering="is_staff")
     def may_sign_in(self, user: User) -> bool:
         return user.is_staff
@@ -80,8 +97,9 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
         return stays_listed(request, lambda: change(request, *args, **kwargs))
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name == "is_staff":
-            kwargs |= {"label": "May sign in", "help_text": MAY_SIGN_IN}
+        if db_field.name in WORDS_OF_RIGHTS:
+            label, help_text = WORDS_OF_RIGHTS[db_field.name]
+            kwargs |= {"label": label, "help_text": help_text}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
 
