@@ -15,6 +15,7 @@ TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", r
 # The parts of a record from which its title is taken, the best one first.
 TITLES = ("title", "problem", "impact", "suggestion", "location")
 PICTURE = regex(r"!\[(?P<word>[^\[\]]{1,40})\]\([^()\s]{1,300}\)\s*$")
+BADGE_FIRST = frozenset("!_*")
 MAX_BADGE = 120  # characters
 MARKS = " \t*_"
 
@@ -44,7 +45,7 @@ def with_records(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[
         if start := record.start:
             found[record.begin] = start
     for index, line in enumerate(lines):
-        if line.mode is STATED and len(line.text) <= MAX_BADGE and line.text.strip():
+        if len(line.text) <= MAX_BADGE and line.mode is STATED and line.text.lstrip()[:1] in BADGE_FIRST:
             _take_badge(lines, found, index)
     return found
 
