@@ -10,6 +10,7 @@ from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines import LEVELS, read_start
 from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
+from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
 from tasks.states import Severity
@@ -19,10 +20,6 @@ LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked
 MAX_VERDICT = 80  # characters
 NESTED_MAX = 20  # values of one part of a finding
 LISTS = ("findings", "issues", "comments", "problems")
-VERDICTS = (
-    "verdict", "decision", "recommendation", "overall correctness", "outcome", "result", "conclusion",
-    "assessment", "status", "approved",
-)  # fmt: skip
 APPROVED = {"true": Verdict.APPROVED, "false": Verdict.NEEDS_REVISION}
 # Keys that are no labels of parts in Markdown.
 KEYS = {
@@ -142,8 +139,9 @@ def _verdict(data: Data) -> tuple[Verdict | None, str]:
 
     Data with text around it may be an example, so it approves only under `verdict`.
     """
-    for name in VERDICTS:
-        value = data.keys.get(name)
+    named = [name for name in data.keys if name == "approved" or verdict_label(f"{name}:")]
+    for name in sorted(named, key=lambda name: name != "verdict"):
+        value = data.keys[name]
         words = str(value).strip()[:MAX_VERDICT] if isinstance(value, str | bool) else ""
         verdict = APPROVED.get(words.lower()) if name == "approved" else _read(words)
         is_sure = name == "verdict" or not data.prose.strip()

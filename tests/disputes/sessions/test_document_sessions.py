@@ -180,13 +180,17 @@ def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
     assert session.events.get(kind="review_rest").data["final"] is True
 
 
-def test_the_button_promises_no_landing_while_gaps_are_open(project: Project) -> None:
-    session = propose(tick(project), proposal(B, C))
-    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
-    card = opening.open_conflict(
+def card_about_midnight(session: Task) -> Conflict:
+    return opening.open_conflict(
         session, kind="disagreement", origin="disagree", opened_as="coder", question="Midnight is open",
         finding=session.findings.get(), submission=session.last_submission(),
     )  # fmt: skip
+
+
+def test_the_button_promises_no_landing_while_gaps_are_open(project: Project) -> None:
+    session = propose(tick(project), proposal(B, C))
+    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    card = card_about_midnight(session)
 
     told = {each.option: each.consequence for each in offers.options_of(card)}
 
@@ -366,10 +370,7 @@ def test_records_and_amendments_name_the_gap_and_its_part_of_the_documents(proje
     project.tasks.filter(gap=B).update(source="docs/spec.md#sign-in")
     session = propose(tick(project), proposal(B, C))
     session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
-    card = opening.open_conflict(
-        session, kind="disagreement", origin="disagree", opened_as="coder", question="Midnight is open",
-        finding=session.findings.get(), submission=session.last_submission(),
-    )  # fmt: skip
+    card = card_about_midnight(session)
     ruling = rulings.decide(card, "uphold_reviewer", user=create_user("lea", is_superuser=True))
 
     text = records.decisions_text(project)
