@@ -51,6 +51,8 @@ for model in (User, Group, Schedule, Success, Failure, OrmQ):
 
 @admin.register(User)
 class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
+    """People. Nobody takes their own rights away, so one superuser always remains."""
+
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -92,15 +94,29 @@ class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
         """Let a new user sign in, whom Django's own default would keep out of every page."""
         return {"is_staff": True, **super().get_changeform_initial_data(request)}
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj != request.user:
+            return super().get_fieldsets(request, obj)
+        why = {"description": "Only another superuser can change your own rights."}
+        return [(name, options | why if name == "Rights" else options) for name, options in self.fieldsets]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        own = WORDS_OF_RIGHTS if obj == request.user else ()
+        return (*super().get_readonly_fields(request, obj), *own)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and obj != request.user
+
     def user_change_password(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         change = super().user_change_password
         return stays_listed(request, lambda: change(request, *args, **kwargs))
 
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if db_field.name in WORDS_OF_RIGHTS:
-            label, help_text = WORDS_OF_RIGHTS[db_field.name]
-            kwargs |= {"label": label, "help_text": help_text}
-        return super().formfield_for_dbfield(db_field, request, **kwargs)
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        words = {
+            "labels": {name: label for name, (label, _) in WORDS_OF_RIGHTS.items()},
+            "help_texts": {name: help_text for name, (_, help_text) in WORDS_OF_RIGHTS.items()},
+        }
+        return super().get_form(request, obj, change=change, **words | kwargs)
 
 
 @admin.register(Schedule)

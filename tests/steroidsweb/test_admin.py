@@ -389,6 +389,24 @@ def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
     assert "hunter2" not in ledger.trouble + Event.objects.filter(project=ledger).latest("pk").note
 
 
+def test_superusers_cannot_lock_themselves_out(client: Client, root: User) -> None:
+    """So there is always one who may do everything."""
+    rights = ("is_active", "is_staff", "is_superuser")
+    other = create_user("ruth", is_superuser=True)
+    as_user(client, root)
+    for user, kept in ((root, True), (other, False)):
+        here = page("auth.user", "change", user.pk)
+        shown = client.get(here).content.decode()
+        assert ("Only another superuser can change your own rights." in shown) == kept
+        assert "Every page needs it. What somebody may see" in shown
+        client.post(here, {"username": user.username, "email": "one@example.org"})
+        user.refresh_from_db()
+        assert user.email == "one@example.org"
+        assert [getattr(user, right) for right in rights] == [kept] * 3
+        client.post(page("auth.user", "delete", user.pk), {"post": "yes"})
+        assert User.objects.filter(pk=user.pk).exists() == kept
+
+
 def test_projects_are_added_by_superusers_and_deleted_by_nobody(
     client: Client, ledger: Project, lea: User, root: User
 ) -> None:
