@@ -141,10 +141,11 @@ def closed(
 
 def closed_line(reached: Reached, now: datetime | None = None) -> str:
     """Say why no agent is started in the project, and until when."""
+    raised = f"somebody raises {reached.cap.value} in the project's settings."
     if reached.cap.whose == "project":
-        return f"{reached.line} No agent is started until somebody raises it."
+        return f"{reached.line} No agent is started until {raised}"
     over = spending.midnight(now) + timedelta(days=1)
-    return f"{reached.line} No agent is started before {over:%Y-%m-%d %H:%M} UTC, unless somebody raises it."
+    return f"{reached.line} No agent is started before {over:%Y-%m-%d %H:%M} UTC, unless {raised}"
 
 
 # --- What follows -----------------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ def test_a_closed_project_starts_no_agent_but_build_and_tests(ledger: Project) -
     assert Run.objects.live().get().role == "verifier"
     assert line_of(coded) == (
         "The cap of the project is reached: $10.00 of $10.00 is spent. "
-        "No agent is started until somebody raises it."
+        "No agent is started until somebody raises project_cost_max in the project's settings."
     )
     assert ledger.events.filter(kind="cap_reached").count() == 1
     configure(ledger, project_cost_max=11)
