@@ -14,6 +14,7 @@ from disputes.protocol.responses.answer_kinds import (  # fmt: skip
     stated_kind,
 )
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
+from disputes.protocol.responses.replies import reply_below
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.text.documents import STATED, Line, Mode
 from disputes.protocol.text.mentions import FULL, Names, Span
@@ -92,11 +93,18 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             for code in span.codes:
                 if (code, line.mode) not in mentions:
                     mentions[code, line.mode] = Mention(code, line.number, line.mode)
-        if line.mode is not STATED or is_heading(line, names):
+        if is_heading(line, names):
             continue
-        for read in _answers_of(lines, index, spans, place, names):
+        if line.mode is not STATED:
+            reads = _below_quote(lines, index, names)
+        else:
+            reads = _answers_of(lines, index, spans, place, names)
+        excepted = leading_ids.excepted_codes(line.text, spans)
+        for read in reads:
             kind = read.kind or place.kind or AnswerKind.ADDRESSED
             for code in read.span.codes:
+                if code in excepted:
+                    continue
                 if code not in found or read.worth > found[code][0]:
                     answer = Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place)
                     found[code] = (read.worth, answer)
@@ -121,6 +129,12 @@ def _answers_of(
         if place.role in {Role.RECAP, Role.OPEN} and read.kind is None:
             continue
         yield read
+
+
+def _below_quote(lines: list[Line], index: int, names: Names) -> Iterator[_Read]:
+    """Read the text below a quoted finding, which answers it (ANS-6)."""
+    if reply := reply_below(lines, index, names):
+        yield _Read(reply.span, "quote", reply.kind, _told(reply.text))
 
 
 def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> Iterator[_Read]:

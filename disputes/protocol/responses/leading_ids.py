@@ -1,8 +1,9 @@
 """Recognising lines that begin with a finding, or claim that something was done about it (ANS-1)."""
 
 import re
+from bisect import bisect_left
 
-from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
+from disputes.protocol.responses.answer_kinds import SYMBOLS, AnswerKind, stated_kind
 from disputes.protocol.responses.sections import LineContext, Role, role_of
 from disputes.protocol.text.mentions import Span
 from tasks.text.regex import regex
@@ -12,7 +13,8 @@ MARKS = " \t*_`[(\"'“#~"
 ONLY_MARKS = regex(rf"[{re.escape(MARKS)}]*")
 # What may follow an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
 AFTER_ID = regex(
-    r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}(?::|-{1,2}>?|–|—|→|=>)"
+    r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}"
+    rf"(?::|-{{1,2}}>?|–|—|→|=>|(?=[{''.join(SYMBOLS)}]))"
 )
 BOLD = regex(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
 LABEL = regex(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
@@ -42,9 +44,36 @@ CLAIM_AFTER = regex(
     re.IGNORECASE,
 )
 SUBJECT_CLAIM = regex(
-    r"[*_`\]]{0,4}(?:\s*\([^()]{0,80}\))?\s+(?:is|was|are|were|ha(?:s|ve|d) been)\s+(?P<rest>.{1,80})",
+    r"[*_`\])]{0,4}(?:\s*\([^()]{0,80}\))?\s+(?:is|was|are|were|ha(?:s|ve|d) been)\s+(?P<rest>.{1,80})",
     re.IGNORECASE,
 )
+# Words before several findings of which a sentence speaks: "All of <id> to <id> are done".
+ALL_OF = regex(
+    rf"[{re.escape(MARKS)}]{{0,8}}(?:(?:all|both)(?: of)?(?: the)?(?: findings?| issues?| points?)?"
+    rf"|findings|issues|points)\s+[{re.escape(MARKS)}]{{0,8}}",
+    re.IGNORECASE,
+)
+# Words with which a sentence about several findings leaves some of them out.
+RESERVING = regex(
+    r"\b(?:but|except\w*|apart|aside|other|besides|excluding|save|only|part(?:ly|ially)|not|never|some|most|mostly"
+    r"|almost|nearly|half)\b",
+    re.IGNORECASE,
+)
+SENTENCE_PART = regex(r"[^.;!?]*")
+# Words right before a finding that take it out of what is said of the others.
+EXCEPTING = regex(
+    r"\b(?:except(?:ing)?(?: for)?|apart from|aside from|other than|besides|excluding|save for|but for|not"
+    r"|(?:all|everything|anything|every|each|any|none|nothing)(?: \w{1,20}){0,3} but)\s+(?:the\s+)?"
+    r"(?:issues?\s+|findings?\s+)?[*_`\[(\"]{0,4}$",
+    re.IGNORECASE,
+)
+EXCEPTION = regex(
+    r"\b(?:except(?:ing)?|apart from|aside from|other than|excluding|but (?:for|not|the)|save for|not the)\b",
+    re.IGNORECASE,
+)
+# Every line that makes an exception contains one of these.
+EXCEPTION_FIRST = regex(r"\b(?:except|apart|aside|other than|besides|excluding|save|not|but)", re.IGNORECASE)
+NEAR_EXCEPTION = 40  # how many characters behind such words the finding may stand that they except
 UNDONE = regex(
     r"\b(?:not|never|cannot|n't|without|to|would|could|should|might|may|will|must|if|before|until|when|unless)"
     r"(?:\s+\w+){0,1}\s*$",
@@ -124,16 +153,64 @@ def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
         undone = UNDONE.search(before[: match.start()])
         if not undone or (undone[0].lower().strip() == "to" and not before[: undone.start()].strip(MARKS)):
             return AnswerKind.ADDRESSED
-    leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
     if match := RESPONDING.fullmatch(text, start, span.start):
         led = AFTER_ID.match(text, span.end)
         if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
             return stated_kind(text[led.end() if led else span.end :]) or AnswerKind.ADDRESSED
     if CLAIM_AFTER.match(text, span.end) and not UNDONE.search(before):
         return AnswerKind.ADDRESSED
+    return _subject_kind(text, start, span)
+
+
+def _subject_kind(text: str, start: int, span: Span) -> AnswerKind | None:
+    """Return what a sentence that begins with findings says of them: `<id> was deferred`."""
+    leads = ONLY_MARKS.fullmatch(text, start, span.start) is not None
+    if len(span.codes) > 1:
+        return _of_all(text, span) if leads or ALL_OF.fullmatch(text, start, span.start) else None
     if leads and not span.weak and (match := SUBJECT_CLAIM.match(text, span.end)):
         return stated_kind(match["rest"])
     return None
+
+
+def _of_all(text: str, span: Span) -> AnswerKind | None:
+    """Return what a sentence says of all of several findings; None if it may leave one out (ANS-5)."""
+    match = SUBJECT_CLAIM.match(text, span.end)
+    said = SENTENCE_PART.match(match["rest"]) if match else None
+    return stated_kind(said[0]) if said and not RESERVING.search(said[0]) else None
+
+
+def excepted_codes(text: str, spans: list[Span]) -> frozenset[str]:
+    """Return the findings that a line takes out of what it says of others (ANS-5).
+
+    If it makes an exception without naming it by an id, that may be any of several findings before it.
+    """
+    if not EXCEPTION_FIRST.search(text):
+        return frozenset()
+    found: set[str] = set()
+    begins: list[int] = []  # where the findings begin that an exception names
+    before: Span | None = None
+    for span in spans:
+        is_next = before is not None and JOINED.fullmatch(text, before.end, span.start) is not None
+        before = None
+        if is_next or EXCEPTING.search(text[max(0, span.start - 80) : span.start]):
+            found.update(span.codes)
+            begins.append(span.start)
+            before = span
+    unnamed = [
+        match.start()
+        for match in EXCEPTION.finditer(text)
+        if not _any_between(begins, match.end(), match.end() + NEAR_EXCEPTION)
+    ]
+    for span in spans:
+        if len(span.codes) > 1 and unnamed and span.end <= unnamed[-1]:
+            found.update(span.codes)
+    return frozenset(found)
+
+
+def _any_between(places: list[int], first: int, last: int) -> bool:
+    """Whether one of these places, which ascend, lies between two others."""
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] <= last
 
 
 def closes(text: str, start: int, span: Span) -> bool:

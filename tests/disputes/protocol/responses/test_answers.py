@@ -118,6 +118,8 @@ LEADS = [
     ("✅ ISSUE-R1-001 – a table\n❌ ISSUE-R1-002 – the reviewer misread it\n⏭️ ISSUE-R1-003 – another task",
      {"001": "addressed", "002": "discarded", "003": "deferred"}),
     ("- ❌ **ISSUE-R1-001**: fixed after all", ADDRESSED),
+    ("- ISSUE-R1-001 ✅ a table\n- H1 ⚠️ not the load test\n- M2 🚫 the RFC asks for it",
+     {"001": "addressed", "H1": "partly", "M2": "discarded"}),
     # what objects, in other words than ours
     ("**ISSUE-R1-001** — pushing back: the limit is right.", {"001": "declined"}),
     ("ISSUE-R1-001: INVALID - there is no such function", {"001": "declined"}),
@@ -187,6 +189,83 @@ def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
     text: str, expected: dict[str, str]
 ) -> None:
     assert kinds(text) == expected
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("Everything apart from ISSUE-R1-001 fixed.", {}),
+        ("Everything but ISSUE-R1-001 is fixed.", {}),
+        ("Fixed all findings except ISSUE-R1-001.", {}),
+        ("Fixed: ISSUE-R1-001, ISSUE-R1-003 (but not ISSUE-R1-002)",
+         {"001": "addressed", "003": "addressed"}),
+        ("Fixed: all except for ISSUE-R1-001 and ISSUE-R1-002", {}),
+        ("- [x] Everything other than ISSUE-R1-001", {}),
+        ("## Fixed all but ISSUE-R1-001", {}),
+        ("| Issue | Status |\n|---|---|\n| all but ISSUE-R1-001 | done |", {}),
+        ("All of ISSUE-R1-001 to ISSUE-R1-003 except ISSUE-R1-002 are fixed.", {}),
+        ("ISSUE-R1-001 to ISSUE-R1-003: fixed, except for the second one", {}),
+        ("ISSUE-R1-001 to ISSUE-R1-003: all done except 002", {}),
+        ("| ISSUE-R1-001 through 003 | done | except the last |", {}),
+        ("ISSUE-R1-001: fixed, except for the docs", {"001": "partly"}),
+        # nothing is excepted here
+        ("ISSUE-R1-001: fixed but for ISSUE-R1-002, which is deferred", ADDRESSED),
+        ("Nothing but ISSUE-R1-001 is left.", {}),
+    ],
+)  # fmt: skip
+def test_what_is_excepted_from_an_answer_is_not_answered_by_it(text: str, expected: dict[str, str]) -> None:
+    assert kinds(text) == expected  # ANS-5
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("All of ISSUE-R1-001 to ISSUE-R1-003 are done.", ["001", "002", "003"]),
+        ("Both ISSUE-R1-001 and ISSUE-R1-002 have been fixed.", ["001", "002"]),
+        ("Findings ISSUE-R1-001, 002 are fixed; ISSUE-R1-003 is not.", ["001", "002"]),
+        ("CONCERN #1 and CRIT-001 are fixed.", ["CONCERN #1", "CRIT-001"]),
+        ("All of ISSUE-R1-001 to ISSUE-R1-003 are done but the second.", []),
+        ("Most of ISSUE-R1-001 to ISSUE-R1-003 are done.", []),
+        ("All of ISSUE-R1-001 to ISSUE-R1-003 are mostly done.", []),
+        ("None of ISSUE-R1-001 to ISSUE-R1-003 are done.", []),
+        ("Fixed all findings.", []),
+        ("1. Fixed.\n2. Declined: the RFC asks for it.", []),
+    ],
+)
+def test_a_sentence_about_several_findings_answers_them_if_it_says_so_of_all(
+    text: str, expected: list[str]
+) -> None:
+    assert sorted(kinds(text)) == sorted(expected)  # ANS-5
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("> ISSUE-R1-001: the lock leaks\n\nFixed in abc1234.", ADDRESSED),
+        ("> **ISSUE-R1-001** (high) The lock leaks\n> on errors.\nGood catch, fixed.", ADDRESSED),
+        ("> H1: the lock leaks\n\nDisagree, because the caller holds it.", {"H1": "declined"}),
+        ("> ISSUE-R1-001: no test\n\nAdded one.", ADDRESSED),
+        ("> ISSUE-R1-001: a\n\nWon't fix.\n\n> ISSUE-R1-002: b\n\nDone.",
+         {"001": "discarded", "002": "addressed"}),
+        # nothing says what became of it
+        ("> ISSUE-R1-001: the lock leaks\n\nSee the other thread.", {}),
+        ("> ISSUE-R1-001: the lock leaks", {}),
+        ("> ISSUE-R1-001: the lock leaks\n\n> Fixed.", {}),
+        ("> ISSUE-R1-001: the lock leaks\n\n## Fixed", {}),
+        ("> ISSUE-R1-001: the lock leaks\n\n```\nFixed\n```", {}),
+        ("> ISSUE-R1-001: the lock leaks\n\nISSUE-R1-002: fixed", {"002": "addressed"}),
+        ("> ISSUE-R1-001: fixed", {}),  # the quote itself states nothing
+        # the reply may be to either, or the id is only named
+        ("> ISSUE-R1-001: a\n> ISSUE-R1-002: b\n\nFixed.", {}),
+        ("> as in ISSUE-R1-001\n\nFixed.", {}),
+        ("> ISSUE-R1-001 and ISSUE-R1-002: a\n\nFixed.", {}),
+        ("<!-- ISSUE-R1-001: a -->\nFixed.", {}),
+    ],
+)  # fmt: skip
+def test_the_text_below_a_quoted_finding_answers_it_if_it_begins_with_what_was_done(
+    text: str, expected: dict[str, str]
+) -> None:
+    assert kinds(text) == expected  # ANS-6
 
 
 # --- Sections ---------------------------------------------------------------------------------------------
@@ -329,6 +408,90 @@ WORDS = [
     ("Accepted risk", "accepted_as_is"),
     ("No changes.", "accepted_as_is"),
     ("Not being fixed", "discarded"),
+    ("Won't do. The protocol calls it so.", "discarded"),
+    ("I did not do it", "discarded"),
+    ("We are not going to change this", "discarded"),
+    ("Not doing this", "discarded"),
+    ("Skipped, too risky now", "discarded"),
+    ("Respectfully, no. The RFC asks for it.", "discarded"),
+    ("No, the RFC asks for it.", "discarded"),
+    ("🚫 the reviewer misread the loop", "discarded"),
+    ("⚠️ the load test is missing", "partly"),
+    ("Decided against it", "discarded"),
+    ("I chose not to: the callers rely on it", "discarded"),
+    ("I don't think so", "declined"),
+    ("Not convinced: `test_empty` is that test", "declined"),
+    ("I left this as is, since the RFC asks for it.", "accepted_as_is"),
+    ("Leaving it as it was.", "accepted_as_is"),
+    # what stands before the answer out of courtesy
+    ("Good catch, fixed.", "addressed"),
+    ("Good point, but declined: the RFC asks for it", "declined"),
+    ("Thanks! Won't fix, though", "discarded"),
+    ("Sorry, I disagree", "declined"),
+    ("Good point. A table of limits.", None),
+    # a refusal behind the reasons for it
+    ("I considered this but decided against it, the driver does it.", "discarded"),
+    ("This would break the callers, so I did not do it.", "discarded"),
+    ("The RFC asks for it, so I'd rather leave it.", "discarded"),
+    ("Callers pass it; we won't change this.", "discarded"),
+    # consent, and then what was done
+    ("Closed as won't fix", "discarded"),
+    ("Closed: not a bug", "declined"),
+    ("Agreed, but out of scope", "deferred"),
+    ("Agreed. Not fixed yet.", "discarded"),
+    ("Accepted, will do later", "deferred"),
+    ("Valid, but out of scope here", "deferred"),
+    ("Understood, but no change made", "accepted_as_is"),
+    ("Yes, but I did not change it", "discarded"),
+    ("Fixed? No.", "discarded"),
+    ("Agreed. Moved the lock.", "addressed"),
+    ("Yes, no lock was taken", "addressed"),
+    ("Accepted and fixed", "addressed"),
+    # done, but not whole
+    ("Done in part", "partly"),
+    ("Fixed (partially)", "partly"),
+    ("Fixed mostly", "partly"),
+    ("Done, except for the docs", "partly"),
+    ("Fixed, but not for Windows", "partly"),
+    ("Mostly done", "partly"),
+    # a promise
+    ("I will fix this in a follow-up", "deferred"),
+    ("We'll add a test", "deferred"),
+    ("Will fix", "deferred"),
+    ("To be done in another task", "deferred"),
+    ("Will be addressed with the new driver", "deferred"),
+    ("Filed as a follow-up", "deferred"),
+    ("Opened an issue for it", "deferred"),
+    ("Tracked in #12", "deferred"),
+    ("Follow-up task", "deferred"),
+    ("Left for later", "deferred"),
+    ("Leaving this for a follow-up", "deferred"),
+    ("TODO: a test", "deferred"),
+    # other refusals
+    ("Declining this one", "declined"),
+    ("Rejecting: the RFC asks for it", "declined"),
+    ("Nope", "discarded"),
+    ("Ignoring, a matter of taste", "discarded"),
+    ("Could not fix it", "discarded"),
+    ("Unable to fix this", "discarded"),
+    ("Not possible with this driver", "discarded"),
+    ("Not needed: the callers check it", "accepted_as_is"),
+    ("It's by design", "accepted_as_is"),
+    ("That's intended behaviour", "accepted_as_is"),
+    ("Intentionally left so", "accepted_as_is"),
+    ("Keeping the current behaviour", "accepted_as_is"),
+    ("No action taken", "accepted_as_is"),
+    # the most usual words of other languages
+    ("erledigt, die Sperre bleibt", "addressed"),
+    ("abgelehnt, weil das Protokoll es so nennt", "declined"),
+    ("abgelehnt weil das Protokoll es so nennt", "declined"),
+    ("nicht behoben", "discarded"),
+    ("teilweise", "partly"),
+    ("verschoben auf später", "deferred"),
+    ("refusé : le protocole le veut", "declined"),
+    ("pas corrigé", "discarded"),
+    ("no corregido", "discarded"),
+    ("rechazado", "declined"),
     ("User's choice: keep it", "user_decision"),
     ("_Deferred_ to round 4", "deferred"),
     ("by design", "accepted_as_is"),
@@ -348,6 +511,20 @@ WORDS = [
     ("Later calls raise", None),
     ("Added a table", None),
     ("Not null is checked", None),
+    ("Skipped rows are counted", None),
+    ("No longer raises", None),
+    ("Won't raise any more", None),
+    ("The driver decided it; the test proves that it does not change the order", None),
+    ("No-op for an empty list", None),
+    ("Good catches are logged", None),
+    ("Intended users are named", None),
+    ("It will add the lock to the list", None),
+    ("This will be refused", None),
+    ("Opened files are closed", None),
+    ("Not needed locks are freed", None),
+    ("Valid names only", None),
+    ("Fixed the part that fails", "addressed"),
+    ("Fixed. Only the docs of Windows name it now", "addressed"),
     ("No lock was added", None),
     # the title of a finding that begins with such words
     ("User decision tree is undefined", None),
@@ -405,6 +582,10 @@ LINEAR = {
     "blanks behind an id": lambda n: "ISSUE-R1-001" + " " * n + "x",
     "parentheses behind an id": lambda n: "- ISSUE-R1-001" + "(" * n,
     "claims": lambda n: "addressing " * n + "ISSUE-R1-001",
+    "exceptions": lambda n: "all but ISSUE-R1-001, except R1-001 through R1-009 " * n,
+    "quotes": lambda n: "> ISSUE-R1-001: a\n\n" * n + "> R1-002\n" * n,
+    "blanks below a quote": lambda n: "> ISSUE-R1-001: a\n" + "\n" * n,
+    "courtesy": lambda n: "ISSUE-R1-001: " + "good catch, " * n,
     "inline blocks": lambda n: "DISAGREE: ISSUE-R1-001\n" * n,
 }
 
