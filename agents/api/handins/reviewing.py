@@ -9,7 +9,8 @@ from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
-from disputes.protocol.reviews.review import ReadReview, doubts_about_rejection, read_review
+from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about_rejection
+from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission, Task
@@ -31,7 +32,8 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     if task.is_session:
         handing_in.check_review(task, data["review"] or data["notes"])
     if data["check"]:
-        doubts = [f"Unsure: line {each.line}: {each.reason}" for each in read.warnings]
+        unsure = doubts_about_approval(read) if approves else read.warnings
+        doubts = [f"Unsure: line {each.line}: {each.reason}" for each in unsure]
         return reply(
             f"Nothing is handed in yet. {task.ref} would be read as follows.", task,
             read_as=[*read_as(read, approves), *doubts],
@@ -96,7 +98,8 @@ def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> N
     Refused: asked_back.
     """
     reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
-    doubts = read.warnings if approves or is_data else doubts_about_rejection(read)
+    about = doubts_about_approval if approves else doubts_about_rejection
+    doubts = read.warnings if is_data else about(read)
     if not doubts or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
         return
     understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]

@@ -29,9 +29,8 @@ from tasks.configuration.plain_yaml import Lines
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",
-    "doubts_about_rejection", "read_review", "read_verdict",
+    "read_review", "read_verdict",
 ]  # fmt: skip
-WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
 REVIEW_KEYS = ("verdict", "findings", "text")
 FINDING_KEYS = ("title", "severity", "code", "location", "impact", "suggestion", "text")
 ALIKE = 0.5  # how alike a title in the prose must be to that of a finding to mean the same
@@ -68,13 +67,6 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     if structure := read_structure(document, lines):
         return _from_data(structure, document)
     return _from_markdown(document, without_tags(lines, document))
-
-
-def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
-    """Return what a rejection is asked back about: its warnings, and a long text without a readable point."""
-    if read.findings or len(read.text.split()) <= WORDS_OF_A_REMARK:
-        return read.warnings
-    return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
 
 
 def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:

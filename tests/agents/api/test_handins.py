@@ -992,6 +992,16 @@ def test_a_rejection_in_which_nothing_can_be_read_is_asked_back_and_may_be_given
     assert Review.objects.get().text.startswith("Hi Mira")
 
 
+def test_an_approval_that_still_demands_something_is_asked_back(reviewed: Task) -> None:
+    but = "LGTM overall!\n\nOnly the lock must be released before merging, though."
+    secret = live_run(reviewed, "reviewer")[1]
+    asked = hand_in(secret, reviewed, "approve", review=but)
+    assert (asked.status_code, asked.json()["code"]) == (422, "asked_back")
+    assert asked.json()["details"][0]["line"] == 3
+    assert Review.objects.count() == 0
+    accepted(hand_in(secret, reviewed, "approve", review=but, confirm=True))
+
+
 def test_who_confirms_or_hands_in_data_is_not_asked(reviewed: Task) -> None:
     data = {"verdict": "NEEDS_REVISION", "findings": [{"severity": "low", "title": "No test"}]}
     secret = live_run(reviewed, "reviewer")[1]

@@ -21,7 +21,8 @@ from typing import Any
 from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION
 from disputes.protocol.responses.response import ReadResponse, read_response
-from disputes.protocol.reviews.review import ReadReview, doubts_about_rejection, read_review
+from disputes.protocol.reviews.doubts import doubts_about_rejection
+from disputes.protocol.reviews.review import ReadReview, read_review
 from tests.cases import for_each
 
 ROUNDS = Path(__file__).resolve().parents[2] / "data/rounds"

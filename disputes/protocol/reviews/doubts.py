@@ -1,0 +1,62 @@
+"""What a review is asked back about before it is taken at its word (VER-6)."""
+
+import re
+from collections.abc import Iterator
+
+from disputes.protocol.reviews.group_labels import ASKING
+from disputes.protocol.reviews.inline_severities import severity_in
+from disputes.protocol.reviews.review import ReadReview
+from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.text.documents import STATED, Line, Problem, scan
+from tasks.text.regex import regex
+
+WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
+IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
+# A sentence that demands something without words for a severity.
+DEMANDING = regex(
+    r"\b(?:must|has to|have to|needs? to|should) (?:\w+ ){1,4}before (?:\w+ ){0,2}"
+    r"(?:merg|land|ship|releas|deploy|approv)\w*"
+    r"|\bnot (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
+    re.IGNORECASE,
+)
+
+
+def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
+    """Return what a rejection is asked back about: its warnings, and a long text without a readable point."""
+    if read.findings or len(read.text.split()) <= WORDS_OF_A_REMARK:
+        return read.warnings
+    return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
+
+
+def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
+    """Return what an approval is asked back about: its warnings, and what may be a point that was not read.
+
+    That is a line that calls something critical or high, or asks for something before the work may land, and
+    belongs to no finding.
+    """
+    told = {
+        number
+        for found in read.findings
+        for number in range(found.line, found.line + found.text.count("\n") + 1)
+    }
+    told |= {status.line for status in read.prior}
+    lines = (line for line in scan(read.text) if line.mode is STATED and line.number not in told)
+    return (*read.warnings, *_points(lines, has_findings=bool(read.findings)))
+
+
+def _points(lines: Iterator[Line], *, has_findings: bool) -> Iterator[Problem]:
+    for line in lines:
+        if line.heading or line.text.lstrip()[:1] == "|":
+            continue
+        if word := _grave_word(line.text):
+            yield Problem(line.number, f"it says {word!r}, and no finding is read there")
+        elif not has_findings and (match := ASKING.search(line.text) or DEMANDING.search(line.text)):
+            yield Problem(line.number, f"it says {match[0][:60]!r}, and no finding is read there")
+
+
+def _grave_word(text: str) -> str:
+    """Return the word in parentheses that calls something critical or high; empty if there is none."""
+    if "(" not in text and "[" not in text:
+        return ""
+    said = (match["words"] for match in IN_PARENTHESES.finditer(text))
+    return next((words for words in said if severity_in(words) in GRAVE), "")

@@ -1,0 +1,34 @@
+"""What a review is asked back about, so that no point is lost and no approval arises by accident (VER-6)."""
+
+from disputes.protocol.reviews.doubts import doubts_about_approval
+from disputes.protocol.reviews.review import read_review
+from tests.cases import for_each
+
+
+def doubtful(text: str) -> list[int]:
+    return [problem.line for problem in doubts_about_approval(read_review(text))]
+
+
+@for_each(
+    ("text", "lines"),
+    [
+        ("LGTM overall!\n\nOnly `close()` is never called when `parse` raises (high), see `a.py:7`.", [3]),
+        ("Nice. One thing must be fixed before merging, though: the lock leaks.", [1]),
+        ("LGTM.\n\nPlease fix the lock before it lands.", [3]),
+        ("I would like to see a test for the empty file.\n\nApproved.", [1]),
+        ("Good work.\n\nNot approving until the first point is settled.", [3]),
+        ("Approved.\n\nThe token [P1] is written to the log, by the way.", [3]),
+        ("Approved.\n\nThe rest is fine, but for the lock (must fix).", [3]),
+        # nothing is demanded
+        ("LGTM with a few thoughts, none of which should hold this up.\n\nUp to you.", []),
+        ("Approved. The critical path is well tested, and the names are good (at last).", []),
+        ("No issues found. Checked for bugs.", []),
+        ("Earlier findings:\n\n- ISSUE-R1-001 (high): fixed\n\nApproved.", []),
+        ("```\nlock() (high)\n```\n\n> must be fixed before merging\n\nApproved.", []),
+        ("| Finding | State |\n|---|---|\n| Lock (high) | fixed |\n\nApproved.", []),
+        ("- [HIGH] the lock leaks (critical for us)\n\nApproved.", []),  # it is read as a finding
+        ("", []),
+    ],
+)
+def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str, lines: list[int]) -> None:
+    assert doubtful(text) == lines
