@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from disputes.protocol.reviews.candidate import LISTING, STRUCTURAL, WITHOUT_FINDINGS, Candidate
 from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.group_labels import FILE_COUNT
 from disputes.protocol.reviews.headings import Purpose, bare
 from disputes.protocol.text.identifiers import GAP, gaps_in
 
@@ -123,6 +124,9 @@ ANONYMOUS = (
         "without an id or a severity it counts only in a list of issues",
         lambda c: c.purpose in (Purpose.OTHER, Purpose.CHECKS),
     ),
+    no_finding(
+        "it names a file and how many comments on it follow", lambda c: FILE_COUNT.fullmatch(c.start.title)
+    ),
     finding(
         "a bold title with a number or a severity, or alone on its line, begins a finding",
         lambda c: (
@@ -160,9 +164,19 @@ ANONYMOUS = (
     no_finding("neither its heading nor its label says that every item is an issue"),
 )
 RECORD = (
-    no_finding("the labelled lines belong to the finding above them", lambda c: c.is_below_title),
+    no_finding("the lines belong to the finding above them", lambda c: c.is_below_title),
     *IN_SECTION_WITHOUT_FINDINGS,
     NOTHING,
+    no_finding(
+        "a place or a number inside of sentences counts only below a request",
+        lambda c: c.start.loose and not (c.group is not None and c.group.demands),
+    ),
+    repetition(lambda c: c.start.prose and c.is_repeating),
+    finding(
+        "a paragraph that begins with a place, with a number below a request, or with a sentence before its "
+        "severity, begins a finding",
+        lambda c: c.start.prose,
+    ),
     finding("labelled lines of which one states a severity, or a badge that does, begin a finding"),
 )
 
@@ -181,7 +195,10 @@ CODED_HEADING = (
     finding("a heading with an id begins a finding"),
 )
 ANONYMOUS_HEADING = (
-    no_finding("it is the title of the document", lambda c: c.section.level == 1),
+    no_finding(
+        "it is the title of the document",
+        lambda c: c.section.level == 1 and not (c.layout.titles > 1 and c.has_severity_below),
+    ),
     no_finding("it says what is reviewed", lambda c: bare(c.section.title).startswith("review")),
     no_finding(
         "it names the gap that is reviewed",

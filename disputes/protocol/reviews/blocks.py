@@ -10,6 +10,7 @@ from disputes.protocol.reviews.first_lines import Shape, Start
 from disputes.protocol.reviews.group_labels import GroupLabel, bold_label, label_of_list
 from disputes.protocol.reviews.headings import TOP, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.reviews.prose import ORDINAL
 from disputes.protocol.text.documents import RULE, STATED
 
 STRONG = (Shape.HEADING, Shape.BOLD)
@@ -122,7 +123,7 @@ class _Walk:
     def _text(self, index: int, text: str) -> None:
         if text[0] in "-*_" and RULE.match(text):
             self._close(index)
-            self.group = None
+            self.group = self.group if self.group and self.group.folds else None
             self.reasons[index] = "a horizontal rule ends the finding and the list above it"
         elif (group := self._label_of_list(index, text)) is not None:
             self._open_group(group, "a label or a request: what stands below it lists issues")
@@ -137,9 +138,18 @@ class _Walk:
             self.group = None
 
     def _label_of_list(self, index: int, text: str) -> GroupLabel | None:
-        if text[-1] != ":" or (self.open and self.open.start.shape in STRONG):
+        if self.open and self.open.start.shape in STRONG:
+            return None
+        if text[-1] != ":" and not (text[-1] in ".!" and self._counts_below(index)):
             return None
         return label_of_list(index, text, is_note=not self.layout.sections)
+
+    def _counts_below(self, index: int) -> bool:
+        """Whether the next paragraph begins with a number in words: "First, …"."""
+        lines = self.layout.lines
+        below = next((at for at in range(index + 1, len(lines)) if lines[at].text.strip()), index)
+        start = self.layout.starts[below]
+        return start is not None and start.loose and ORDINAL.match(lines[below].text) is not None
 
     def _start(self, index: int, start: Start) -> None:
         first = self.open.start if self.open else None

@@ -10,6 +10,7 @@ from disputes.protocol.reviews.group_labels import MAX_INDENT, GroupLabel
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import field_severity
 from disputes.protocol.reviews.layout import Layout
+from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.reviews.statuses import Status, status_below, status_in
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import STATED
@@ -108,8 +109,13 @@ class Candidate:
 
     @property
     def is_below_title(self) -> bool:
-        """Whether a finding above the line has a title line, and has not ended yet."""
-        return self.open is not None and self.open.shape is not Shape.RECORD
+        """Whether the line belongs to a finding above it that has a title line and has not ended yet.
+
+        A paragraph in sentences with a place or a severity of its own ends one that is a line or an item.
+        """
+        if self.open is None or self.open.shape is Shape.RECORD:
+            return False
+        return not self.start.prose or self.start.loose or self.open.shape in (Shape.HEADING, Shape.BOLD)
 
     @property
     def is_alike(self) -> bool:
@@ -186,7 +192,7 @@ class Candidate:
             return True
         if start.shape is Shape.ITEM or start.trailing:
             return bool(start.words)
-        sure = start.native.isupper() or self.has_severity_below
+        sure = start.native.isupper() or self.has_severity_below or read_severity(start.native) is not None
         return len(start.native) > 4 and sure and bool(start.title)
 
     @cached_property

@@ -62,6 +62,11 @@ LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
+# The same in title case: words that only reviewers use, and others if the line names a place.
+LOUD_WORD = regex(r"(?P<word>Blocking|Blocker|Non-blocking|Nit(?:pick)?)(?P<more>)\s?:\s+(?=\S)")
+LOUD_OF_PLACE = regex(
+    r"(?P<word>Critical|High|Major|Medium|Moderate|Low|Minor)(?P<more>)\s?(?::|[-–—](?=\s))\s+(?=\S)"
+)
 # A record whose fields are below it: "Finding F-01" alone on its line.
 RECORD = regex(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*"
@@ -81,16 +86,24 @@ OF_FILE = regex(
 # A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
-# An item that begins with other marks than those of a list: (1) text, #1 text, a) text.
-COUNTED = regex(r"(?:\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?)[ \t]+(?=\S)")
+# An item that begins with other marks than those of a list: (1) text, #1 text, a) text, 1/ text.
+COUNTED = regex(r"(?:\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/)[ \t]+(?=\S)")
 # What is shown of a part that folds.
-SUMMARY = regex(r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>\s*$")
+SUMMARY = regex(
+    r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>(?:<blockquote>)?\s*$"
+)
+# The badge of a priority in bold before a title: **![P1 Badge](https://…) Title**
+BADGED = regex(
+    r"\*\*(?:<sub>){0,2}!\[(?P<word>[^\[\]]{1,40}?)(?: badge)?\]\([^()\s]{1,300}\)(?:</sub>){0,2}"
+    r"[ \t]*(?P<title>[^*\s][^*]{0,400})\*\*\s*$",
+    re.IGNORECASE,
+)
 # Coloured signs before a title; a green one may be praise and does not count.
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
 COMMENT_FIRST = frozenset("istcpn")
-COUNTED_FIRST = frozenset("(#abcdefgh")
+COUNTED_FIRST = frozenset("(#abcdefgh0123456789")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [", " |")
 SEPARATORS = " \t:-–—*_.)]"
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
@@ -148,6 +161,8 @@ class Start:
     trailing: bool = False  # whether one of them is at the end of the line
     leading: bool = False  # whether one of them, or a sign for one, is at the beginning
     rest: str = ""  # the text after the bold words
+    prose: bool = False  # whether it begins a paragraph in sentences
+    loose: bool = False  # whether such a paragraph counts only below a request
     closed: bool = False  # whether a colon or a similar mark follows the bold words or the id
     field: str = ""  # the part of a finding that the line begins instead of a finding
     labelled: bool = False  # **Issue:** text
@@ -232,14 +247,14 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
         return _item(text[match.end() :].strip(), indent, numbered=True)
     if first in "FIDPC" and (match := RECORD.fullmatch(text)):
         return _record(match, text, indent)
-    if first in CAPITALS and (match := LOUD.match(text)):
+    if first in CAPITALS and (match := _severe_first(text)):
         return _loud(match, text, indent)
     if first in ID_FIRST:
         if not _leads_with_id(text):
             return None
     elif first not in "[~" and not is_bold and first < FIRST_SIGN:
         return None
-    if is_bold and (start := _bold_field(text, Start(Shape.BOLD, indent=indent))):
+    if is_bold and (start := _badged(text, indent) or _bold_field(text, Start(Shape.BOLD, indent=indent))):
         return start
     return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
 
@@ -307,6 +322,14 @@ def _spoken(text: str) -> str:
     return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
 
 
+def _badged(text: str, indent: int) -> Start | None:
+    """Read a title in bold behind the badge of its priority."""
+    match = BADGED.match(text) if "![" in text[:16] else None
+    if not match or not severity_in(match["word"]):
+        return None
+    return Start(Shape.TAG, indent, title=match["title"], words=(match["word"],), tag=match["word"])
+
+
 def _bold_field(text: str, start: Start) -> Start | None:
     """Read a line that begins a part of a finding with a label in bold; return None for any other line."""
     if not (match := BOLD_FIELD.match(text)):
@@ -331,7 +354,7 @@ def _content(text: str, start: Start) -> Start | None:
         start.struck, text = True, text.replace("~~", "")
     if start.level:
         start.numbering, text = _without_numbering(text)
-    if start.shape is Shape.PLAIN and text[:1] in CAPITALS and (match := LOUD.match(text)):
+    if start.shape is Shape.PLAIN and text[:1] in CAPITALS and (match := _severe_first(text)):
         return _loud(match, text, start.indent)
     if lead := bold_lead(text):
         found = _bold(lead[0].strip(), lead[1].strip(), start)
@@ -429,7 +452,7 @@ def _coded(start: Start, after: str, rest: str) -> Start:
     after = take_groups(after.lstrip("]`*"), words, notes)
     after = take_bars(after, words)
     closed = bool(start.bold or start.bracket or words or not after) or after[:1] in ":-–—"
-    start.closed = closed or (start.own and after.lstrip()[:1] in "-–—")
+    start.closed = closed or ((start.own or " " in start.native) and after.lstrip()[:1] in ("-", "–", "—"))
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
         title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
@@ -475,6 +498,13 @@ def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     stated = [BLOCKS.get(part, part) for part in said if part in BLOCKS or severity_in(part)]
     words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else ["nit"])
     return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=tuple(words), tag=kind)
+
+
+def _severe_first(text: str) -> re.Match[str] | None:
+    """Match the severity with which a paragraph begins."""
+    if match := LOUD.match(text) or LOUD_WORD.match(text):
+        return match
+    return LOUD_OF_PLACE.match(text) if LINE_OF_FILE.search(text[:MAX_READ]) else None
 
 
 def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:

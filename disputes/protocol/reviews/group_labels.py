@@ -18,9 +18,16 @@ MAX_WORDS = 3  # the most words of a bold line that serves as a heading
 ASKING = regex(
     r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct)"
-    r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless))\b",
+    r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless|yet))\b",
     re.IGNORECASE,
 )
+# "Found 3 issues:"
+COUNTING = regex(
+    r"(?:(?:i|we) )?(?:have )?found \d{1,3} (?:\w+ ){0,2}(?:issues?|problems?|bugs?|findings?|defects?):$",
+    re.IGNORECASE,
+)
+# What is shown of the comments on one file that fold: "src/io.py (2)".
+FILE_COUNT = regex(r"[\w./+-]{1,200}\.\w{1,8} \(\d{1,3}\)")
 MAX_OPENING = 160  # the most characters of a sentence before a list
 
 
@@ -35,6 +42,7 @@ class GroupLabel:
     indent: int
     ambiguous: bool = False
     demands: bool = False  # it is a sentence, and the list below it says what it demands
+    folds: bool = False  # it is what is shown of a part that folds, which may hold rules
 
 
 def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
@@ -45,6 +53,8 @@ def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
         severity, ambiguous = section_severity(text)
         if severity:
             return GroupLabel(index, None, severity, text.rstrip(":"), 0, ambiguous)
+        if COUNTING.match(text):
+            return GroupLabel(index, Purpose.ISSUES, None, "", 0, demands=True)
         purpose = purpose_of(text)
         if purpose is Purpose.PRIOR:
             return GroupLabel(index, purpose, None, "", 0)
@@ -69,6 +79,8 @@ def bold_label(
     if not (start.bold or (start.closed and start.shape is Shape.ITEM)):
         return None
     text = layout.lines[index].text.strip().lstrip("-*_+ ")
+    if text[:9] == "<summary>":
+        return _of_summary(index, start, above)
     if len(text) > MAX_LABEL + 30:
         return None
     label = text.rstrip("*_ ")
@@ -81,6 +93,17 @@ def bold_label(
         purpose = Purpose.OBSERVATIONS
     stated = None if purpose is Purpose.OTHER else purpose
     return GroupLabel(index, stated, severity, label.rstrip(":"), start.indent, ambiguous)
+
+
+def _of_summary(index: int, start: Start, above: GroupLabel | None) -> GroupLabel | None:
+    """Return what is shown of a part that folds says about its content, or None.
+
+    One with a severity gives it to all of its parts, up to one that is no file.
+    """
+    severity, ambiguous = section_severity(start.title)
+    if severity is None and (not (above and above.folds) or FILE_COUNT.fullmatch(start.title)):
+        return None
+    return GroupLabel(index, None, severity, start.title, 0, ambiguous, folds=True)
 
 
 def _purpose_of_label(label: str, start: Start, above: GroupLabel | None) -> Purpose:

@@ -33,7 +33,7 @@ _GLUE = """
 issue issues priority priorities severity level concern concerns problem problems finding findings item items
 gap gaps point points comment comments defect defects error errors fix fixes address addressed change changes
 new remaining outstanding found identified raised blocking for of the to be a an and or in clarification
-clarifications suggestion suggestions improvement improvements nitpick nitpicks risk risks resolve resolved
+clarifications suggestion suggestions improvement improvements risk risks resolve resolved
 before approval implementation list open ambiguities inconsistencies weaknesses
 """
 GLUE = frozenset(_GLUE.split())

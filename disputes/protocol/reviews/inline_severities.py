@@ -23,13 +23,17 @@ SEVERE = regex(
 EXACT = {
     "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM, "P3": Severity.LOW,
     "P4": Severity.LOW, "BLOCKER": Severity.CRITICAL, "Blocker": Severity.CRITICAL,
-    "blocker": Severity.CRITICAL, "BLOCKING": Severity.HIGH,
+    "blocker": Severity.CRITICAL, "BLOCKING": Severity.HIGH, "Blocking": Severity.HIGH,
+    "Non-blocking": Severity.LOW,
     "NON-BLOCKING": Severity.LOW, "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
 }  # fmt: skip
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
 PREFIX_FIRST = frozenset("cChHmMlLnNpP")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
+IN_PARENTHESES = regex(r"\(([^()]{2,24})\)")
+# The end of a sentence, and what is in parentheses right before it, if anything.
+SENTENCE_END = regex(r"\((?P<word>[^()]{2,24})\)(?:[.!]+(?=\s+[A-Z`\"'(]|\s*$)|\s*$)|[.!?](?=\s+[A-Z`\"'(])")
 DASHES = (" - ", " – ", " — ", " -- ")
 GROUPS = {"(": ")", "[": "]"}
 BAR = regex(r"[|·]")
@@ -112,12 +116,31 @@ def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     """
     place = last if (last := _last_group(title)) and is_place(last.strip("()[]` ")) else ""
     told = title[: len(title) - len(place)].rstrip()
-    end = _labelled_end(told) or _bracketed_end(told) or _dashed_end(told)
+    end = _labelled_end(told) or _bracketed_end(told) or _dashed_end(told) or _sentence_end(told)
     if end is None:
         return title, False
     before, word = end
     words.append(word)
     return f"{before} {place}".rstrip(), True
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text and the severity in parentheses at its end, or two empty texts.
+
+    "The lock is released too early (high). A second consumer may take the same job." A sentence that names
+    several severities is about something else.
+    """
+    end = SENTENCE_END.search(text) if ")" in text else None
+    if not end or not end["word"] or not severity_in(end["word"]):
+        return "", ""
+    sentence = text[: end.start()].rstrip()
+    if any(severity_in(each) for each in IN_PARENTHESES.findall(sentence)):
+        return "", ""
+    return sentence, end["word"]
+
+
+def _sentence_end(title: str) -> tuple[str, str] | None:
+    return found if (found := first_sentence(title)) and found[1] else None
 
 
 def _last_group(title: str) -> str:

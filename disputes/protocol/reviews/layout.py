@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from disputes.protocol.reviews.first_lines import Start, read_start
 from disputes.protocol.reviews.headings import TOP, Section, sections
+from disputes.protocol.reviews.prose import with_prose
 from disputes.protocol.reviews.records import with_records
 from disputes.protocol.text.documents import STATED, Line, Table, tables
 
@@ -22,6 +23,7 @@ class Layout:
     starts: Sequence[Start | None]
     named: Sequence[int]
     tables: tuple[Table, ...]
+    titles: int  # how many headings of the first level there are
 
 
 def lay_out(lines: Sequence[Line]) -> Layout:
@@ -33,8 +35,8 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         where += [current] * (index - len(where))
         current = section
     where += [current] * (len(lines) - len(where))
-    starts = with_records(
-        lines, [read_start(line) if line.text and line.mode is STATED else None for line in lines]
-    )
+    read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    starts = with_prose(lines, with_records(lines, read))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
-    return Layout(lines, opened, where, starts, named, tuple(tables(lines)))
+    titles = sum(section.level == 1 for section in opened.values())
+    return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles)

@@ -19,6 +19,8 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "minor": Severity.LOW,
     "nit": Severity.LOW,
     "nits": Severity.LOW,
+    "nitpick": Severity.LOW,
+    "nitpicks": Severity.LOW,
     "trivial": Severity.LOW,
     "cosmetic": Severity.LOW,
     "could": Severity.LOW,

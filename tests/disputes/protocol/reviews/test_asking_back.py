@@ -18,7 +18,7 @@ def doubtful(text: str) -> list[int]:
         ("I would like to see a test for the empty file.\n\nApproved.", [1]),
         ("Good work.\n\nNot approving until the first point is settled.", [3]),
         ("Approved.\n\nThe token [P1] is written to the log, by the way.", [3]),
-        ("Approved.\n\nThe rest is fine, but for the lock (must fix).", [3]),
+        ("Approved.\n\nThe rest is fine, the lock (must fix) aside.", [3]),
         # nothing is demanded
         ("LGTM with a few thoughts, none of which should hold this up.\n\nUp to you.", []),
         ("Approved. The critical path is well tested, and the names are good (at last).", []),

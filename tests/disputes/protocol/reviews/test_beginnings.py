@@ -63,6 +63,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
             "1. **No lock here** (high)"
         ),
         "without an id or a severity it counts only in a list of issues": "- No lock",
+        "it names a file and how many comments on it follow": "## Issues\n**src/a.py (2)**",
         "a bold title with a number or a severity, or alone on its line, begins a finding": (
             "## Issues\n**1. No lock** in claim()"
         ),
@@ -79,7 +80,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "neither its heading nor its label says that every item is an issue": "## Flaws\n### Jobs\n- Lock",
     },
     RECORD: {
-        "the labelled lines belong to the finding above them": (
+        "the lines belong to the finding above them": (
             "### No lock (high)\n\nSeverity: High\nProblem: Two workers"
         ),
         "the section tells of earlier findings or versions": (
@@ -88,6 +89,12 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         PRAISE: "## Strengths\nFinding: Clear names\nSeverity: Low",
         "the section looks at gaps that the coder opened": "## New Gaps\nProblem: No end\nSeverity: Low",
         NOTHING: "Problem: None\nSeverity: Low",
+        "a place or a number inside of sentences counts only below a request": (
+            "The loop in `a.py:3` takes\nno lock."
+        ),
+        REPEATS: "## Required Changes\n\n`a.py:3`: take the lock\nbefore it writes",
+        "a paragraph that begins with a place, with a number below a request, or with a sentence before its "
+        "severity, begins a finding": "`a.py:3`: take the lock\nbefore it writes",
         "labelled lines of which one states a severity, or a badge that does, begin a finding": (
             "Problem: No lock\nSeverity: High"
         ),

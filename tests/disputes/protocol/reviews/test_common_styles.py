@@ -511,6 +511,238 @@ findings:
         '{"verdict": "approve", "findings": [',
         ("-", []),
     ),
+    (
+        "a severity behind the first sentence of a paragraph or an item",
+        """\
+I went through the diff twice.
+
+The lock in `queue.py:30` is released too early (high). A second consumer may take the same job
+before the update.
+
+The log line prints the password (critical).
+
+- The constant could be named after what it limits (nit). Up to you.
+
+Verdict: changes requested
+""",
+        (
+            "r",
+            [
+                (3, "h", "The lock in `queue.py:30` is released too early"),
+                (6, "c", "The log line prints the password"),
+                (8, "l", "The constant could be named"),
+            ],
+        ),
+    ),
+    (
+        "severities inside of praise",
+        """\
+I was worried about the lock in `queue.py:30` (high), but it is fine: the caller holds it. The critical
+path is covered, and the risk of regressions is small (low).
+
+The priority is between `-20` (high priority) and `19` (low priority).
+
+First, the names are good.
+
+Second, the tests read like a specification.
+
+`queue.py:12`: nice trick!
+
+`queue.py:40` looks great.
+
+**queue.py:50**
+
+- [x] read
+
+## Strengths
+
+The queue is simple (high).
+
+Approved.
+""",
+        ("-", []),
+    ),
+    (
+        "paragraphs that begin with a file and its line",
+        """\
+Request changes.
+
+`src/cache.py:12` Do not share the default list between instances.
+
+src/cache.py:57: drop the lock before calling `on_evict`.
+Otherwise a callback deadlocks.
+
+**`tests/test_cache.py:9`** - a test for eviction under load is missing
+
+**src/limiter.py:34**
+
+The window admits one request too many. Use `<=`.
+""",
+        (
+            "r",
+            [
+                (3, "-", "Do not share the default list"),
+                (5, "-", "drop the lock before"),
+                (8, "-", "a test for eviction"),
+                (10, "-", "The window admits one"),
+            ],
+        ),
+    ),
+    (
+        "points that are counted in sentences below a refusal",
+        """\
+The direction is right, but I cannot approve it yet.
+
+First, `Pool.acquire` returns a connection that is already closed.
+
+Second, the retry in `client.py:88` has no upper limit.
+
+Finally, the new setting is not documented.
+""",
+        (
+            "-",
+            [
+                (3, "-", "`Pool.acquire` returns"),
+                (5, "-", "the retry in `client.py:88`"),
+                (7, "-", "the new setting"),
+            ],
+        ),
+    ),
+    (
+        "paragraphs with places below a request",
+        """\
+Nice work! Two things before I can sign off:
+
+The loop in `client.py:88` never stops when the server answers 503. Please add a cap.
+
+`client.py:120`: the timeout is in milliseconds here, but seconds are passed.
+""",
+        ("-", [(3, "-", "The loop in `client.py:88` never stops"), (5, "-", "the timeout is in")]),
+    ),
+    (
+        "a number with a slash",
+        """\
+1/ HIGH: `merge()` drops the second file's header. merge.py:14
+2/ NIT: "recieve" in the docstring.
+""",
+        ("-", [(1, "h", "`merge()` drops"), (2, "l", '"recieve"')]),
+    ),
+    (
+        "a severity with a number",
+        """\
+I found 0 critical, 1 major and 1 minor problem.
+
+Major 1 — The importer loads the whole file. With 2 GB it is killed.
+
+Minor 1: Typo in the help text.
+""",
+        ("-", [(3, "h", "The importer loads"), (5, "l", "Typo in the help")]),
+    ),
+    (
+        "paragraphs that begin with whether they block",
+        """\
+Blocking: the migration deletes the column too early, see `migrations/0012.py`.
+
+Non-blocking: `get_user` could be cached.
+
+Nit: two blanks.
+
+Major: the retry in `client.py:88` has no limit.
+
+Blocking: none
+""",
+        (
+            "-",
+            [
+                (1, "h", "the migration deletes"),
+                (3, "l", "`get_user` could"),
+                (5, "l", "two blanks"),
+                (7, "h", "the retry in"),
+            ],
+        ),
+    ),
+    (
+        "headings of the first level",
+        """\
+# Vuln 1: XSS: `foo.py:42`
+
+* Severity: High
+* Description: User input is interpolated without escaping.
+* Recommendation: Use `escape()`.
+
+# Vuln 2: Path traversal: `files.py:17`
+
+* Severity: Medium
+* Description: `../` in the name leaves the folder.
+""",
+        ("-", [(1, "h", "Vuln 1: XSS"), (7, "m", "Vuln 2: Path traversal")]),
+    ),
+    (
+        "badges of priorities in bold",
+        """\
+### 💡 Review
+
+Here are some automated suggestions.
+
+**<sub><sub>![P1 Badge](https://example.org/badge/P1-orange?style=flat)</sub></sub>  Guard the empty batch**
+
+`max()` raises when `items` is empty.
+
+**<sub><sub>![P2 Badge](https://example.org/badge/P2-yellow?style=flat)</sub></sub>  Keep the old flag**
+
+Scripts that pass `--dry` fail now.
+""",
+        ("-", [(5, "h", "Guard the empty batch"), (9, "m", "Keep the old flag")]),
+    ),
+    (
+        "a counted list below a heading of its own",
+        """\
+### Code review
+
+Found 2 issues:
+
+1. Missing error handling for the OAuth callback
+
+https://example.org/acme/web/blob/1d54823/src/auth.ts#L67-L72
+
+2. Memory leak: the OAuth state is not cleaned up
+
+https://example.org/acme/web/blob/1d54823/src/auth.ts#L88-L95
+""",
+        ("-", [(5, "-", "Missing error handling"), (9, "-", "Memory leak")]),
+    ),
+    (
+        "comments that fold, by files",
+        """\
+**Actionable comments posted: 0**
+
+<details>
+<summary>🧹 Nitpick comments (2)</summary><blockquote>
+
+<details>
+<summary>src/io.py (2)</summary><blockquote>
+
+`12-14`: **Use a context manager.**
+
+The file stays open if `read` raises.
+
+---
+
+`40-40`: **Name the encoding.**
+
+</blockquote></details>
+
+</blockquote></details>
+
+<details>
+<summary>📜 Review details</summary>
+
+* `src/io.py` (3 hunks)
+
+</details>
+""",
+        ("-", [(9, "l", "Use a context manager."), (15, "l", "Name the encoding.")]),
+    ),
 ]
 
 

@@ -960,6 +960,12 @@ LINEAR = {
     "blanks before a field": (lambda n: "[MUST] a\n" + " " * n + "- " + " " * n, 5000),
     "letters of a label": (lambda n: "[MUST] a\n" + "ab " * n, 3300),
     "parentheses": (lambda n: "ISSUE-R1-001 (" + "a " * n, 5000),
+    "paragraphs": (lambda n: "`a.py:3` Take the lock (high). It leaks.\n\n" * n, 200),
+    "sentences": (lambda n: "It leaks (see below). " * n + "(high).", 500),
+    "counted sentences": (lambda n: "Request changes.\n\nFirst, `a.py:3` leaks.\n\n" * n, 200),
+    "blanks below a sentence": (lambda n: "Request changes.\n" + "\n" * n, 1000),
+    "parts of a place": (lambda n: "a/" * n + ":1\n", 2000),
+    "bold places": (lambda n: "**a.py:3**\n\n" * n, 500),
     "code blocks": (lambda n: "```\n[MUST] text\n```\n" * n, 500),
 }
 

@@ -1,0 +1,106 @@
+"""Where findings begin in sentences: at a place, a number in words, or before a severity (FND-9)."""
+
+import re
+from collections.abc import Sequence
+
+from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
+from disputes.protocol.reviews.first_lines import MAX_PLACE, Shape, Start
+from disputes.protocol.reviews.inline_severities import MAX_READ, first_sentence
+from disputes.protocol.text.documents import STATED, Line
+from tasks.text.regex import regex
+
+_PLACE = r"[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?"
+# "`src/cache.py:12` Drop the lock", "src/cache.py:57: drop the lock"
+LED = regex(
+    rf"[*_`]{{0,4}}(?P<place>{_PLACE})[*_`]{{0,4}}"
+    r"(?:(?:\s?[:–—]|\s-{1,2})\s+(?=\S)|\s+(?=[A-Z][a-z]+[ ,]))(?P<text>.*)"
+)
+# A comment on some lines of the file that is named above it: "`12-14`: **Use a context manager.**"
+ON_LINES = regex(r"`(?P<place>\d{1,6}(?:-\d{1,6})?)`:\s+\*\*(?P<text>[^*]{3,300})\*\*\s*$")
+HAS_PLACE = regex(rf"(?<![\w./+-]){_PLACE}(?!\w)")
+ORDINAL = regex(r"(?:First|Second|Third|Fourth|Fifth|Sixth|Finally|Lastly|Next)(?:ly)?(?: of all)?,\s+(?=\S)")
+PRAISE = regex(
+    r"\W*(?:(?:very|really|so|such|a|an|this|that|i|we|looks?|is|reads|works) )*"
+    r"(?:nice|great|good|lovely|excellent|neat|clever|clean|well|love|like|thanks?|lgtm|fine|ok|okay|perfect)"
+    r"\b(?!-)",
+    re.IGNORECASE,
+)
+OBJECTION = regex(
+    r"\b(?:but|not|no|missing|misses|lacks|should|must|never|however|although|except|wrong)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+MAX_LINES = 6  # of a paragraph, in which its first sentence is looked for
+NO_PROSE = frozenset("#|>-+<~")
+
+
+def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[Start | None]:
+    """Return the first lines of findings together with those of paragraphs that begin one."""
+    found = list(starts)
+    for index, line in enumerate(lines):
+        if line.mode is not STATED or line.text[:1] in NO_PROSE or not line.text[:1].strip():
+            continue
+        if index and lines[index - 1].text.strip() and not lines[index - 1].heading:
+            continue
+        if start := _of_paragraph(lines, starts, index):
+            found[index] = start
+    return found
+
+
+def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> Start | None:
+    """Return how a paragraph begins a finding, or None; what is read in another way is left alone."""
+    text, start = lines[index].text, starts[index]
+    if start is not None and (start.shape is not Shape.BOLD or start.coded or start.words or start.field):
+        return None
+    if LINE_NUMBER.search(text[:MAX_PLACE]) and (led := LED.match(text)):
+        return None if _praises(led["text"]) else _start(led["text"], led["place"])
+    if text[:1] == "`" and (led := ON_LINES.match(text)):
+        return _start(led["text"], led["place"])
+    if start is not None:
+        return _below_place(lines, starts, index) if start.whole and is_place(start.title) else None
+    sentence, word = first_sentence(_paragraph(lines, starts, index))
+    if word and not _praises(sentence):
+        return _start(sentence, "", word)
+    return _loose(text)
+
+
+def _start(title: str, place: str, *words: str) -> Start:
+    return Start(Shape.RECORD, title=title[:MAX_READ].strip(), words=words, rest=place, prose=True)
+
+
+def _loose(text: str) -> Start | None:
+    """Return the start of a paragraph that begins a finding only below a request, or None."""
+    ordinal = ORDINAL.match(text)
+    has_place = LINE_NUMBER.search(text[:MAX_PLACE]) and HAS_PLACE.search(text[:MAX_PLACE])
+    if not (ordinal or has_place) or text.rstrip()[-1:] == ":":
+        return None
+    start = _start(text[ordinal.end() if ordinal else 0 :], "")
+    start.loose = True
+    return start
+
+
+def _below_place(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> Start | None:
+    """Return the start of a finding whose place stands in bold, alone on its line, above its text."""
+    place = lines[index].text.strip("*_` ")
+    below = index + 1
+    while below < len(lines) and not lines[below].text.strip():
+        below += 1
+    if not LINE_NUMBER.search(place) or below == len(lines) or starts[below] is not None:
+        return None
+    text = lines[below].text
+    is_text = lines[below].mode is STATED and text[:1] not in NO_PROSE
+    return _start(text, place) if is_text and not _praises(text) else None
+
+
+def _paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> str:
+    """Return the first lines of a paragraph as one."""
+    taken = [lines[index].text.strip()]
+    for below in range(index + 1, min(index + MAX_LINES, len(lines))):
+        text = lines[below].text.strip()
+        if not text or starts[below] is not None or lines[below].mode is not STATED:
+            break
+        taken.append(text)
+    return " ".join(taken)[:MAX_READ]
+
+
+def _praises(text: str) -> bool:
+    return PRAISE.match(text) is not None and OBJECTION.search(text[:MAX_READ]) is None
