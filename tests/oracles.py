@@ -92,12 +92,17 @@ def _strange_codes(review: ReadReview, response: ReadResponse) -> Iterator[str]:
 
 
 def _named_examples(document: Fuzzed, review: ReadReview, response: ReadResponse) -> Iterator[str]:
-    """Findings, states, answers and disagreements that only an example names (ID-3)."""
+    """Findings, states, answers and disagreements that only an example names (ID-3).
+
+    What stands outside, right below a quoted finding, may answer it (ANS-6).
+    """
     if document.kind is not Kind.SEALED:
         return
+    replied = {one.code for one in response.answers if one.place == "quote" and one.text in document.stated}
     for what in (review.findings, review.prior, response.answers, response.disagreements):
+        answers = what is response.answers or what is response.disagreements
         for one in what:
-            if EXAMPLE.search(one.code):
+            if EXAMPLE.search(one.code) and not (answers and one.code in replied):
                 yield f"an example is read as {one!r:.200}"
 
 

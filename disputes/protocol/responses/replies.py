@@ -15,6 +15,8 @@ DONE_FIRST = regex(
     rf"\W*(?:i\s+|we\s+)?(?:{'|'.join(sorted(DEEDS))}|moved|renamed|removed|replaced|rewrote)\b(?!\s+my\b)",
     re.IGNORECASE,
 )
+# A part of a finding or of a form, which is no sentence: "Fix: …", "**Status:** …".
+LABEL = regex(r"[*_]{0,3}(?:fix|status|resolution|response|verdict)[*_]{0,3}:", re.IGNORECASE)
 
 
 class Reply(NamedTuple):
@@ -36,7 +38,7 @@ def reply_below(lines: list[Line], index: int, names: Names) -> Reply | None:
     if span is None or len(span.codes) > 1:
         return None
     text = _text_below(lines, index, names)
-    if not text or names.spans(text):
+    if not text or names.spans(text) or LABEL.match(text):
         return None
     kind = stated_kind(text) or (AnswerKind.ADDRESSED if DONE_FIRST.match(text) else None)
     return Reply(span, kind, text) if kind else None

@@ -254,6 +254,8 @@ def test_a_sentence_about_several_findings_answers_them_if_it_says_so_of_all(
         ("> ISSUE-R1-001: the lock leaks\n\n## Fixed", {}),
         ("> ISSUE-R1-001: the lock leaks\n\n```\nFixed\n```", {}),
         ("> ISSUE-R1-001: the lock leaks\n\nISSUE-R1-002: fixed", {"002": "addressed"}),
+        ("> ISSUE-R1-001: the lock leaks\n\nFix: take it in `claim`", {}),  # it may go on with the finding
+        ("> ISSUE-R1-001: the lock leaks\n\n**Status: RESOLVED**", {}),
         ("> ISSUE-R1-001: fixed", {}),  # the quote itself states nothing
         # the reply may be to either, or the id is only named
         ("> ISSUE-R1-001: a\n> ISSUE-R1-002: b\n\nFixed.", {}),
