@@ -22,10 +22,26 @@ DEMANDING = regex(
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
-    """Return what a rejection is asked back about: its warnings, and a long text without a readable point."""
-    if read.findings or len(read.text.split()) <= WORDS_OF_A_REMARK:
+    """Return what a rejection is asked back about: its warnings, and what may not have been read.
+
+    That is a long text without a point, a grave word outside of the findings, or findings in sentences of
+    which none has a severity, so that the coder need settle none of them.
+    """
+    if read.findings:
+        doubts = list(_points(_outside(read), has_findings=True))
+        if not any(found.severity for found in read.findings) and _in_sentences(read):
+            doubts.append(
+                Problem(read.findings[0].line, "no finding has a severity, so none has to be settled")
+            )
+        return (*read.warnings, *doubts)
+    if len(read.text.split()) <= WORDS_OF_A_REMARK:
         return read.warnings
     return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
+
+
+def _in_sentences(read: ReadReview) -> bool:
+    """Whether a finding was read from sentences, where much else may be said (FND-9)."""
+    return any(found.format == "record-no-id" for found in read.findings)
 
 
 def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
@@ -34,14 +50,18 @@ def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
     That is a line that calls something critical or high, or asks for something before the work may land, and
     belongs to no finding.
     """
+    return (*read.warnings, *_points(_outside(read), has_findings=bool(read.findings)))
+
+
+def _outside(read: ReadReview) -> Iterator[Line]:
+    """Yield the lines of a review that belong to no finding and tell of no earlier one."""
     told = {
         number
         for found in read.findings
         for number in range(found.line, found.line + found.text.count("\n") + 1)
     }
     told |= {status.line for status in read.prior}
-    lines = (line for line in scan(read.text) if line.mode is STATED and line.number not in told)
-    return (*read.warnings, *_points(lines, has_findings=bool(read.findings)))
+    return (line for line in scan(read.text) if line.mode is STATED and line.number not in told)
 
 
 def _points(lines: Iterator[Line], *, has_findings: bool) -> Iterator[Problem]:

@@ -62,11 +62,10 @@ LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
-# The same in title case: words that only reviewers use, and others if the line names a place.
+# The same in title case: words that only reviewers use, and others if one of such lines names a place.
 LOUD_WORD = regex(r"(?P<word>Blocking|Blocker|Non-blocking|Nit(?:pick)?)(?P<more>)\s?:\s+(?=\S)")
-LOUD_OF_PLACE = regex(
-    r"(?P<word>Critical|High|Major|Medium|Moderate|Low|Minor)(?P<more>)\s?(?::|[-–—](?=\s))\s+(?=\S)"
-)
+WORDS_OF_ALL = ("Critical", "High", "Major", "Medium", "Moderate", "Low", "Minor")
+LOUD_OF_PLACE = regex(rf"(?P<word>{'|'.join(WORDS_OF_ALL)})(?P<more>)\s?(?::|[-–—](?=\s))\s+(?=\S)")
 # A record whose fields are below it: "Finding F-01" alone on its line.
 RECORD = regex(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*"
@@ -505,6 +504,12 @@ def _severe_first(text: str) -> re.Match[str] | None:
     if match := LOUD.match(text) or LOUD_WORD.match(text):
         return match
     return LOUD_OF_PLACE.match(text) if LINE_OF_FILE.search(text[:MAX_READ]) else None
+
+
+def severity_first(text: str) -> Start | None:
+    """Read a paragraph that begins with its severity in title case, whether or not it names a place."""
+    match = LOUD_OF_PLACE.match(text)
+    return _loud(match, text, 0) if match else None
 
 
 def _loud(match: re.Match[str], text: str, indent: int) -> Start | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
-from disputes.protocol.reviews.first_lines import MAX_PLACE, Shape, Start
+from disputes.protocol.reviews.first_lines import MAX_PLACE, WORDS_OF_ALL, Shape, Start, severity_first
 from disputes.protocol.reviews.inline_severities import MAX_READ, first_sentence
 from disputes.protocol.text.documents import STATED, Line
 from tasks.text.regex import regex
@@ -36,6 +36,11 @@ NO_PROSE = frozenset("#|>-+<~")
 def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[Start | None]:
     """Return the first lines of findings together with those of paragraphs that begin one."""
     found = list(starts)
+    if any(
+        start is not None and start.tag in WORDS_OF_ALL and severity_first(line.text)
+        for line, start in zip(lines, starts, strict=True)
+    ):
+        _take_like_others(lines, found)
     for index, line in enumerate(lines):
         if line.mode is not STATED or line.text[:1] in NO_PROSE or not line.text[:1].strip():
             continue
@@ -44,6 +49,13 @@ def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[St
         if start := _of_paragraph(lines, starts, index):
             found[index] = start
     return found
+
+
+def _take_like_others(lines: Sequence[Line], starts: list[Start | None]) -> None:
+    """Take every line that begins with a severity for a finding, as one of them that names a place is one."""
+    for index, line in enumerate(lines):
+        if starts[index] is None and line.mode is STATED:
+            starts[index] = severity_first(line.text)
 
 
 def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> Start | None:
@@ -75,7 +87,7 @@ def _loose(text: str) -> Start | None:
         return None
     start = _start(text[ordinal.end() if ordinal else 0 :], "")
     start.loose = True
-    return start
+    return None if _praises(start.title) else start
 
 
 def _below_place(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> Start | None:

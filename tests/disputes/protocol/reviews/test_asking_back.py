@@ -1,6 +1,6 @@
 """What a review is asked back about, so that no point is lost and no approval arises by accident (VER-6)."""
 
-from disputes.protocol.reviews.doubts import doubts_about_approval
+from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about_rejection
 from disputes.protocol.reviews.review import read_review
 from tests.cases import for_each
 
@@ -32,3 +32,20 @@ def doubtful(text: str) -> list[int]:
 )
 def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str, lines: list[int]) -> None:
     assert doubtful(text) == lines
+
+
+@for_each(
+    ("text", "lines"),
+    [
+        ("Reject.\n\n`a.py:3` Take the lock.", [3]),  # the coder would have to settle nothing
+        ("The lock (critical) leaks.\n\n- [LOW] src/a.py:3 - a typo\n\nReject.", [1]),
+        ("Reject.\n\nThe lock leaks (high).\n\n`a.py:3` Take the lock.", []),
+        ("Reject.\n\n- [LOW] src/a.py:3 - a typo", []),
+        ("Reject, the lock leaks.", []),
+        ("Reject. " + "The lock leaks. " * 20, [0]),
+    ],
+)
+def test_a_rejection_is_asked_back_where_it_may_bind_nobody_to_its_points(
+    text: str, lines: list[int]
+) -> None:
+    assert [problem.line for problem in doubts_about_rejection(read_review(text))] == lines

@@ -662,6 +662,41 @@ Blocking: none
         ),
     ),
     (
+        "paragraphs that begin with a severity, of which one names a place",
+        """\
+Major: the parser in `p.py:3` loops.
+Minor: a typo.
+
+Critical: the token is logged.
+
+**Verdict:** Changes requested
+""",
+        (
+            "r",
+            [
+                (1, "h", "the parser in"),
+                (2, "l", "a typo"),
+                (4, "c", "the token is logged"),
+            ],
+        ),
+    ),
+    (
+        "paragraphs that begin with a severity, of which none names a place",
+        "Critical: never call this twice.\n\nLow: the default.\n",
+        ("-", []),
+    ),
+    (
+        "praise that counts",
+        """\
+I have nothing to add before we merge.
+
+First, thanks for the tests.
+
+Second, `a.py:3` is simple now.
+""",
+        ("-", []),
+    ),
+    (
         "headings of the first level",
         """\
 # Vuln 1: XSS: `foo.py:42`
