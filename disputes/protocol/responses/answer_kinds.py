@@ -76,7 +76,8 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
         (r"(?:accepted|kept|left|leave|keep|works|remains|stays|unchanged) as (?:it )?is|as is|as intended"
          rf"|(?:left|leave|leaving|kept|keep|keeping) {_IT} as (?:it |they )?(?:is|are|was|were)"
          r"|not (?:needed|necessary|required)|unnecessary|no action(?: (?:taken|needed|required|necessary))?"
-         r"|intended(?: behaviou?r)?|intentionally (?:left|kept)(?: \w+)?|keep(?:ing)? the current \w+"
+         r"|intended(?: behaviou?r)?|intentionally (?:left|kept)(?: \w+)?"
+         rf"|keep(?:ing)? (?:{_IT}|the current \w+)|prefer (?:the current \w+|to keep {_IT})"
          r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
          r"|on purpose"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
@@ -142,6 +143,7 @@ REFUSING = regex(
     rf"\b(?:decided (?:against {_IT}|not to(?: (?:do|{_ACTS}) {_IT})?)"
     r"|(?:i|we) (?:(?:did|do|will|would) not|(?:did|do|wo|would)n['’]t|(?:am|are) not going to|chose not to)"
     rf" (?:do|make|take|{_ACTS}) {_IT}"
+    rf"|(?:have not|haven['’]t) (?:done|changed|fixed|touched|implemented) {_IT}"
     rf"|(?:i|we)(?:['’]d| would) rather (?:not(?: (?:do|{_ACTS}) {_IT})?"
     rf"|(?:leave|keep|skip) {_IT}(?: as \w+ \w+| alone)?))"
     r"(?=\s*(?:$|[.,;:!)–—]|(?:because|since|as)\b))",
@@ -234,6 +236,8 @@ def stated_kind(text: str) -> AnswerKind | None:
         said = _at_beginning(text[match.end() :]) or _refused_later(text)
         if said is not AnswerKind.ADDRESSED and said is not None:
             return said
+    if AGREEING & set(_words(text)[:1]) and (refused := _refused_later(text)):
+        return refused  # "I agree with the finding but have not touched it."
     return _at_beginning(text) or _refused_later(text)
 
 

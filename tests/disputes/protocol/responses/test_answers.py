@@ -436,6 +436,10 @@ WORDS = [
     ("This would break the callers, so I did not do it.", "discarded"),
     ("The RFC asks for it, so I'd rather leave it.", "discarded"),
     ("Callers pass it; we won't change this.", "discarded"),
+    ("I agree with the finding but have not touched it.", "discarded"),
+    ("We keep it", "accepted_as_is"),
+    ("Thanks, but I prefer the current form.", "accepted_as_is"),
+    ("Prefer to keep this", "accepted_as_is"),
     # consent, and then what was done
     ("Closed as won't fix", "discarded"),
     ("Closed: not a bug", "declined"),
@@ -520,6 +524,7 @@ WORDS = [
     ("No-op for an empty list", None),
     ("Good catches are logged", None),
     ("Intended users are named", None),
+    ("We keep it sorted", None),
     ("It will add the lock to the list", None),
     ("This will be refused", None),
     ("Opened files are closed", None),
