@@ -15,7 +15,13 @@ PHRASES = regex(
     r"(?:misunderst\w+|misread\w*|misinterpret\w*)(?:\s+\w+){0,6}"
     r"|\breviewer(?:'s|s)?\s+(?:is|was|are)\s+(?:simply\s+)?(?:wrong|mistaken|incorrect)(?:\s+\w+){0,6}"
     r"|\bnot\s+(?:really\s+)?an?\s+(?:real|actual|genuine|valid)\s+(?:issue|problem|concern|bug|finding)s?"
-    r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}",
+    r"|\b(?:reviewer(?:'s|s)?\s+)?suggest\w+\s+would\s+(?:actually\s+)?break(?:\s+\w+){0,6}"
+    r"|\bfinding\s+(?:does\s+not|doesn['’]t)\s+(?:apply|hold)"
+    r"|\b(?:do\s+not|don['’]t|fail\s+to)\s+see\s+(?:how|why|the\s+(?:issue|problem|point))(?:\s+\w+){0,6}"
+    r"|\bcurrent\s+(?:behaviou?r|code|implementation)\s+is\s+(?:already\s+)?"
+    r"(?:right|correct|fine|intended|intentional|sufficient)"
+    r"|\b(?:this|it|that)\s+(?:can\s?not|can['’]t)\s+be\s+(?:changed|done|fixed)(?:\s+\w+){0,6}"
+    r"|\b(?:i|we)\s+(?:have\s+)?kept\s+the\s+\w+",
     re.IGNORECASE,
 )
 ALTERNATIVE = regex(

@@ -25,6 +25,11 @@ def phrases(text: str) -> list[str]:
         ("The reviewer's suggestion would actually break the API.",
          "reviewer's suggestion would actually break the API"),
         ("This suggestion would break.", "suggestion would break"),
+        ("This finding does not apply: nobody calls it.", "finding does not apply"),
+        ("I don't see how this can happen.", "don't see how this can happen"),
+        ("Looked again. The current behaviour is right.", "current behaviour is right"),
+        ("Unfortunately this cannot be changed.", "this cannot be changed"),
+        ("I kept the loop, which is clearer.", "I kept the loop"),
     ],
 )  # fmt: skip
 def test_a_deflecting_phrase_is_found_whatever_its_case_and_ending(text: str, phrase: str) -> None:
@@ -37,6 +42,8 @@ def test_a_deflecting_phrase_is_found_whatever_its_case_and_ending(text: str, ph
         "The reviewer understands the rule.",
         "A real issue, and it is mended.",
         "The change would not break anything.",
+        "The finding applies, and I see why this can happen.",
+        "The current behaviour is documented now, and the lock is kept.",
         "> The reviewer misunderstands.",
         "```\nnot a real issue\n```",
         "",
