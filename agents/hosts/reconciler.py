@@ -49,7 +49,7 @@ from agents.money import metering
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
-from tasks.models import Finding, Landing, Project, Review, Submission
+from tasks.models import Event, Finding, Landing, Project, Review, Submission
 from tasks.models.prepared import Prepared
 from tasks.text.regex import regex
 
@@ -525,11 +525,23 @@ def _tell(lines: list[str]) -> None:
         log.info(line)
 
 
-def idle(within: float) -> bool:
-    """Whether nothing is live, or will be startable, queued or to land within so many seconds."""
+def newest_event() -> int:
+    """Return the key of the newest event, or 0 if nothing has ever happened."""
+    return Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def idle(within: float, *, since: int) -> bool:
+    """Whether nothing is live, or will be startable, queued or to land within so many seconds.
+
+    `since` is the newest event from before the turn of the loop. What has happened in the turn may lead to
+    more, which only the next turn decides: gaps follow a session that has landed, and a policy rules on a
+    card that was opened.
+    """
     from agents.loop import orchestrator
     from tasks.models import Task
 
+    if newest_event() != since:
+        return False
     soon = timezone.now() + timedelta(seconds=within)
     if Run.objects.live().exists() or Landing.objects.filter(status__in=Landing.LIVE).exists():
         return False

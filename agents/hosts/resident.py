@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections
 
 from agents.hosts import api_server, naming, paths, processes, supervisor
 from agents.hosts.naming import NameTaken
-from agents.hosts.reconciler import HostBusy, Reconciler, idle
+from agents.hosts.reconciler import HostBusy, Reconciler, idle, newest_event
 from agents.hosts.watchdog import Watchdog
 from agents.jobs import BUDGET
 from agents.loop import bell, orchestrator
@@ -138,12 +138,13 @@ class Resident:
                 if time.monotonic() - reaped >= settings.DURATIONS["reap"]:
                     reaped = time.monotonic()
                     orchestrator.clear_up()
+                since = newest_event() if self.until_idle else 0
                 with bell.before_a_step():
                     done = orchestrator.start_due(quiet=quiet)
                 busy = host.step()
                 orchestrator.take_checkpoints(done, quiet)
                 self.each_turn()
-                if self.until_idle and not busy and idle(settings.DURATIONS["idle"]):
+                if self.until_idle and not busy and idle(settings.DURATIONS["idle"], since=since):
                     return
             except NameTaken:
                 raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.hosts import processes
-from agents.hosts.reconciler import Reconciler, idle
+from agents.hosts.reconciler import Reconciler, idle, newest_event
 from agents.loop import orchestrator
 from agents.models import Agent
 from tasks.models import Project, Task
@@ -33,8 +33,9 @@ class Loop:
         deadline = time.monotonic() + seconds
         with Reconciler() as host:
             while time.monotonic() < deadline:
+                since = newest_event()
                 orchestrator.tick()
-                if not host.step() and idle(within):
+                if not host.step() and idle(within, since=since):
                     return
                 host.wait(0.05)
         raise AssertionError(f"still busy after {seconds:g} s")
