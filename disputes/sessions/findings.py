@@ -1,9 +1,12 @@
 """What the reviews of a session ask for, gap by gap, and what its engineer has not answered yet."""
 
+from collections.abc import Mapping
+
 from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from disputes.sessions import gaps
 from tasks.models import Answer, Finding, Task
+from tasks.models.submission import SubmissionQuerySet
 from tasks.states import severity_rank
 
 
@@ -21,17 +24,24 @@ def unanswered(session: Task) -> list[Finding]:
     """
     rows = session.findings.standing().filter(is_withdrawn=False, is_follow_up=False)
     newest = {row.origin.pk: row for row in rows.select_related("first", "review", "gap").order_by("pk")}
-    answers = Answer.objects.standing().filter(submission__task=session).given().taken()
-    answered = {
+    conflicts = Conflict.objects.of(session).disagreements().filter(finding__isnull=False)
+    asked = {*(conflicts.open() | conflicts.awaited()).values_list("finding", flat=True)}
+    closed = answered(newest, session.submissions.standing()) | asked | set(settled_findings(session))
+    left = [row for pk, row in newest.items() if pk not in closed]
+    return sorted(left, key=lambda row: (-severity_rank(row.severity), row.pk))
+
+
+def answered(newest: Mapping[int, Finding], documents: SubmissionQuerySet) -> set[int]:
+    """Return which points these documents have answered since the points were last raised.
+
+    `newest` holds each point as it was last raised, by its key when it was first raised.
+    """
+    answers = Answer.objects.standing().filter(submission__in=documents.taken()).given()
+    return {
         pk
         for pk, at in answers.values_list("finding", "submission__at")
         if pk in newest and at > newest[pk].review.at
     }
-    conflicts = Conflict.objects.of(session).disagreements().filter(finding__isnull=False)
-    asked = {*(conflicts.open() | conflicts.awaited()).values_list("finding", flat=True)}
-    closed = answered | asked | set(settled_findings(session))
-    left = [row for pk, row in newest.items() if pk not in closed]
-    return sorted(left, key=lambda row: (-severity_rank(row.severity), row.pk))
 
 
 def to_answer(session: Task) -> list[Finding]:

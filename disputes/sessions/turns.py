@@ -23,7 +23,7 @@ from disputes.protocol.settings import part_of
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
 from disputes.rulings.blocking import is_held
-from disputes.sessions import gaps, handing_in
+from disputes.sessions import findings, gaps, handing_in
 from disputes.sessions.documents import Folder
 from disputes.silence import flags
 from tasks.events import SYSTEM, Actor
@@ -168,12 +168,13 @@ class _Turn:
         return GapState.NEEDS_REVISION if sent_back else STATES.get(Status(gap.status), GapState.ACCEPTED)
 
     def _unanswered(self, gap: Task, submission: Submission) -> tuple[str, ...]:
-        """Return the grave findings on the gap that neither this document nor an earlier one answers (L5)."""
+        """Return the grave findings on the gap that no document so far answers (L5)."""
         raised = self.session.findings.standing().filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
-        before = raised.filter(round__lt=submission.round).select_related("first")
+        before = raised.filter(round__lt=submission.round).select_related("first", "review")
         newest = {finding.origin.pk: finding for finding in before.order_by("pk")}
-        answered = {*submission.answers.given().values_list("finding", flat=True), *self._disputed()}
-        return tuple(finding.code for pk, finding in newest.items() if pk not in answered)
+        so_far = self.session.submissions.standing().filter(round__lte=submission.round)
+        closed = findings.answered(newest, so_far) | self._disputed()
+        return tuple(finding.code for pk, finding in newest.items() if pk not in closed)
 
     def _disputed(self) -> set[int]:
         """Return the findings, as first raised, that people have ruled on or are asked about."""

@@ -163,6 +163,25 @@ def flagged(project: Project) -> tuple[Task, Conflict]:
     return session, card
 
 
+def test_a_finding_that_an_earlier_round_answered_is_not_asked_for_again() -> None:
+    """From the third round on, a gap that was sent back twice could never be proposed or sent back again."""
+    project = document_project()
+    gap_in(project, A)
+    session = propose(tick(project), proposal(A))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
+    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R2-001", A, "Noon is open")))
+
+    session = propose(session, proposal(A, answers=("ISSUE-R2-001",)))
+
+    assert states(project) == {A: "PROPOSED"}
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R3-001", A, "Dawn is open")))
+    assert session.events.filter(kind="round_judged").latest("pk").data["sent_back"] == [A]
+    session = propose(session, proposal(A))
+    told = session.events.filter(kind="round_proposed").latest("pk").data["refused"]
+    assert told == {A: "L5 NEEDS_REVISION to PROPOSED: not answered: ISSUE-R3-001."}
+
+
 def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
     project = document_project()
     session, card = flagged(project)
