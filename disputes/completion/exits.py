@@ -109,9 +109,11 @@ def unlanded(project: Project) -> list[Task]:
 def final_review(project: Project, standing: Standing, checked: Collection[str]) -> FinalReview:
     """Return whether the project is ready to end; `checked` are the points that a maintainer confirmed.
 
-    The program itself checks what the database can tell. The maintainer alone checks the rest.
+    The program itself checks what the database can tell. The maintainer alone checks the rest. A flag
+    without a card is only listed: nobody is asked about it, so nobody could settle it.
     """
-    open_flags = Flag.objects.standing().unsettled().filter(finding__task__project=project)
+    asked_about = Flag.objects.standing().unsettled().exclude(conflict=None)
+    open_flags = asked_about.filter(finding__task__project=project)
     untreated = {
         f"{flag.finding.code} of {project.slug}-{flag.finding.task.number}": Treated.OPEN
         for flag in open_flags.select_related("finding__task")

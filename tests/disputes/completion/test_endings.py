@@ -222,7 +222,15 @@ def test_complete_needs_each_point_of_the_list(ledger: Project, lea: User, missi
 def test_a_flag_that_nobody_answered_is_in_the_way(ledger: Project, lea: User) -> None:
     task = done(ledger)
     finding = create_finding(create_review(create_submission(task)))
-    Flag.objects.create(finding=finding, submission=finding.review.submission, level="log")
+    listed = Flag.objects.create(finding=finding, submission=finding.review.submission, level="log")
+    assert not exits.final_review(ledger, exits.standing_of(ledger), CHECKED).blockers  # nobody is asked
+    listed.conflict = opening.open_conflict(
+        task, kind="silence", origin="flagged", opened_as="system", question="Is it done?", finding=finding,
+        effect="log",
+    )  # fmt: skip
+    listed.status = Flag.Status.ASKED
+    listed.save()
+    Conflict.objects.update(status=Conflict.Status.DECIDED)
     refused = refusal(ledger, "complete", lea, checked=CHECKED)
     assert finding.code in refused.details[0]["reason"]
 
