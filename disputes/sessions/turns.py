@@ -256,7 +256,7 @@ class _Turn:
             elif target is GapState.NEEDS_REVISION:
                 gap.send_gap_back(actor=actor, note=f"Review of round {session_round}.")
                 sent_back.append(code)
-            else:
+            elif gap.status != Status.COMPLETED:
                 left.append(code)
         if is_new:
             is_final = self._is_final(review)

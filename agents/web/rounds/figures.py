@@ -32,7 +32,8 @@ from tasks.models import Checkpoint, Event, Finding, Project, Review, Rollback, 
 from tasks.states import Severity
 from tasks.text.counting import counted
 
-KINDS = ("round_proposed", "round_judged", "final_review", "gap_found", "approve", "cancel")
+KINDS = ("round_proposed", "round_judged", "final_review")
+VERDICTS = ("accepted", "sent_back", "left")
 WHOLE_MAX = 18_000  # characters of one part of a document
 
 
@@ -95,7 +96,7 @@ class RoundRow:
     reviews: list[Review] = field(default_factory=list)
     taken_back: Rollback | None = None
     said: dict[str, Any] = field(default_factory=dict)  # data of the event of its documents
-    judged: dict[str, Any] = field(default_factory=dict)  # data of the event of its last review
+    judged: dict[str, list[str]] = field(default_factory=dict)  # what its reviews said, by gaps
     is_final: bool = False
     count: RoundCount | None = None
     log: list[Logged] = field(default_factory=list)
@@ -210,6 +211,7 @@ class SessionPage:
         for row in rows.values():
             if row.taken_back is None:
                 row.count, row.log = self.counts.get(row.number), logs.get(row.number, [])
+                _note_later_acceptance(row, self._gap_events)
         for card in Conflict.objects.of(self.session).on_findings().select_related("submission", "dispute"):
             if card.submission_id in by_submission:
                 by_submission[card.submission_id].conflicts.append(card)
@@ -218,12 +220,16 @@ class SessionPage:
     def counts(self) -> dict[int, RoundCount]:
         """What each round settled and brought up, gap by gap (CNT-1, CNT-2)."""
         changes: dict[int, list[GapChange]] = defaultdict(list)
-        events = self.project.events.filter(kind__in=["gap_found", "approve", "cancel", "submit"])
-        events = events.filter(self._while_it_ran(), task__in=self.project.tasks.gaps())
-        events = events.select_related("task__parent")
-        for event in events.order_by("pk"):
+        for event in self._gap_events:
             changes[_round_of(event)].append(_change(event))
         return {number: count_round(found) for number, found in sorted(changes.items()) if number}
+
+    @cached_property
+    def _gap_events(self) -> list[Event]:
+        """What happened to the gaps while the session ran, oldest first."""
+        events = self.project.events.filter(kind__in=["gap_found", "approve", "cancel", "submit"])
+        events = events.filter(self._while_it_ran(), task__in=self.project.tasks.gaps())
+        return list(events.select_related("task__parent").order_by("pk"))
 
     def _while_it_ran(self) -> Q:
         """Select the events from its beginning to that of the next session; each counts its rounds from 1."""
@@ -247,11 +253,36 @@ class SessionPage:
 
 
 def _told(row: RoundRow, event: Event) -> None:
-    """Add an event about the round's documents or its review to the row."""
+    """Add an event about the round's documents or one of its reviews to the row."""
     if event.kind == "round_proposed":
         row.said = event.data
     elif "accepted" in event.data:
-        row.judged, row.is_final = event.data, event.kind == "final_review"
+        row.is_final = event.kind == "final_review"
+        for verdict in VERDICTS:
+            row.judged[verdict] = [*dict.fromkeys([*row.judged.get(verdict, ()), *event.data[verdict]])]
+        _drop_settled(row)
+
+
+def _note_later_acceptance(row: RoundRow, events: Iterable[Event]) -> None:
+    """Add the gaps that this round's reviews left open and that were accepted later, after a ruling."""
+    left = row.judged.get("left", ())
+    later = [
+        event.task.gap
+        for event in events
+        if event.kind == "approve"
+        and event.task
+        and event.task.gap in left
+        and _round_of(event) == row.number
+    ]
+    if later:
+        row.judged["accepted"] = [*row.judged["accepted"], *later]
+        _drop_settled(row)
+
+
+def _drop_settled(row: RoundRow) -> None:
+    """Leave among the unsettled gaps only those that no review of the round settled."""
+    settled = {*row.judged["accepted"], *row.judged["sent_back"]}
+    row.judged["left"] = [code for code in row.judged["left"] if code not in settled]
 
 
 def _round_of(event: Event) -> int:

@@ -1,11 +1,14 @@
 """What the pages say about a project of documents: its rounds, its gaps, and the project itself."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from agents.web.rounds.figures import SessionPage
+from disputes import opening, rulings
 from disputes.completion import checkpoints
+from disputes.models import Flag
 from tasks.models import Project
 from tests.factories import create_run, create_user
 from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
@@ -77,6 +80,33 @@ def test_a_chart_of_a_single_round_names_it_once(project: Project) -> None:
 
     assert chart is not None
     assert (chart.first, chart.last) == ("round 1", "")
+
+
+def test_a_round_says_what_was_accepted_in_it_by_a_ruling_and_after_the_final_review(
+    client: Client,
+) -> None:
+    project = document_project()
+    gap_in(project, A, "critical")
+    session = propose(tick(project), proposal(A))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
+    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
+    card = opening.open_conflict(
+        session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
+        effect="log", finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+    Flag.objects.update(conflict=card)
+    session = review(session, verdict("APPROVED", {A: "APPROVED"}))
+    assert f"Not settled: {A}." in html(client, f"/projects/{project.slug}/rounds/2/")
+
+    rulings.decide(card, "waive", text="It is answered.", rationale="It is.", user=User.objects.get())
+    session = tick(project)
+    for shown in ("", "final review"):
+        page = html(client, f"/projects/{project.slug}/rounds/2/")
+        assert f"Accepted: {A}. " in page
+        assert "Not settled" not in page
+        assert shown in page
+        if not shown:
+            session = review(session, verdict("APPROVED", {A: "APPROVED"}))
 
 
 def test_prose_wraps_and_code_does_not(project: Project, client: Client) -> None:
