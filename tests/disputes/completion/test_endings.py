@@ -230,7 +230,7 @@ def test_a_flag_that_nobody_answered_is_in_the_way(ledger: Project, lea: User) -
     )  # fmt: skip
     listed.status = Flag.Status.ASKED
     listed.save()
-    Conflict.objects.update(status=Conflict.Status.DECIDED)
+    Conflict.objects.update(status=Conflict.Status.DECIDED, followed=Conflict.Followed.WAITING)
     refused = refusal(ledger, "complete", lea, checked=CHECKED)
     assert finding.code in refused.details[0]["reason"]
 
