@@ -192,11 +192,40 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    if left := _left_behind(submission, mirror, touched):
+        raise GitError("your commit", left)
     is_here = run is not None and not run.is_pulled
     may_be_left = not is_here or lfs.is_used(paths.clone_of(run))  # which costs no process of git
     if may_be_left and (whole := lfs.whole(mirror, submission.sha, touched.fork, touched.paths)):
         raise GitError("your commit", f"holds {', '.join(whole[:3])} whole, but {LEFT_TO_LFS}")
     return touched
+
+
+def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> str:
+    """Return what a session's commit lacks of what was accepted before it clashed with the branch, or "".
+
+    The engineer begins anew on the branch, so it brings over every accepted document. No test would miss one,
+    and the next review is about the new gap alone. A document that the proposal names may stay behind.
+    """
+    task = submission.task
+    clash = task.landings.filter(status=Landing.Status.CONFLICT).select_related("submission").last()
+    if not task.is_session or clash is None:
+        return ""
+    accepted = clash.submission
+    since = task.submissions.standing().taken().filter(pk__gt=accepted.pk)
+    if since.exclude(state=Submission.State.RECEIVED).exists():
+        return ""  # it was brought over, and later rounds may change it
+    bring_here(accepted, mirror)
+    missing = {path for path, _, _ in mirror.changed(touched.fork, accepted.sha)}
+    missing &= {path for path, _, _ in accepted.diff_stat.get("files", ())}
+    missing -= {path for path, _, _ in touched.since_fork}
+    left = sorted(path for path in missing if path not in submission.response)
+    if not left:
+        return ""
+    return (
+        f"lacks {', '.join(left[:5])}, which {accepted.sha[:12]} changed and a review accepted; bring that"
+        " over, or say in your document why it is left out"
+    )
 
 
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:

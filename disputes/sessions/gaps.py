@@ -98,7 +98,7 @@ def free_code(area: str, taken: Collection[str]) -> str:
 
 def add_gap(
     session: Task, code: str, title: str, severity: str, *, parent: Task | None, note: str,
-    actor: Actor = SYSTEM,
+    actor: Actor = SYSTEM, body: str = "",
 ) -> Task:  # fmt: skip
     """Create a gap that came up in a round of the session. The caller holds the project's lock."""
     project = session.project
@@ -106,7 +106,7 @@ def add_gap(
     gap = Task.objects.create(
         project=project, section=parent.section if parent else session.section, gap=code, parent=parent,
         number=(last["number"] or 0) + 1, rank=(last["rank"] or 0) + RANK_STEP,
-        title=f"{code}: {title}"[:300] if title else code, severity=severity,
+        title=f"{code}: {title}"[:300] if title else code, severity=severity, body=body,
     )  # fmt: skip
     record(
         project, "gap_found", actor=actor, task=gap, new=gap.status, note=note,

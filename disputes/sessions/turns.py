@@ -370,14 +370,21 @@ class _Turn:
 
         Only the engineer can make them fit, and it works on gaps; another final review would change nothing.
         """
-        clash = last.landings.filter(status=Landing.Status.CONFLICT)
+        clash = last.landings.filter(status=Landing.Status.CONFLICT).last()
         note = f"The commits of round {last.round} could not land."
         told = self.project.events.filter(kind="gap_found", note=note)
-        if not clash.exists() or told.exists():
+        if clash is None or told.exists():
             return False
+        body = (
+            f"Commit {last.sha[:12]} of round {last.round} was accepted and could not land on "
+            f"{self.project.branch}: {one_line(clash.problem)}\n\nWrite everything that it changed into the "
+            "documents as they are there now, so that every gap that was accepted is in them again."
+        )
         code = gaps.free_code(gaps.NO_AREA, self.gaps)
         title = f"{self.project.branch} has moved on: what was accepted has to fit onto it again"
-        self.gaps[code] = gaps.add_gap(self.session, code, title, Severity.HIGH, parent=None, note=note)
+        self.gaps[code] = gaps.add_gap(
+            self.session, code, title, Severity.HIGH, parent=None, note=note, body=body
+        )
         return True
 
     def _is_work_left(self) -> bool:

@@ -18,7 +18,7 @@ from agents.models import Run
 from disputes.protocol.text.diffs import CUT
 from disputes.silence.changes import changes_since_last_round
 from disputes.web.dispute.code import parse_diff
-from tasks.models import Bundle, Event, Project, Submission
+from tasks.models import Bundle, Event, Landing, Project, Submission, Task
 from tests.agents.world import World, commit, git, make_world, write  # noqa: F401
 from tests.factories import create_finding, create_review, sha
 
@@ -190,6 +190,44 @@ def test_a_commit_that_does_not_descend_from_its_base_comes_back(world: World) -
     submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
     submissions.keep(submission, run)
     assert_sent_back(submission, f"does not descend from {run.base_sha[:12]}")
+
+
+@pytest.mark.parametrize(
+    ("files", "response", "missing"),
+    [
+        ({"c.md": "New.\n"}, "", "a.md, b.md"),
+        ({"a.md": "Fits again.\n"}, "", "b.md"),
+        ({"a.md": "Fits again.\n"}, "The branch decides b.md otherwise.", ""),
+        ({"a.md": "Fits again.\n", "b.md": "Said.\n"}, "", ""),
+    ],
+)
+def test_an_engineer_brings_over_what_was_accepted_before_the_branch_moved_on(
+    world: World, files: dict[str, str], response: str, missing: str
+) -> None:
+    """Only the new gap was reviewed, so that accepted documents could be lost without a word."""
+    task = world.task(origin="rounds")
+    run = world.coder(task)
+    accepted = world.hand_in(
+        run, world.commit(run, {"a.md": "Said.\n", "b.md": "Said.\n", "d.md": "Both.\n"})
+    )
+    submissions.keep(accepted, run)
+    Landing.objects.create(
+        project=world.project, task=task, submission=accepted, status="conflict", sha=accepted.sha
+    )
+    Submission.objects.update(state=Submission.State.VERIFIED)
+    world.remote.push({"a.md": "Theirs.\n", "d.md": "Both.\n"})
+    Task.objects.filter(pk=task.pk).update(status="in_progress")
+    task.refresh_from_db()
+    run = world.coder(task)
+    again = world.hand_in(run, world.commit(run, files), response=response)
+
+    submissions.keep(again, run)
+
+    again.refresh_from_db()
+    if missing:
+        assert f"lacks {missing}, which {accepted.sha[:12]} changed" in again.problem
+    else:
+        assert again.state == Submission.State.KEPT
 
 
 def test_a_commit_of_an_unrelated_history_comes_back(world: World) -> None:

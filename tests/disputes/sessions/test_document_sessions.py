@@ -289,6 +289,9 @@ def test_what_does_not_fit_onto_the_branch_any_more_is_a_gap_for_the_engineer() 
 
     new = project.tasks.get(gap="GAP-DOC-001")
     assert new.title == "GAP-DOC-001: main has moved on: what was accepted has to fit onto it again"
+    assert new.body.startswith(
+        f"Commit {last.sha[:12]} of round 1 was accepted and could not land on main: It c"
+    )
     assert (session.status, session.round, new.status) == ("in_progress", 2, "in_progress")
     assert session in Task.objects.in_the_loop()
     session = review(propose(session, proposal(new.gap)), verdict(FINE, {new.gap: FINE}))
