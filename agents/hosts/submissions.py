@@ -223,8 +223,8 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
     if not left:
         return ""
     return (
-        f"lacks {', '.join(left[:5])}, which {accepted.sha[:12]} changed and a review accepted; bring that"
-        " over, or say in your document why it is left out"
+        f"lacks what {accepted.sha[:12]} changed and a review accepted; bring it over, or say in your"
+        f" document why it is left out: {', '.join(left[:5])}"
     )
 
 

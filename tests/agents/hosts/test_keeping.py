@@ -225,7 +225,8 @@ def test_an_engineer_brings_over_what_was_accepted_before_the_branch_moved_on(
 
     again.refresh_from_db()
     if missing:
-        assert f"lacks {missing}, which {accepted.sha[:12]} changed" in again.problem
+        assert f"lacks what {accepted.sha[:12]} changed" in again.problem
+        assert again.problem.endswith(f"why it is left out: {missing}")
     else:
         assert again.state == Submission.State.KEPT
 
