@@ -167,17 +167,22 @@ class SessionPage:
         return list(self.project.checkpoints.standing().filter(number__gt=0).order_by("number"))
 
     @property
+    def last_checkpoint(self) -> int:
+        """The number that counts against the limit; a session counts its own rounds from 1 again."""
+        return self.checkpoints[-1].number
+
+    @property
     def rounds_allowed(self) -> int:
         return checkpoints.rounds_allowed(self.project)
 
     @property
     def chart(self) -> charts.Chart | None:
-        """A chart of what each round settled and what came up in it, by weight; None without checkpoints."""
+        """A chart of what was settled and what came up until each checkpoint, by weight; None without any."""
         if not self.checkpoints:
             return None
         settled = [row.resolved_weight for row in self.checkpoints]
         new = [row.opened_weight for row in self.checkpoints]
-        first, last = (f"round {self.checkpoints[at].number}" for at in (0, -1))
+        first, last = (f"checkpoint {self.checkpoints[at].number}" for at in (0, -1))
         return charts.bars(
             [("is-main", settled), ("is-tail", new)], first=first, last="" if last == first else last
         )

@@ -82,6 +82,13 @@ class EndingPage:
 
     @property
     def convergence(self) -> str:
+        """The state of the last checkpoint, and whether its warning still waits; "" before the first."""
+        last = self.checkpoints[0] if self.checkpoints else None
+        if last is None or last.number == 0:
+            return ""
+        is_warning = last.state == State.DIVERGENCE_WARNING
+        if is_warning and self.standing.convergence is not State.DIVERGENCE_WARNING:
+            return f"{last.get_state_display()}, and its warning was answered"
         return state_words(self.standing.convergence)
 
     @property

@@ -9,7 +9,7 @@ from agents.web.rounds.figures import SessionPage
 from disputes import opening, rulings
 from disputes.completion import checkpoints
 from disputes.models import Flag
-from tasks.models import Project
+from tasks.models import Checkpoint, Project
 from tests.factories import create_run, create_user
 from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
 
@@ -70,7 +70,7 @@ def test_the_gate_tells_of_what_was_refused_before_it_was_taken(project: Project
     assert "no heading" in page
 
 
-def test_a_chart_of_a_single_round_names_it_once(project: Project) -> None:
+def test_a_chart_of_a_single_checkpoint_names_it_once(project: Project) -> None:
     session = tick(project)
     checkpoints.take_checkpoint(project.pk)
     review(propose(session, proposal(A, B)), verdict(BACK, {A: BACK, B: BACK}))
@@ -79,7 +79,7 @@ def test_a_chart_of_a_single_round_names_it_once(project: Project) -> None:
     chart = SessionPage(project).chart
 
     assert chart is not None
-    assert (chart.first, chart.last) == ("round 1", "")
+    assert (chart.first, chart.last) == ("checkpoint 1", "")
 
 
 def test_a_round_says_what_was_accepted_in_it_by_a_ruling_and_after_the_final_review(
@@ -131,7 +131,10 @@ def test_the_rounds_of_an_earlier_session_stay_within_reach(project: Project, cl
     assert second != first
     pages = f"/projects/{project.slug}/rounds/"
 
+    Checkpoint.objects.create(project=project, number=7)
     newest = html(client, pages)
+    assert "<dt>Round</dt><dd>1</dd>" in newest
+    assert 'data-figure="checkpoint">7 of 10<' in newest, "the limit is of checkpoints, which go on"
     assert f'href="{pages}?session={first.number}"' in newest
     assert '<span data-net="0">' in newest, "what the first round of another session settled is not counted"
     assert f'href="{pages}1/?session={first.number}"' in html(client, f"{pages}?session={first.number}")

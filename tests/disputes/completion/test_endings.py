@@ -14,6 +14,7 @@ from disputes.completion import endings, exits
 from disputes.models import Conflict, Dispute, Flag
 from disputes.protocol.completion.closing import JUDGED
 from disputes.protocol.completion.termination import Exit
+from disputes.web.work.ending import EndingPage
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
@@ -401,6 +402,24 @@ def test_the_page_shows_what_is_left_and_why_ends_are_closed(
     page = client.get(PAGE).content.decode()
     for words in ("Survive a crash", task.ref, conflict.ref, "undecided: rule on it first", HIGH, "Resolved"):
         assert words in page
+
+
+@pytest.mark.parametrize(
+    ("number", "state", "shown"),
+    [
+        (0, "CONVERGING", ""),
+        (1, "FLAT", "Flat"),
+        (2, "CONVERGING", "Converging"),
+        (3, "DIVERGENCE_WARNING", "Diverging, and its warning was answered"),
+    ],
+)
+def test_the_page_names_the_state_of_the_last_checkpoint(
+    ledger: Project, lea: User, number: int, state: str, shown: str
+) -> None:
+    """It said Converging where nothing had begun, and above a table whose newest row was Diverging."""
+    Checkpoint.objects.create(project=ledger, number=number, state=state)
+
+    assert EndingPage(ledger, lea).convergence == shown
 
 
 def test_the_button_ends_the_project(client: Client, ledger: Project, lea: User) -> None:
