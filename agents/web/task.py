@@ -108,7 +108,7 @@ class RoundFacts:
             return ("Rejected", "bad") if rejected else ("Approved", "good")
         last = self.submissions[-1] if self.submissions else None
         if last and last.state in {Submission.State.RED, Submission.State.LOST}:
-            return "Back to the coder", "bad"
+            return "Sent back", "bad"
         return ("Handed in", "") if last else ("", "")
 
 

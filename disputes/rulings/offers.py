@@ -79,16 +79,17 @@ def options_of(conflict: Conflict, blockers: dict[int, set[int] | None] | None =
     found = known.get(conflict.submission_id or 0)
     clean = found is not None and found <= {conflict.finding_id}
     advised = recommendation_of(conflict)
+    coder = conflict.dispute.project.coder_word
     return [
         OptionView(
             letter=choice.letter,
             option=choice.option,
-            title=choice.title,
+            title=options.in_role_words(choice.title, coder),
             text=text_of(conflict, choice.option),
             consequence=consequence_of(conflict, choice, was_reviewed_green=clean),
             expects_change=choice.expects_change,
             needs_text=choice.needs_text,
-            hint=choice.hint,
+            hint=options.in_role_words(choice.hint, coder),
             trade_off=trade_off_of(conflict, choice.option),
             recommended=advised.why if advised and advised.option == choice.option else "",
         )
@@ -116,6 +117,7 @@ def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_g
         was_reviewed_green=was_reviewed_green,
         next_stage=following.name if following else "",
         has_gaps=bool(task and was_reviewed_green and task.is_session and task.open_gaps().exists()),
+        coder=conflict.dispute.project.coder_word,
         earlier=conflict.stage,
         later=conflict.thread.stage if conflict.thread else "",
     )

@@ -190,6 +190,11 @@ class Project(models.Model):
         return redact(self.repo_url)
 
     @property
+    def coder_word(self) -> str:
+        """The role whose work is reviewed, as people call it in a project of this kind."""
+        return "engineer" if self.kind == Project.Kind.DOCUMENTS else "coder"
+
+    @property
     def branch(self) -> str:
         """The target branch as sentences call it, even before its name is known."""
         return self.target_branch or "The default branch"

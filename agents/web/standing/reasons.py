@@ -310,7 +310,7 @@ def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
         if asked.submission == Submission.State.RECEIVED:
             return _handed_in(asked, facts)
         if asked.submission in {Submission.State.RED, Submission.State.LOST}:
-            return Standing(WORK, f"Goes back to the coder: {asked.problem}")
+            return Standing(WORK, f"Goes back to the {task.project.coder_word}: {asked.problem}")
     is_put_behind = task.project.focus and task.severity != Severity.CRITICAL
     if task.status == Status.PENDING and is_put_behind and facts.has_critical_to_start(task.project):
         return Standing(WAIT, f"Only critical tasks are begun in {task.project.name} now.")
@@ -356,9 +356,9 @@ TURNS = {
 def _seat(task: Task, asked: Asked, facts: Facts) -> Standing:
     """Return which seat the task waits for, and why it is not taken."""
     role, project = _role(task, asked), task.project
-    turn = TURNS[Run.Role(role)]
+    turn = TURNS[Run.Role(role)].replace("coder", project.coder_word)
     if task.status == Status.IN_PROGRESS and asked.submission == Submission.State.RED:
-        turn = f"Build or tests are red ({asked.problem.rstrip('.')}); the coder's turn"
+        turn = f"Build or tests are red ({asked.problem.rstrip('.')}); the {project.coder_word}'s turn"
     if role != Run.Role.VERIFIER:
         next_turn = facts.roster.turn_of(task)
         if next_turn.is_wrong:

@@ -306,6 +306,11 @@ def letter(option: str) -> str:
     return ROWS[Option(option)].letter
 
 
+def in_role_words(words: str, coder: str) -> str:
+    """Return the words of a choice with the coder called as people do in this kind of project."""
+    return words.replace("coder", coder).replace("Coder", coder.capitalize())
+
+
 def consequence(
     choice: Choice,
     *,
@@ -316,8 +321,12 @@ def consequence(
     has_gaps: bool = False,
     earlier: str = "",
     later: str = "",
+    coder: str = "coder",
 ) -> str:
-    """Return in one sentence for the button what happens to the task if this is chosen."""
+    """Return in one sentence for the button what happens to the task if this is chosen.
+
+    `coder` is what people call the coder in this kind of project.
+    """
     waiting = {0: "", 1: " One task goes on waiting."}.get(dependants, f" {dependants} tasks go on waiting.")
     free = {0: "", 1: " Then one waiting task goes on."}.get(
         dependants, f" Then {dependants} waiting tasks go on."
@@ -326,6 +335,6 @@ def consequence(
     if has_gaps:
         if_clean = choice.does_if_gaps
     does = (was_reviewed_green and if_clean) or choice.does
-    return does.format(
+    return in_role_words(does, coder).format(
         round=next_round, waiting=waiting, free=free, next=next_stage, earlier=earlier, later=later
     )

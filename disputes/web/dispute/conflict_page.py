@@ -163,7 +163,8 @@ class ConflictPage:
         why = f"The hand-in of round {submission.round} does not answer this finding." if is_silence else ""
         if conflict.thread:
             return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
-        return Card("B", "Coder", _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
+        side = conflict.dispute.project.coder_word.capitalize()
+        return Card("B", side, _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
 
     def _answer(self) -> list[Quote]:
         """Return what the coder answered to the finding, where it took no position in a dispute."""

@@ -109,6 +109,28 @@ def test_a_round_says_what_was_accepted_in_it_by_a_ruling_and_after_the_final_re
             session = review(session, verdict("APPROVED", {A: "APPROVED"}))
 
 
+def test_pages_of_documents_speak_of_an_engineer_and_of_no_build(client: Client) -> None:
+    project = document_project()
+    gap_in(project, A, "critical")
+    session = propose(tick(project), proposal(A))
+    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
+    card = opening.open_conflict(
+        session, kind="disagreement", origin="disagree", opened_as="coder", question="Midnight is open",
+        finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+
+    task = html(client, f"/tasks/{session.ref}/")
+    ruling = html(client, f"/queue/{card.dispute.ref}/")
+    back = html(client, f"/tasks/{session.ref}/rollback/")
+
+    assert '<th scope="col">Engineer</th><th scope="col">Checks</th>' in task
+    assert "Build, tests" not in task
+    assert "the engineer carries it out and may not decline again" in ruling
+    assert "next engineer prompt" in ruling
+    assert "coder carries" not in ruling
+    assert "the next prompt of the engineer says so" in back
+
+
 def test_prose_wraps_and_code_does_not(project: Project, client: Client) -> None:
     session = propose(tick(project), proposal(A, B))
     diff = "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-A session ends.\n+It ends at noon.\n"

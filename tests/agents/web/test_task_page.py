@@ -99,8 +99,8 @@ def test_a_round_tells_what_was_ruled_and_what_has_landed(ledger: Project, lea: 
 @for_each(
     ("submission", "verdict", "outcome"),
     [
-        ({"state": "red", "problem": "tests: 3 failed"}, None, "Back to the coder"),
-        ({"state": "lost"}, None, "Back to the coder"),
+        ({"state": "red", "problem": "tests: 3 failed"}, None, "Sent back"),
+        ({"state": "lost"}, None, "Sent back"),
         ({"state": "kept"}, None, "Handed in"),
         ({}, Review.Verdict.APPROVED, "Approved"),
         ({}, Review.Verdict.NEEDS_REVISION, "Rejected"),
