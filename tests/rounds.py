@@ -45,14 +45,14 @@ def propose(session: Task, text: str) -> Task:
     return tick(session.project)
 
 
-def review(session: Task, text: str) -> Task:
+def review(session: Task, text: str, *, by: Actor = REVIEWER, waiting_for: tuple[str, ...] = ()) -> Task:
     """Hand in a reviewer's document; its verdict says whether it approves. Raises Refused."""
     handing_in.check_review(session, text)
     read = read_review(text)
     last = session.last_submission()
     assert last is not None
     approves = read.verdict is not None and "APPROVED" in read.verdict.name
-    intake.take_review(last, read, approves=approves, actor=REVIEWER)
+    intake.take_review(last, read, approves=approves, actor=by, waiting_for=waiting_for)
     return tick(session.project)
 
 

@@ -96,7 +96,7 @@ class _Turn:
         for submission, work in self.folder.works():
             if (PROPOSED, submission.pk) not in known:
                 self._propose(submission, work)
-        for review, judged in self.folder.judged():
+        for review, judged in sorted(self.folder.judged(), key=_strictest_last):
             is_over = self.session.status != Status.REVIEW or review.turn != self.session.version
             if is_over and (JUDGED, review.pk) not in known:
                 self._judge(review, judged, is_new=True)
@@ -292,7 +292,7 @@ class _Turn:
         facts = Facts(
             grave_issues=stands,
             sent_back=judged.verdict_on(gap.gap) is Verdict.NEEDS_REVISION,
-            signed_off=self._signs_off(judged, gap),
+            signed_off=self._signs_off(judged, gap) and not self._is_sent_back_by_another(review, gap),
             open_conflicts=Conflict.objects.of(self.session).open().filter(finding__gap=gap).count(),
         )  # fmt: skip
         if move := lifecycle.reviewed(facts):
@@ -300,6 +300,15 @@ class _Turn:
                 return None  # the gap is with the engineer already
             return move.target
         return None
+
+    def _is_sent_back_by_another(self, review: Review, gap: Task) -> bool:
+        """Whether another review of the same turn sends the gap back: the strictest prevails (ARB-9)."""
+        return any(
+            _is_named(judged, gap.gap)
+            and (judged.verdict_on(gap.gap) is Verdict.NEEDS_REVISION or self._grave_issues(other, gap) > 0)
+            for other, judged in self.folder.judged()
+            if (other.submission_id, other.turn) == (review.submission_id, review.turn) and other != review
+        )
 
     def _grave_issues(self, review: Review, gap: Task) -> int:
         """Count the review's grave findings on the gap that no ruling has dismissed."""
@@ -457,6 +466,14 @@ class _Turn:
             gap.take_up(max(self.session.round, 1), note=f"Given out in round {max(self.session.round, 1)}.")
         if (chosen or given) and self.session.status == Status.PENDING:
             self.session.start()
+
+
+def _strictest_last(pair: tuple[Review, ReviewDocument]) -> tuple[int, int, int, bool]:
+    """Order reviews by their turns; in a turn the strictest has the last word on a gap (ARB-9)."""
+    review, _ = pair
+    submission = review.submission
+    rejects = review.verdict == Review.Verdict.NEEDS_REVISION
+    return submission.round, submission.attempt, review.turn or 0, rejects
 
 
 def _is_named(judged: ReviewDocument, code: str) -> bool:

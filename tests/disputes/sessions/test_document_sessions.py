@@ -13,7 +13,7 @@ from disputes.rulings import offers
 from disputes.sessions import gaps, handing_in, repair
 from tasks import hooks
 from tasks.errors import Refused
-from tasks.events import SYSTEM
+from tasks.events import SYSTEM, Actor
 from tasks.models import Landing, Project, Task
 from tests.factories import create_user
 from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
@@ -180,6 +180,27 @@ def test_a_finding_that_an_earlier_round_answered_is_not_asked_for_again() -> No
     session = propose(session, proposal(A))
     told = session.events.filter(kind="round_proposed").latest("pk").data["refused"]
     assert told == {A: "L5 NEEDS_REVISION to PROPOSED: not answered: ISSUE-R3-001."}
+
+
+@pytest.mark.parametrize("approval_first", [True, False])
+def test_the_strictest_of_several_reviews_decides_on_a_gap(approval_first: bool) -> None:
+    """A gap was accepted for good if the reviewer that approved it happened to be the quicker one."""
+    project = document_project()
+    gap_in(project, A)
+    session = propose(tick(project), proposal(A))
+    approval = verdict(FINE, {A: FINE})
+    rejection = verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open"))
+    rejection = rejection.replace("High Priority", "Medium Priority")
+    texts = [approval, rejection] if approval_first else [rejection, approval]
+
+    session = review(session, texts[0], waiting_for=("second",))
+    session = review(session, texts[1], by=Actor("run", "second"))
+
+    assert states(project) == {A: "NEEDS_REVISION"}
+    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
+    session = review(session, approval, waiting_for=("second",))
+    review(session, approval, by=Actor("run", "second"))
+    assert states(project) == {A: "ACCEPTED"}
 
 
 def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
