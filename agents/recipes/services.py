@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from agents.recipes import matrix
+from agents.recipes.matrix import OTHER_SYSTEM
 from agents.recipes.tree import Tree, at, strings, table
 from tasks.configuration.yaml_files import FaultyFile, compose
 from tasks.text.regex import regex
@@ -23,8 +25,6 @@ JOBS = 40
 STEPS = 40
 
 
-OTHER_SYSTEM = regex(r"(?i)windows|macos|mac-")
-MATRIX = regex(r"\$\{\{\s*matrix\.([\w-]{1,60}(?:\.[\w-]{1,60})?)\s*\}\}")  # a value of the job's matrix
 SHELL = regex(r"(?:script\s[^;|&]{0,40})?\b(?:ba)?sh\b")  # `script` only lends it a terminal
 # Events of which at least one starts a workflow that says something about a change.
 CHANGES = {"push", "pull_request", "pull_request_target", "merge_group", "workflow_call", "workflow_dispatch"}
@@ -131,7 +131,8 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
         if machines and all(OTHER_SYSTEM.search(machine) for machine in machines):
             continue
         steps = at(job, "steps")
-        found = [_github_step(step, job, data) for step in steps] if isinstance(steps, list) else []
+        known = matrix.values_of(at(job, "strategy", "matrix"))
+        found = [_github_step(step, job, data, known) for step in steps] if isinstance(steps, list) else []
         used = [str(at(step, "uses")) for step in steps] if isinstance(steps, list) else []
         has_python = any(name.startswith("actions/setup-python@") for name in used)
         yield Job(path, str(at(job, "name") or key), [step for step in found if step], has_python)
@@ -140,20 +141,24 @@ def _github(path: str, data: dict[str, Any]) -> Iterator[Job]:
 def _machines(job: Any) -> list[str]:
     """Return what is known of the machines that a job runs on, one after another; empty if nothing is."""
     runs_on = " ".join(strings(at(job, "runs-on")))
-    varied = MATRIX.fullmatch(runs_on)
+    varied = matrix.VALUE.fullmatch(runs_on)
     if not varied:
         return [] if "${{" in runs_on or not runs_on else [runs_on]
-    matrix = at(job, "strategy", "matrix")
+    combinations = at(job, "strategy", "matrix")
     name, _, below = varied[1].partition(".")
-    listed, included = at(matrix, name), at(matrix, "include")
+    listed, included = at(combinations, name), at(combinations, "include")
     values = listed if isinstance(listed, list) else []
     values = values + [at(row, name) for row in (included if isinstance(included, list) else [])]
     return [text for value in values for text in strings(at(value, below) if below else value)]
 
 
-def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
-    """Return what the step runs in a shell on Linux, or None if it does something else."""
-    defaults = at(job, "defaults", "run") or at(data, "defaults", "run")
+def _github_step(step: Any, job: Any, data: dict[str, Any], known: dict[str, str]) -> Script | None:
+    """Return what the step runs in a shell on Linux, or None if it does something else.
+
+    `known` has the values of the job's matrix.
+    """
+    step = matrix.filled(step, known)
+    defaults = matrix.filled(at(job, "defaults", "run") or at(data, "defaults", "run"), known)
     text, condition = at(step, "run"), str(at(step, "if") or "")
     shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
     if not isinstance(text, str) or not SHELL.match(shell):
@@ -161,7 +166,9 @@ def _github_step(step: Any, job: Any, data: dict[str, Any]) -> Script | None:
     if condition and (ELSEWHERE.search(condition) or not HERE.search(condition)):
         return None
     folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
-    variables = _variables(table(at(data, "env")), table(at(job, "env")), table(at(step, "env")))
+    variables = _variables(
+        table(at(data, "env")), table(matrix.filled(at(job, "env"), known)), table(at(step, "env"))
+    )
     return Script(text, str(at(step, "name") or ""), folder, variables)
 
 

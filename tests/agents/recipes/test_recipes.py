@@ -435,6 +435,31 @@ def test_a_job_whose_machines_are_all_of_another_system_is_left_out() -> None:
         assert len(ci(".github/workflows/ci.yml", text)) == count, text
 
 
+def test_the_first_plain_value_of_a_matrix_is_taken_and_versions_stay_unknown() -> None:
+    job = "jobs: {t: {strategy: {matrix: %s}, steps: [{run: '%s'}]}}"
+    for matrix, run, test in (
+        ("{suite: [unit, all]}", "pytest ${{ matrix.suite }}", ["pytest unit"]),
+        ("{set: [{dir: a}, {dir: c}]}", "make -C ${{matrix.set.dir}} test", ["make -C a test"]),
+        ("{os: [macos-14, ubuntu-24.04]}", "make test OS=${{ matrix.os }}", ["make test OS=ubuntu-24.04"]),
+        ("{include: [{os: windows-2025, s: w}, {os: ubuntu-24.04, s: u}]}", "pytest ${{ matrix.s }}",
+         ["pytest u"]),
+        ("{s: [u, v], include: [{s: v, t: b}, {s: u, t: a}]}", "pytest ${{ matrix.s }} ${{ matrix.t }}",
+         ["pytest u a"]),
+        ("{python: ['3.9']}", "tox -e ${{ matrix.python }}", []),
+        ("{py: [pypy-3.9, '3.9']}", "tox -e ${{ matrix.py }}", []),
+        ("{s: ['a; id', '$(id)', [b]]}", "pytest ${{ matrix.s }}", []),
+        ("{s: '${{ fromJSON(needs.a.outputs.b) }}'}", "pytest ${{ matrix.s }}", []),
+        ("{s: [u]}", "pytest ${{ matrix.t }}", []),
+    ):  # fmt: skip
+        found = ci(".github/workflows/ci.yml", job % (matrix, run))
+        assert [one.test.removeprefix("pip install tox") for one in found] == test, (matrix, run)
+    settings = "{matrix: {d: [lib], v: [fast, slow]}}, env: {MODE: '${{ matrix.v }}'}"
+    step = "{run: make check, name: 'In ${{ matrix.d }}', working-directory: '${{ matrix.d }}'}"
+    (found,) = ci(".github/workflows/ci.yml", f"jobs: {{t: {{strategy: {settings}, steps: [{step}]}}}}")
+    assert found.test == "(cd lib && export MODE=fast && make check)"
+    assert found.source == ".github/workflows/ci.yml, step In lib"
+
+
 def test_a_workflow_that_runs_for_no_change_tells_no_tests() -> None:
     for events, count in (
         ("push", 1), ("[pull_request, workflow_dispatch]", 1), ("{merge_group: , schedule: []}", 1),
