@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.db import transaction
 
 from agents.hosts import paths
@@ -63,7 +64,8 @@ def add_project(
 def follow(project: Project, say: Callable[[str], None]) -> None:
     """Wait until the target branch is known, and say what is tried and how it went.
 
-    This process tries the branch itself unless another one runs this host; then it only watches.
+    This process tries the branch itself unless another one runs this host; then it only watches. Raises
+    CommandError if somebody removes the project meanwhile.
     """
     told: set[int] = set()
     begun: set[int] = set()
@@ -74,7 +76,10 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
                 trying.beat(host.row)
                 trying.advance(host.row, lambda key, work: work(), only=project.pk)
             _tell(project, begun, told, say)
-            project.refresh_from_db()
+            try:
+                project.refresh_from_db()
+            except Project.DoesNotExist:
+                raise CommandError(f"{project.slug} was removed while it was being tried.") from None
             if base.said(project) or project.trouble:
                 break
             time.sleep(POLL)

@@ -9,8 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, models, transaction
 
-from agents.hosts import paths
-from agents.models import Run
+from agents.hosts import outcomes, paths, processes
+from agents.models import Run, Trial
+from agents.verification import trying
 from disputes.completion import endings
 from disputes.models import Decision
 from tasks.errors import Refused
@@ -37,9 +38,10 @@ def history_of(project: Project) -> str:
 def remove(project: Project, *, actor: Actor) -> str:
     """Delete the project with all its rows, or end it as abandoned if it has a history; say which.
 
-    Its mirror and caches on this host are removed in either case, its run folders only with the rows. Raises
-    Refused("runs_live") if runs are under way.
+    Its mirror and caches on this host are removed in either case, the folders of its runs and trials only
+    with the rows; a trial that is under way here is ended. Raises Refused("runs_live") if runs are under way.
     """
+    trials: list[Path] = []
     with transaction.atomic():
         row = locked(Project.objects).get(pk=project.pk)
         live = list(Run.objects.live().filter(project=row).values_list("pk", flat=True))
@@ -52,6 +54,7 @@ def remove(project: Project, *, actor: Actor) -> str:
         history = history_of(row)
         if not history:
             runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))
+            trials = [*map(trying.folder_of, Trial.objects.filter(project=row).values_list("pk", flat=True))]
             with (
                 no_deletion(Event._meta.db_table).lifted(connection),
                 no_deletion(Seal._meta.db_table).lifted(connection),
@@ -66,6 +69,10 @@ def remove(project: Project, *, actor: Actor) -> str:
             said = (
                 f"{row.slug} is kept as abandoned, for it has {history}. Nothing of it is started any more."
             )
+    for folder in trials:
+        if folder.exists():
+            processes.end_all(processes.working_in(folder), settings.DURATIONS["grace"])
+            outcomes.remove(folder)
     for folder in _folders(project, runs):
         shutil.rmtree(folder, ignore_errors=True)
     return said

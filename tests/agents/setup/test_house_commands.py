@@ -1,6 +1,8 @@
 """The commands that list and remove: list_projects, status, remove_agent, remove_project."""
 
 import json
+import os
+import subprocess
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from django.utils import timezone
 
 from agents.crew.pauses import pause
 from agents.hosts import paths
-from agents.models import Agent, Host, Prompt, Run
+from agents.models import Agent, Host, Prompt, Run, Trial
 from agents.providers.reports import ErrorClass
+from agents.setup import projects
+from agents.verification import trying
 from disputes import alerts, opening, rulings
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
@@ -188,6 +192,33 @@ def test_a_project_that_left_nothing_behind_is_deleted_with_all_its_rows_and_fol
     assert not paths.run_folder(run.pk).exists()
     assert list((home / "mirrors").iterdir()) == []
     connection.check_constraints()
+
+
+def test_with_a_project_goes_the_trial_that_is_under_way(tried: Project, home: Path) -> None:
+    of_it = {"why": "search", "sha": sha(1)}
+    trial = Trial.objects.create(project=tried, status="running", host=create_host(), **of_it)
+    other = Trial.objects.create(project=create_project("other"), **of_it)
+    folders = [trying.folder_of(each.pk) for each in (trial, other)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    command = ["sleep", "60"]
+    process = subprocess.Popen(command, cwd=folders[0], env=os.environ | {"STEROIDS_RUN": "trial"})
+    try:
+        manage("remove_project", "ledger", "--yes")
+        assert process.wait(10) < 0
+    finally:
+        process.kill()
+        process.wait()
+    assert list((home / "trials").iterdir()) == folders[1:]
+
+
+def test_whoever_follows_the_trials_of_a_removed_project_is_told(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "_hold_host", lambda stack: None)
+    Project.objects.all().delete()
+    with pytest.raises(CommandError, match="ledger was removed while it was being tried"):
+        projects.follow(ledger, print)
 
 
 def test_after_it_events_are_append_only_again(tried: Project) -> None:
