@@ -19,6 +19,7 @@ BYTES_MAX = 16 * 1024 * 1024  # of one report
 ALL_BYTES_MAX = 64 * 1024 * 1024
 DEPTH_MAX = 40
 CASES_MAX = 1_000_000
+SAID_MAX = 64 * 1024  # characters of what the failures of all reports say
 RED = {"failure", "error"}
 SAYS_NOTHING = {"", "test", "suite"}  # class names without meaning: node writes one of these for each test
 
@@ -36,6 +37,7 @@ def read_reports(folder: Path, root: str = "") -> Tests | None:
     report that cannot be read counts as broken off, since the tests in it are unknown.
     """
     found: list[str] = []
+    said: list[str] = []
     total = failed = 0
     used = broken = 0
     left = ALL_BYTES_MAX
@@ -55,11 +57,13 @@ def read_reports(folder: Path, root: str = "") -> Tests | None:
             continue  # another kind of XML, such as a coverage report
         used += 1
         found += report.failed()
+        said.append(report.said[: SAID_MAX - sum(map(len, said))])
         total += report.total
         failed += max(report.failures, report.told)
     if not used:
         return None
-    return Tests(bounded(numbered(found)), total, min(failed, COUNT_MAX), broke_off=bool(broken))
+    counted = min(failed, COUNT_MAX)
+    return Tests(bounded(numbered(found)), total, counted, broke_off=bool(broken), said="\n".join(said))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -109,6 +113,8 @@ class JUnitReport:
         self.total = 0
         self.failures = 0
         self.told = 0
+        self._said: list[str] = []
+        self._left = SAID_MAX
         self._open: list[str] = []
         self._suites: list[str] = []
         self._depth_of_told: int | None = None
@@ -123,10 +129,16 @@ class JUnitReport:
         parser.StartDoctypeDeclHandler = self._refuse
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
         try:
             parser.Parse(data, True)
         except (expat.ExpatError, ValueError) as error:
             raise UnusableReport(str(error)) from error
+
+    @property
+    def said(self) -> str:
+        """What its failures say, up to a bound."""
+        return "".join(self._said)
 
     def failed(self) -> list[str]:
         """Return the names of the failed cases, in order, except those that passed in a later try.
@@ -148,8 +160,18 @@ class JUnitReport:
             self._case(attributes)
         elif self._open and self._open[-1] == "testcase":
             self._is_red |= tag in RED
+            self._note(f"\n{attributes.get('message', '')}\n" if tag in RED else "")
             self._is_skipped |= tag == "skipped"
         self._open.append(tag)
+
+    def _text(self, text: str) -> None:
+        if self._open and self._open[-1] in RED:
+            self._note(text)
+
+    def _note(self, text: str) -> None:
+        kept = text[: self._left]
+        self._left -= len(kept)
+        self._said += [kept] if kept else []
 
     def _suite(self, tag: str, attributes: dict[str, str]) -> None:
         told = [_count(attributes[word]) for word in ("failures", "errors") if word in attributes]

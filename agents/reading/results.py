@@ -7,7 +7,7 @@ characters. Whoever displays them still has to escape them.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tasks.text.regex import regex
 
@@ -29,7 +29,7 @@ class Tests:
     `failed` holds at most NAMES_MAX names, sorted and unique. `total` is how many tests ran. `failed_count`
     is how many failed or ended with an error; it exceeds the number of names if some have none. Both are None
     if nothing says so. `broke_off` means that not all tests ran, as the runner itself says, or that a part of
-    the output is lost.
+    the output is lost. `said` is what the failures in reports say: bounded, and otherwise as it was written.
     """
 
     __test__ = False  # otherwise pytest would collect this class because of its name
@@ -38,6 +38,7 @@ class Tests:
     total: int | None = None
     failed_count: int | None = None
     broke_off: bool = False
+    said: str = field(default="", compare=False)
 
     @property
     def are_all_named(self) -> bool:

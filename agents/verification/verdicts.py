@@ -90,7 +90,12 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     if not fault and name.startswith(commands.ENVIRONMENT):  # none of the project's own steps has run
         fault = red
     problem = fault or red
-    told_more = (*_what_brings(fault), *_missing(folder, steps), *_silent(tail), *_unreached(folder, fault))
+    told_more = (
+        *_what_brings(fault),
+        *_missing(folder, steps),
+        *_silent(f"{tests.said}\n{tail}"),
+        *_unreached(folder, fault),
+    )
     if not fault and (absent := not_found(tail)):
         told_more = (absent, *told_more)
     if more := " ".join(told_more):

@@ -808,6 +808,22 @@ def test_a_server_of_their_own_that_tests_ask_in_vain_is_named_by_its_port(tmp_p
         assert said == ([port] if port else []), (printed, problem)
 
 
+def test_a_server_that_only_a_report_says_was_asked_in_vain_is_named_too(tmp_path: Path) -> None:
+    refused = "Connection to localhost:5432 refused."
+    for number, (inside, port) in enumerate((
+        (f'<failure message="{refused}"/>', "5432"),
+        (f"<error>org.Exception: {refused}\n\tat a.B</error>", "5432"),
+        (f"<error>{'x' * 70_000} {refused}</error>", ""),
+        (f"<failure/><system-out>{refused}</system-out>", ""),
+    )):  # fmt: skip
+        reports = tmp_path / str(number) / "clone/target/surefire-reports"
+        reports.mkdir(parents=True)
+        case = f'<testcase classname="A" name="b">{inside}</testcase>'
+        (reports / "a.xml").write_text(f'<testsuite name="A">{case}</testsuite>')
+        problem = verdict_on(tmp_path / str(number), "Tests run: 1, Failures: 1\n").problem
+        assert re.findall(r"Nothing answers at port (\d+):", problem) == ([port] if port else []), problem
+
+
 def test_a_node_that_is_too_old_for_the_manager_of_packages_is_told() -> None:
     told = "This host's Node.js or its package manager does not fit what is required{}."
     asked = "warn: This version of pnpm requires at least Node.js v22.13\n"
