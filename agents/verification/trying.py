@@ -25,9 +25,10 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Unreachable
 from agents.hosts.shims.nursery import NURSERY
 from agents.models import Host, Trial
-from agents.recipes import own_file, toolchains
+from agents.recipes import beside, own_file, toolchains
 from agents.recipes.candidates import candidates
 from agents.recipes.recipe import Recipe
+from agents.recipes.tree import Tree
 from agents.verification import commands, conclusions, verdicts
 from agents.verification.unreachable import trouble
 from agents.verification.verdicts import Verdict
@@ -42,6 +43,7 @@ AT_ONCE = 2  # trials on one host
 ATTEMPTS_MAX = 3  # for a trial whose host or shim died
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
 PATHS_MAX = 20_000
+PROBLEM_MAX = 500  # characters that a trial keeps
 Do = Callable[[str, Callable[[], None]], None]
 
 
@@ -175,7 +177,7 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
     if lacks:
         problem = " ".join(f"{each.tool} is not on this host. What brings it: {each.hint}." for each in lacks)
         ended = {
-            "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:500],
+            "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:PROBLEM_MAX],
             "step": conclusions.TOOLCHAIN, "ended_at": timezone.now(),
         }  # fmt: skip
     Trial.objects.create(
@@ -360,14 +362,27 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     if verdict.fault or reason == "refused":
         outcome = Trial.Outcome.BROKEN
     _keep_result(trial, verdict)
+    problem = verdict.problem or verdict.missing
+    if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
+        problem = _with_servers(trial, verdict)
     _end(
-        trial, outcome, problem=verdict.problem or verdict.missing, step=verdict.step,
+        trial, outcome, problem=problem, step=verdict.step,
         exit_code=verdict.exit_code, steps=verdict.steps, failed=list(verdict.tests.failed),
         failed_count=verdict.tests.failed_count, total=verdict.tests.total,
         broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky), tail=verdict.tail,
         hosts=sandbox.reached(folder),
     )  # fmt: skip
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _with_servers(trial: Trial, verdict: Verdict) -> str:
+    """Return what is red, and which servers the repository's own CI starts if the tests asked for one."""
+    said = ""
+    with contextlib.suppress(GitError):
+        tree = Tree(CommitTree(paths.mirror(trial.project), trial.sha))
+        said = beside.lacking(tree, f"{verdict.tests.said}\n{verdict.tail}")
+    problem = verdict.problem.removesuffix(".")
+    return f"{problem[: PROBLEM_MAX - len(said) - 2]}. {said}" if said else verdict.problem
 
 
 def _keep_result(trial: Trial, verdict: Verdict) -> None:
@@ -390,8 +405,8 @@ def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> Non
     with transaction.atomic():
         locked(Project.objects).get(pk=trial.project_id)
         ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
-            status=Trial.Status.ENDED, outcome=outcome, problem=problem[:500], ended_at=timezone.now(),
-            lease_until=None, **result,
+            status=Trial.Status.ENDED, outcome=outcome, problem=problem[:PROBLEM_MAX],
+            ended_at=timezone.now(), lease_until=None, **result,
         )  # fmt: skip
         if ended:
             conclusions.decide(trial.project_id)

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.recipes import beside
 from agents.recipes.candidates import LONGEST, MOST, candidates
 from agents.recipes.python import THIS_PYTHON
 from agents.recipes.recipe import Recipe, needs_python
 from agents.recipes.toolchains import missing, programs
+from agents.recipes.tree import Tree
 
 
 class Files:
@@ -458,6 +460,30 @@ def test_the_first_plain_value_of_a_matrix_is_taken_and_versions_stay_unknown() 
     (found,) = ci(".github/workflows/ci.yml", f"jobs: {{t: {{strategy: {settings}, steps: [{step}]}}}}")
     assert found.test == "(cd lib && export MODE=fast && make check)"
     assert found.source == ".github/workflows/ci.yml, step In lib"
+
+
+def test_servers_that_a_service_starts_are_told_where_tests_asked_for_one_in_vain() -> None:
+    refused = (
+        "E   redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
+    )
+    for path, text, names in (
+        (".github/workflows/a.yml", "jobs: {t: {services: {db: {image: 'docker.io/library/postgres:16'}}}}",
+         "postgres"),
+        (".github/workflows/a.yml", "jobs: {t: {services: {redis: {image: 'redis:${{ matrix.r }}'}}}}", "redis"),
+        (".github/workflows/a.yml", "jobs: {t: {services: {'a; b': {image: '[x](y)'}}}}", ""),
+        (".gitlab-ci.yml", "services: ['redis:7']\nt: {services: [{name: postgres}, mysql], script: [make]}",
+         "redis, postgres and mysql"),
+        (".travis.yml", "services: [docker, redis-server]", "redis-server"),
+        (".travis.yml", "services: mongodb", "mongodb"),
+        (".circleci/config.yml", "jobs: {t: {docker: [{image: 'cimg/node:1'}, {image: 'mysql:8'}]}}", "mysql"),
+        (".circleci/config.yml", "jobs: {t: {docker: [{image: 'cimg/node:1'}]}}", ""),
+        ("ci.yml", "jobs: {t: {services: {redis: {image: redis}}}}", ""),
+    ):  # fmt: skip
+        tree = Tree(Files({path: text}))
+        said = beside.lacking(tree, refused)
+        told = f"The repository's own CI starts {names} beside its tests ({path})."
+        assert said.startswith(told) if names else not said, (text, said)
+        assert not beside.lacking(tree, "E   assert redis == 1"), text
 
 
 def test_a_workflow_that_runs_for_no_change_tells_no_tests() -> None:

@@ -215,3 +215,27 @@ def test_a_disk_and_a_registry_come_back_by_themselves_and_a_missing_package_doe
         fault = environment_fault(output, 1)
         assert fault, output
         assert is_passing(fault) is passing, fault
+
+
+def test_a_red_trial_tells_which_servers_the_repositorys_own_ci_starts(world: World) -> None:
+    workflow = "jobs: {t: {services: {db: {image: 'postgres:16'}}, steps: [{run: make check}]}}\n"
+    head = world.remote.push({".github/workflows/ci.yml": workflow})
+    world.mirror.fetch_target()
+    for said, told in (
+        ("connection to server at localhost, port 5432 failed: Connection refused\n", True),
+        ("AssertionError: 1 == 2\n", False),
+    ):
+        trial = Trial.objects.create(project=world.project, why="search", sha=head, status="running")
+        folder = trying.folder_of(trial.pk)
+        folder.mkdir(parents=True)
+        names = "".join(f"FAILED tests/test_{'x' * 200}.py::test_{number}\n" for number in range(3))
+        output = f"=== short test summary info ===\n{names}=== 3 failed in 0.1s ===\n{said}"
+        (folder / "output.log").write_text(output)
+        trying._finish(trial, {"steps": [{"name": "tests", "code": 1, "log": [0, len(output)]}]})
+        trial.refresh_from_db()
+        assert (trial.outcome, trial.failed_count) == ("red", 3)
+        end = (
+            "CI starts postgres beside its tests (.github/workflows/ci.yml). Here only the commands can: let"
+        )
+        assert (end in trial.problem) == told, trial.problem
+        assert trial.problem.startswith("tests ended with 1: 3 failed: ")
