@@ -18,11 +18,18 @@ NONE = regex(
     r"|^\?   \t\S{1,300}\t\[no test files\]$"
     r"|^g?make: Nothing to be done for [`'‘]\S{0,40}(?:test|check)\S{0,40}$"
 )
+# A package whose tests passed, where nobody is told how many there were.
+PASSED = regex(r"(?m)^ok  \t\S{1,300}\t(?:\d[\d.]{0,20}s|\(cached\))$")
 NO_SOURCE = regex(r"(?m)^> Task \S{0,200}:\w{0,60}[tT]est NO-SOURCE$")
 HAS_SOURCE = regex(r"(?m)^> Task \S{0,200}:\w{0,60}[tT]est(?: UP-TO-DATE| FROM-CACHE)?$")
 
 TOX_ENDED = regex(r"(?m)^  congratulations :\)")
 TOX_CALLED = "commands["  # it says so before each command of an environment
+
+
+def ran_some(output: str) -> bool:
+    """Whether what was printed says that tests passed, though no runner counted them."""
+    return PASSED.search(plain(output)) is not None
 
 
 def ran_none(output: str, tests: Tests) -> bool:

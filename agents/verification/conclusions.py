@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from agents.models import Trial
 from agents.reading import faults
+from agents.reading.idle import ran_some
 from agents.verification import commands, verdicts
 from disputes import alerts
 from tasks import base
@@ -23,6 +24,7 @@ LIMIT_MIN = 600  # seconds
 FEWER = 2  # a green trial with fewer tests than a red one's divided by this hides something
 DETAIL_MAX = 4000  # characters of output on a card
 NAMED_MAX = 20
+PROBLEM_MAX, COMMAND_SHOWN = 330, 80  # characters of a problem before what is green, and of the command there
 TOOLCHAIN = "toolchain"  # the step of a trial that was not begun, since this host lacks a program
 
 
@@ -48,9 +50,10 @@ def decide(pk: int) -> None:
 def _best_green(tried: list[Trial]) -> Trial | None:
     """Return the first green trial, or None while others may be better.
 
-    One that ran no test says nothing, and is kept only if none of the others is green and ran some.
+    One that ran no test says nothing, and is kept only if none of the others is green and ran some. One that
+    tells of no test is not kept if a likelier one only lacks a program.
     """
-    convincing = [trial for trial in tried if _is_convincing(trial, tried)]
+    convincing = [trial for trial in tried if _is_convincing(trial, tried) and not _likelier(trial, tried)]
     tested = next((trial for trial in convincing if trial.total != 0), None)
     if tested or any(trial.status != Trial.Status.ENDED for trial in tried):
         return tested
@@ -66,6 +69,18 @@ def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
         return False
     red = [other.total or 0 for other in others]
     return FEWER * (trial.total or 0) >= max(red, default=0)
+
+
+def _likelier(green: Trial, tried: list[Trial]) -> Trial | None:
+    """Return the likeliest trial before a green one that only lacks a program; None if the green one counts.
+
+    A script that only checks how a list is sorted is green as well. So one that tells of no test is no answer
+    while the tests that the repository declares could be run with one more program.
+    """
+    if green.total or ran_some(green.tail):
+        return None
+    before = (trial for trial in tried if trial.ordinal < green.ordinal and trial.test)
+    return next((trial for trial in before if _lacks_program(trial)), None)
 
 
 def _found_green(project: Project, trial: Trial) -> None:
@@ -106,7 +121,8 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     card opens.
     """
     not_green = [trial for trial in tried if trial.outcome != Trial.Outcome.GREEN]
-    best = _telling(not_green)
+    held = next((trial for trial in tried if _is_convincing(trial, tried)), None)
+    best = (_likelier(held, tried) if held else None) or _telling(not_green)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
     red = {
         "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
@@ -129,7 +145,9 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     problem = best.problem
     if compared and compared.newly_red:
         problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
-    offered = {"settings": _settings_of(project, max(not_green, key=_came_far))}
+    if held:
+        problem = f"{problem[:PROBLEM_MAX].removesuffix('.')}. {_green_too(held)}"
+    offered = {"settings": _settings_of(project, held or max(not_green, key=_came_far))}
     known = red if state == Base.RED else offered
     base.set_base(project, state, sha=best.sha, problem=problem, base_red=known)
     what = "is red" if state == Base.RED else "cannot be built and tested here"
@@ -138,6 +156,13 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
         evidence=_evidence(best, tried, compared.newly_red if compared else ()),
         detail=best.tail[-DETAIL_MAX:],
     )  # fmt: skip
+
+
+def _green_too(held: Trial) -> str:
+    """Return a sentence about a green trial that is offered, but not kept unasked."""
+    command = held.test or held.build
+    shown = command if len(command) <= COMMAND_SHOWN else f"{command[:COMMAND_SHOWN].rstrip()}…"
+    return f"Without it, `{shown}` is green but tells of no test; save it if that is enough."
 
 
 def _telling(not_green: list[Trial]) -> Trial:

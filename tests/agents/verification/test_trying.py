@@ -101,6 +101,37 @@ def test_a_green_recipe_that_ran_no_test_is_kept_where_no_other_runs_any() -> No
         assert conclusions.says(idle) == "green after 0 s, 0 tests"
 
 
+def test_a_green_recipe_that_tells_of_no_test_is_only_offered_where_a_likelier_one_lacks_a_program() -> None:
+    absent = {"step": "toolchain", "problem": "bats is not on this host. What brings it: apt install bats."}
+    for lacks, tells, state in (
+        (absent, {}, "broken"),
+        ({"problem": "The program `bats` is missing on this host."}, {}, "broken"),
+        (absent, {"total": 0}, "broken"),
+        (absent, {"total": 3}, "green"),
+        (absent, {"tail": "ok  \texample.org/a\t0.2s\n"}, "green"),
+        (absent | {"test": ""}, {}, "green"),
+        (absent | {"ordinal": 4}, {}, "green"),
+        ({"problem": "The disk of this host is full."}, {}, "green"),
+    ):
+        project = trying_project()
+        ended(project, "broken", **{"ordinal": 1, "test": "bats tests"} | lacks)
+        ended(project, "red", ordinal=2, test="pytest", problem="prepare ended with 1", step="prepare")
+        ended(project, "green", ordinal=3, test="make check", **tells)
+        conclusions.decide(project.pk)
+        project.refresh_from_db()
+        assert project.base_state == state, (lacks, tells)
+        if state == "broken":
+            card = Conflict.objects.get(origin="base", dispute__project=project)
+            assert card.question.endswith(
+                ". Without it, `make check` is green but tells of no test; save it if that is enough."
+            )
+            assert lacks["problem"].removesuffix(".") in card.question
+            form = CommandsForm(project)
+            assert form.is_offer
+            assert form["test_command"].value() == "make check"
+            assert not project.config.test_command
+
+
 def test_what_got_furthest_is_offered_where_nothing_could_be_run_to_its_end() -> None:
     project = trying_project()
     ended(
