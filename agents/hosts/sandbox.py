@@ -52,6 +52,7 @@ ETC = (
 TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
 OF_THIS_MACHINE = regex(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 UPSTREAM = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
@@ -514,10 +515,9 @@ def _through_the_gate(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with the variables by which programs find the way out."""
     proxy = address()
     java = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={PORT}" for kind in ("http", "https"))
-    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     return {
         **environment,
-        **dict.fromkeys(names, proxy),
+        **dict.fromkeys(PROXIES, proxy),
         "NO_PROXY": "127.0.0.1,localhost,::1",
         "no_proxy": "127.0.0.1,localhost,::1",
         "NODE_USE_ENV_PROXY": "1",

@@ -28,6 +28,7 @@ OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_H
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 TAIL = 64 * 1024
+PROBLEM_MAX, PROBLEM_MIN = 500, 120  # characters that a row has for a problem, and those it always gets
 MISSING_MAX = 64 * 1024  # bytes that say what of the commit is missing
 MISSING_SHOWN = 300  # characters of the first of them
 # Folders below the checkout where build tools leave JUnit XML by themselves.
@@ -90,17 +91,22 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     if not fault and name.startswith(commands.ENVIRONMENT):  # none of the project's own steps has run
         fault = red
     problem = fault or red
+    said = f"{tests.said}\n{tail}"
     told_more = (
-        *_what_brings(fault),
-        *_missing(folder, steps),
-        *_silent(f"{tests.said}\n{tail}"),
+        *_what_brings(fault), *_missing(folder, steps), *_silent(said), *_looked_at_proxy(said, tests),
         *_unreached(folder, fault),
-    )
+    )  # fmt: skip
     if not fault and (absent := not_found(tail)):
         told_more = (absent, *told_more)
     if more := " ".join(told_more):
-        problem = f"{problem.removesuffix('.')}. {more}"
+        problem = f"{_fitting(problem.removesuffix('.'), more)}. {more}"
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+
+
+def _fitting(problem: str, more: str) -> str:
+    """Return the problem, cut if that leaves room in a row for what else is told."""
+    room = max(PROBLEM_MAX - len(more) - 2, PROBLEM_MIN)
+    return problem if len(problem) <= room else f"{problem[: room - 1].rstrip()}…"
 
 
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
@@ -124,6 +130,15 @@ def _silent(output: str) -> Iterator[str]:
         yield (
             f"Nothing answers at port {port}: the command that asks has to start what does. In the sandbox"
             f" this machine's own answer only where STEROIDS_SANDBOX_HOSTS names them, as 127.0.0.1:{port}."
+        )
+
+
+def _looked_at_proxy(output: str, tests: Tests) -> Iterator[str]:
+    """Yield what helps tests that fail for the sandbox's proxy, as those of a client for HTTP do."""
+    if tests.failed and sandbox.address().removeprefix("http://") in output:
+        yield (
+            "Tests met the proxy that the sandbox sets in their environment. If they need no network, let the"
+            f" test command begin with `unset {' '.join(sandbox.PROXIES)};`."
         )
 
 

@@ -824,6 +824,21 @@ def test_a_server_that_only_a_report_says_was_asked_in_vain_is_named_too(tmp_pat
         assert re.findall(r"Nothing answers at port (\d+):", problem) == ([port] if port else []), problem
 
 
+def test_tests_that_met_the_proxy_of_the_sandbox_are_told_how_to_go_without(tmp_path: Path) -> None:
+    met = "E  assert {'all://': 'http://127.0.0.1:27081'} == {}\n"
+    names = "".join(f"FAILED tests/test_{'x' * 200}.py::test_{number}\n" for number in range(3))
+    red = f"=== short test summary info ===\n{names}=== 3 failed in 0.1s ===\n"
+    for number, (printed, told) in enumerate((
+        (met + red, True), (met.replace("27081", "8080") + red, False), (met, False),
+    )):  # fmt: skip
+        problem = verdict_on(tmp_path / str(number), printed).problem
+        assert ("begin with `unset HTTP_PROXY HTTPS_PROXY " in problem) == told, problem
+        if told:
+            assert problem.startswith("tests ended with 1: 3 failed: tests/")
+            assert problem.endswith("all_proxy;`.")
+            assert len(problem) <= 500
+
+
 def test_a_node_that_is_too_old_for_the_manager_of_packages_is_told() -> None:
     told = "This host's Node.js or its package manager does not fit what is required{}."
     asked = "warn: This version of pnpm requires at least Node.js v22.13\n"
