@@ -130,32 +130,30 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
         "settings": _settings_of(project, best),
     }  # fmt: skip
     compared = verdicts.compare_red(project, red) if state == Base.RED else None
-    if compared and compared.is_no_worse:
+    is_told = state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step)
+    if is_told or (compared and compared.is_no_worse):
         base.set_base(
             project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
         )
         alerts.withdraw_base_card(project)
         return
-    if state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step):
-        base.set_base(
-            project, Base.ACCEPTED, sha=best.sha, problem=best.problem, base_red=red, base_known=red
-        )
-        alerts.withdraw_base_card(project)
-        return
-    problem = best.problem
-    if compared and compared.newly_red:
-        problem = f"{best.step} newly red: {verdicts.in_words(compared.newly_red)}"
-    if held:
-        problem = f"{problem[:PROBLEM_MAX].removesuffix('.')}. {_green_too(held)}"
+    newly_red = compared.newly_red if compared else ()
+    problem = _problem(best, newly_red, held)
     offered = {"settings": _settings_of(project, held or max(not_green, key=_came_far))}
     known = red if state == Base.RED else offered
     base.set_base(project, state, sha=best.sha, problem=problem, base_red=known)
     what = "is red" if state == Base.RED else "cannot be built and tested here"
     alerts.ask_about_base(
         project, f"{project.target_branch} of {project.name} {what}: {problem}",
-        evidence=_evidence(best, tried, compared.newly_red if compared else ()),
+        evidence=_evidence(best, tried, newly_red),
         detail=best.tail[-DETAIL_MAX:],
     )  # fmt: skip
+
+
+def _problem(best: Trial, newly_red: Sequence[str], held: Trial | None) -> str:
+    """Return what is told of the branch: what is newly red, if anything, and what green one is offered."""
+    problem = f"{best.step} newly red: {verdicts.in_words(newly_red)}" if newly_red else best.problem
+    return f"{problem[:PROBLEM_MAX].removesuffix('.')}. {_green_too(held)}" if held else problem
 
 
 def _green_too(held: Trial) -> str:
