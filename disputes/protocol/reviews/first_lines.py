@@ -50,13 +50,13 @@ TAG = regex(
 TAGS = regex(r"(?:\[[A-Za-z0-9 _/-]{1,30}\]){2,4}(?!\()")
 # Comments on code that begin with a word for their kind: "issue (blocking): …", "nitpick: …".
 COMMENT = regex(
-    r"(?P<kind>issue|problem|suggestion|todo|chore|polish|typo|nit(?:pick)?)\s?(?:\((?P<said>[^()]{1,60})\))?:\s+"
+    r"(?P<kind>issue|problem|suggestion|todo|chore|polish|typo|nit(?:pick)?|(?:non-)?blocking|blocker)\s?(?:\((?P<said>[^()]{1,60})\))?:\s+"
 )
 # Kinds that are also the label of a part of a finding, unless something in parentheses follows.
 LABELS_TOO = frozenset(["issue", "problem", "suggestion", "todo", "chore", "polish", "typo"])
 # Kinds that say nothing about how severe a comment is.
 OF_ANY_SEVERITY = frozenset(["issue", "problem"])
-BLOCKS = {"blocking": "high", "non-blocking": "low"}
+BLOCKS = {"blocking": "high", "blocker": "high", "non-blocking": "low"}
 # A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
 LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
@@ -78,9 +78,11 @@ PLACED = regex(
     r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
 )
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
+# Without marks it is a checker's word: "io.go:14: warning: text".
 OF_FILE = regex(
     r"`?[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?`?[ \t]*(?:[-–—:|][ \t]*){0,2}"
-    r"(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}(?=\S)"
+    r"(?:(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}"
+    r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"
 )
 # A severity among the words before the colon: "Second (also high in my book): text".
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
@@ -89,7 +91,8 @@ SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor",
 COUNTED = regex(r"(?:\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/)[ \t]+(?=\S)")
 # What is shown of a part that folds.
 SUMMARY = regex(
-    r"<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})(?:</(?:b|strong)>)?</summary>(?:<blockquote>)?\s*$"
+    r"(?:<details(?: open)?>\s*)?<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})"
+    r"(?:</(?:b|strong)>)?</summary>(?:<blockquote>)?\s*$"
 )
 # The badge of a priority in bold before a title: **![P1 Badge](https://…) Title**
 BADGED = regex(
@@ -101,7 +104,7 @@ BADGED = regex(
 CIRCLES = {"🔴": "critical", "🟠": "high", "🟡": "medium", "⚪": "low", "🔵": "low"}
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
-COMMENT_FIRST = frozenset("istcpn")
+COMMENT_FIRST = frozenset("bistcpn")
 COUNTED_FIRST = frozenset("(#abcdefgh0123456789")
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [", " |")
 SEPARATORS = " \t:-–—*_.)]"
@@ -271,10 +274,11 @@ def _of_file(text: str, indent: int) -> Start | None:
     """Read a line that begins with a place in a file and a severity; return None for any other line."""
     if not LINE_NUMBER.search(text[:MAX_PLACE]) or not (match := OF_FILE.match(text)):
         return None
-    if not severity_in(match["word"]):
+    word = match["word"] or LEVELS[match["level"].lower()]
+    if not severity_in(word):
         return None
     title = text[match.end() :][:MAX_READ]
-    return Start(Shape.TAG, indent, title=title, words=(match["word"],), tag=match["word"], rest=match[0])
+    return Start(Shape.TAG, indent, title=title, words=(word,), tag=word, rest=match[0])
 
 
 def _kind_of_comment(text: str) -> re.Match[str] | None:
@@ -495,7 +499,7 @@ def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     kind = match["kind"]
     said = [part.strip().lower() for part in (match["said"] or "").split(",")]
     stated = [BLOCKS.get(part, part) for part in said if part in BLOCKS or severity_in(part)]
-    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else ["nit"])
+    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else [BLOCKS.get(kind, "nit")])
     return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=tuple(words), tag=kind)
 
 

@@ -39,6 +39,7 @@ before approval implementation list open ambiguities inconsistencies weaknesses
 GLUE = frozenset(_GLUE.split())
 FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 BLOCKING = frozenset(["blocker", "blockers", "blocking"])
+WARNINGS = frozenset(["warning", "warnings"])  # alone in a heading, between what is critical and suggestions
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 HARDLY = regex(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
@@ -228,6 +229,8 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 def section_severity(title: str) -> tuple[Severity | None, bool]:
     """Return the severity that a heading gives to its section, the lower of two, and whether it names two."""
     words = bare(title)
+    if words in WARNINGS:
+        return Severity.MEDIUM, False
     named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
     if not named:
         return None, False

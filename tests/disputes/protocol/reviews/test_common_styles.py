@@ -16,6 +16,55 @@ def told(found: Found, title: str) -> tuple[int, str, str]:
 
 STYLES: list[tuple[str, str, Expected]] = [
     (
+        "a checker's words behind the place",
+        """\
+a.py:3: error: Null deref when the list is empty
+b.py:9: warning: shadowed name
+b.py:12: note: consider a set
+
+Verdict: needs revision
+""",
+        ("r", [(1, "h", "Null deref when"), (2, "m", "shadowed name")]),
+    ),
+    (
+        "warnings between what is critical and suggestions",
+        """\
+### 🔴 Critical
+
+#### 1. Race in `take()`
+Two workers may take one job.
+
+### 🟡 Warnings (should fix)
+
+- `b.py` has no docstring
+
+**Recommendation:** Request changes
+""",
+        ("r", [(3, "c", "Race in"), (8, "m", "`b.py` has no docstring")]),
+    ),
+    (
+        "whether it blocks, in small letters",
+        """\
+blocking: the new endpoint has no permission check
+nit: typo in README
+
+-> changes requested
+""",
+        ("r", [(1, "h", "the new endpoint"), (2, "l", "typo in README")]),
+    ),
+    (
+        "a part that folds, on one line with its summary",
+        """\
+<details><summary>High: unchecked cast</summary>
+
+`x as string` may fail.
+</details>
+
+Decision: request changes
+""",
+        ("r", [(1, "h", "unchecked cast")]),
+    ),
+    (
         "priorities as tags",
         """\
 **Findings**
