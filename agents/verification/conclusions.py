@@ -24,7 +24,7 @@ LIMIT_MIN = 600  # seconds
 FEWER = 2  # a green trial with fewer tests than a red one's divided by this hides something
 DETAIL_MAX = 4000  # characters of output on a card
 NAMED_MAX = 20
-PROBLEM_MAX, COMMAND_SHOWN = 330, 80  # characters of a problem before what is green, and of the command there
+COMMAND_SHOWN = 80  # characters of a green command that a sentence names
 TOOLCHAIN = "toolchain"  # the step of a trial that was not begun, since this host lacks a program
 
 
@@ -153,7 +153,7 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
 def _problem(best: Trial, newly_red: Sequence[str], held: Trial | None) -> str:
     """Return what is told of the branch: what is newly red, if anything, and what green one is offered."""
     problem = f"{best.step} newly red: {verdicts.in_words(newly_red)}" if newly_red else best.problem
-    return f"{problem[:PROBLEM_MAX].removesuffix('.')}. {_green_too(held)}" if held else problem
+    return verdicts.with_more(problem, _green_too(held)) if held else problem
 
 
 def _green_too(held: Trial) -> str:

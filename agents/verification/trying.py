@@ -43,7 +43,6 @@ AT_ONCE = 2  # trials on one host
 ATTEMPTS_MAX = 3  # for a trial whose host or shim died
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
 PATHS_MAX = 20_000
-PROBLEM_MAX = 500  # characters that a trial keeps
 Do = Callable[[str, Callable[[], None]], None]
 
 
@@ -177,8 +176,8 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
     if lacks:
         problem = " ".join(f"{each.tool} is not on this host. What brings it: {each.hint}." for each in lacks)
         ended = {
-            "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "problem": problem[:PROBLEM_MAX],
-            "step": conclusions.TOOLCHAIN, "ended_at": timezone.now(),
+            "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "step": conclusions.TOOLCHAIN,
+            "problem": problem[: verdicts.PROBLEM_MAX], "ended_at": timezone.now(),
         }  # fmt: skip
     Trial.objects.create(
         project=project, why=why, sha=sha, ordinal=ordinal, source=recipe.source[:300],
@@ -381,8 +380,7 @@ def _with_servers(trial: Trial, verdict: Verdict) -> str:
     with contextlib.suppress(GitError):
         tree = Tree(CommitTree(paths.mirror(trial.project), trial.sha))
         said = beside.lacking(tree, f"{verdict.tests.said}\n{verdict.tail}")
-    problem = verdict.problem.removesuffix(".")
-    return f"{problem[: PROBLEM_MAX - len(said) - 2]}. {said}" if said else verdict.problem
+    return verdicts.with_more(verdict.problem, said)
 
 
 def _keep_result(trial: Trial, verdict: Verdict) -> None:
@@ -405,7 +403,7 @@ def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> Non
     with transaction.atomic():
         locked(Project.objects).get(pk=trial.project_id)
         ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
-            status=Trial.Status.ENDED, outcome=outcome, problem=problem[:PROBLEM_MAX],
+            status=Trial.Status.ENDED, outcome=outcome, problem=problem[: verdicts.PROBLEM_MAX],
             ended_at=timezone.now(), lease_until=None, **result,
         )  # fmt: skip
         if ended:

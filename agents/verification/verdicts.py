@@ -98,15 +98,18 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     )  # fmt: skip
     if not fault and (absent := not_found(tail)):
         told_more = (absent, *told_more)
-    if more := " ".join(told_more):
-        problem = f"{_fitting(problem.removesuffix('.'), more)}. {more}"
+    problem = with_more(problem, " ".join(told_more))
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
 
 
-def _fitting(problem: str, more: str) -> str:
-    """Return the problem, cut if that leaves room in a row for what else is told."""
+def with_more(problem: str, more: str) -> str:
+    """Return the problem and what else is told about it, the problem cut if that leaves room in a row."""
+    if not more:
+        return problem
+    problem = problem.removesuffix(".")
     room = max(PROBLEM_MAX - len(more) - 2, PROBLEM_MIN)
-    return problem if len(problem) <= room else f"{problem[: room - 1].rstrip()}…"
+    shown = problem if len(problem) <= room else f"{problem[: room - 1].rstrip()}…"
+    return f"{shown}. {more}"
 
 
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
