@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
-from disputes import intake
+from disputes import intake, opening
+from disputes.models import Conflict, Flag
 from disputes.protocol.reviews.review import read_review
 from disputes.sessions import gaps, handing_in, turns
 from tasks.events import Actor
@@ -109,3 +110,21 @@ def verdict(word: str, rows: dict[str, str], *found: tuple[str, str, str]) -> st
 {table}
 ## Verdict: {word}
 """
+
+
+def flagged(project: Project, code: str) -> tuple[Task, Conflict]:
+    """The session of a gap whose finding was answered, though a card asks whether that was enough.
+
+    The review of that answer comes next.
+    """
+    back = "NEEDS_REVISION"
+    gap_in(project, code, "critical")
+    session = propose(tick(project), proposal(code))
+    session = review(session, verdict(back, {code: back}, ("ISSUE-R1-001", code, "Midnight is open")))
+    session = propose(session, proposal(code, answers=("ISSUE-R1-001",)))
+    card = opening.open_conflict(
+        session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
+        effect="log", finding=session.findings.get(), submission=session.last_submission(),
+    )  # fmt: skip
+    Flag.objects.update(conflict=card)
+    return session, card

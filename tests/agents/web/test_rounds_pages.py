@@ -8,10 +8,9 @@ from django.utils import timezone
 from agents.web.rounds.figures import SessionPage
 from disputes import opening, rulings
 from disputes.completion import checkpoints
-from disputes.models import Flag
 from tasks.models import Checkpoint, Project
 from tests.factories import create_run, create_user
-from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
+from tests.rounds import document_project, flagged, gap_in, proposal, propose, review, tick, verdict
 
 pytestmark = pytest.mark.django_db
 
@@ -86,15 +85,7 @@ def test_a_round_says_what_was_accepted_in_it_by_a_ruling_and_after_the_final_re
     client: Client,
 ) -> None:
     project = document_project()
-    gap_in(project, A, "critical")
-    session = propose(tick(project), proposal(A))
-    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
-    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
-    card = opening.open_conflict(
-        session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
-        effect="log", finding=session.findings.get(), submission=session.last_submission(),
-    )  # fmt: skip
-    Flag.objects.update(conflict=card)
+    session, card = flagged(project, A)
     session = review(session, verdict("APPROVED", {A: "APPROVED"}))
     assert f"Not settled: {A}." in html(client, f"/projects/{project.slug}/rounds/2/")
 

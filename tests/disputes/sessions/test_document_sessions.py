@@ -16,7 +16,7 @@ from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Landing, Project, Task
 from tests.factories import create_user
-from tests.rounds import document_project, gap_in, proposal, propose, review, tick, verdict
+from tests.rounds import document_project, flagged, gap_in, proposal, propose, review, tick, verdict
 
 pytestmark = pytest.mark.django_db
 
@@ -67,7 +67,7 @@ def line_of(task: Task) -> str:
 
 def test_a_gap_and_its_session_say_what_they_wait_for_once_nothing_is_left_to_write() -> None:
     project = document_project()
-    session, card = flagged(project)
+    session, card = flagged(project, A)
     gap = project.tasks.get(gap=A)
     assert line_of(gap) == "Proposed in round 2: its review is still to come."
     session = review(session, verdict(FINE, {A: FINE}))
@@ -149,20 +149,6 @@ def test_a_grave_finding_that_nobody_answered_keeps_its_gap_open(project: Projec
     assert states(project)[B] == "ACCEPTED"
 
 
-def flagged(project: Project) -> tuple[Task, Conflict]:
-    """A gap whose finding was answered, though a card asks whether that was enough; its review is next."""
-    gap_in(project, A, "critical")
-    session = propose(tick(project), proposal(A))
-    session = review(session, verdict(BACK, {A: BACK}, ("ISSUE-R1-001", A, "Midnight is open")))
-    session = propose(session, proposal(A, answers=("ISSUE-R1-001",)))
-    card = opening.open_conflict(
-        session, kind="silence", origin="flagged", opened_as="system", question="Midnight is open",
-        effect="log", finding=session.findings.get(), submission=session.last_submission(),
-    )  # fmt: skip
-    Flag.objects.update(conflict=card)
-    return session, card
-
-
 def test_a_finding_that_an_earlier_round_answered_is_not_asked_for_again() -> None:
     """From the third round on, a gap that was sent back twice could never be proposed or sent back again."""
     project = document_project()
@@ -205,7 +191,7 @@ def test_the_strictest_of_several_reviews_decides_on_a_gap(approval_first: bool)
 
 def test_while_a_card_on_a_gap_is_open_no_reviewer_is_asked_about_it() -> None:
     project = document_project()
-    session, card = flagged(project)
+    session, card = flagged(project, A)
 
     review(session, verdict(FINE, {A: FINE}))
     for _ in range(3):
@@ -240,7 +226,7 @@ def test_the_button_promises_no_landing_while_gaps_are_open(project: Project) ->
 @pytest.mark.parametrize("option", ["ask", "ask_disagree"])
 def test_a_gap_goes_back_to_its_engineer_if_a_ruling_asks_for_an_answer(option: str) -> None:
     project = document_project()
-    session, card = flagged(project)
+    session, card = flagged(project, A)
     session = review(session, verdict(FINE, {A: FINE}))
 
     rulings.decide(card, option, rationale="Say it.", user=create_user("lea", is_superuser=True))
