@@ -21,6 +21,7 @@ from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.models import Answer, Finding, Landing, Rollback, Submission, Task, Verification
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
+from tasks.text.counting import enumerated
 
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
 RULINGS_MAX = 48 * 1024
@@ -247,7 +248,7 @@ def _must_settle(task: Task) -> str:
     named = [each.upper() for each in Severity if each in config.mandatory]
     tags = [tag for tag in config.mandatory_opinions if read_severity(tag) not in config.mandatory]
     named += [f"remarks tagged [{tag.upper()}]" for tag in tags]
-    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+    return enumerated(named)
 
 
 def _verified(result: Verification | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.recipes.services import JOBS, load
 from agents.recipes.tree import Tree, at, table
+from tasks.text.counting import enumerated
 from tasks.text.regex import regex
 
 FILES = 8  # files read
@@ -30,10 +31,9 @@ def lacking(tree: Tree, output: str) -> str:
     if not found:
         return ""
     names, file = list(found)[:MOST], next(iter(found.values()))
-    told = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return (
-        f"The repository's own CI starts {told} beside its tests ({file}). Here only the commands can:"
-        " let them start what the tests need."
+        f"The repository's own CI starts {enumerated(names)} beside its tests ({file})."
+        " Here only the commands can: let them start what the tests need."
     )
 
 
@@ -74,9 +74,8 @@ def _travis(data: dict[str, Any]) -> Iterator[str]:
 def _circle(data: dict[str, Any]) -> Iterator[str]:
     for job in list(table(data.get("jobs")).values())[:JOBS]:
         images = at(job, "docker")
-        yield from _listed(
-            images[1:] if isinstance(images, list) else None, "image"
-        )  # the first runs the job
+        beside = images[1:] if isinstance(images, list) else None  # the first one runs the job
+        yield from _listed(beside, "image")
 
 
 def _listed(value: object, key: str) -> Iterator[str]:

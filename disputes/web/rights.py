@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 
 from disputes.triage import name_of
 from tasks.models import Membership
+from tasks.text.counting import enumerated
 
 PROJECTS_MAX, PEOPLE_MAX = 6, 4
 
@@ -53,4 +54,4 @@ def _listed(names: list[str]) -> str:
     shown = names[:PEOPLE_MAX]
     if len(names) > PEOPLE_MAX:
         return f"{', '.join(shown)} or another"
-    return " or ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+    return enumerated(shown, "or")

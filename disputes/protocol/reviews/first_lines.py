@@ -56,7 +56,7 @@ COMMENT = regex(
 LABELS_TOO = frozenset(["issue", "problem", "suggestion", "todo", "chore", "polish", "typo"])
 # Kinds that say nothing about how severe a comment is.
 OF_ANY_SEVERITY = frozenset(["issue", "problem"])
-BLOCKS = {"blocking": "high", "blocker": "high", "non-blocking": "low"}
+BLOCKS = {"blocking": "high", "non-blocking": "low"}
 # A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
 LOUD = regex(
     r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
@@ -499,7 +499,8 @@ def _comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
     kind = match["kind"]
     said = [part.strip().lower() for part in (match["said"] or "").split(",")]
     stated = [BLOCKS.get(part, part) for part in said if part in BLOCKS or severity_in(part)]
-    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else [BLOCKS.get(kind, "nit")])
+    of_kind = BLOCKS.get(kind) or (kind if severity_in(kind) else "nit")
+    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else [of_kind])
     return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=tuple(words), tag=kind)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from disputes.protocol.reviews.fields import field_name
-from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.first_lines import SUMMARY, Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, WORD, Purpose, purpose_of, section_severity
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict
@@ -79,7 +79,7 @@ def bold_label(
     if not (start.bold or (start.closed and start.shape is Shape.ITEM)):
         return None
     text = layout.lines[index].text.strip().lstrip("-*_+ ")
-    if text[:9] == "<summary>":
+    if text[:1] == "<" and SUMMARY.match(text):
         return _of_summary(index, start, above)
     if len(text) > MAX_LABEL + 30:
         return None

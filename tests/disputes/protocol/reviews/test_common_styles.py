@@ -53,6 +53,20 @@ nit: typo in README
         ("r", [(1, "h", "the new endpoint"), (2, "l", "typo in README")]),
     ),
     (
+        "parts that fold and give a severity to what is in them, on one line with their summaries",
+        """\
+<details><summary>🔴 Critical (1)</summary>
+
+- `save()` writes outside of the transaction
+</details>
+
+blocker: the key is logged
+
+Decision: request changes
+""",
+        ("r", [(3, "c", "`save()` writes"), (6, "c", "the key is logged")]),
+    ),
+    (
         "a part that folds, on one line with its summary",
         """\
 <details><summary>High: unchecked cast</summary>
