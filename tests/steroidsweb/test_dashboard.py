@@ -13,7 +13,9 @@ from django.http import HttpRequest
 from django.template import Context, Template
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from agents.models import Host, Output
 from agents.web import dashboard
@@ -361,6 +363,29 @@ def rendered(source: str, **context: Any) -> str:
 )
 def test_a_duration_has_two_units_at_most(seconds: int | None, words: str) -> None:
     assert rendered("{{ seconds|duration }}", seconds=seconds) == words
+
+
+def test_a_text_is_cut_as_django_cuts_it() -> None:
+    texts = [
+        "",
+        "short",
+        "just ten!!",
+        "more than ten",
+        "e\u0301" * 12,
+        "<b>&amp;</b>",
+        "a\u0301" * 9,
+        None,
+        12345678901,
+    ]
+    for text in [*texts, SafeString("<b>bold and long</b>"), SafeString("<i>x</i>")]:
+        shown = rendered("{{ text|truncatechars:10 }}", text=text)
+        assert shown == Template("{{ text|truncatechars:10 }}").render(Context({"text": text})), text
+
+
+def test_a_remembered_path_is_the_one_of_its_own_row() -> None:
+    for _ in range(2):
+        for ref in ("ledger-1", "ledger-2"):
+            assert rendered('{% path_to "task" ref %}', ref=ref) == reverse("task", args=[ref])
 
 
 def test_an_age_carries_the_full_date() -> None:
