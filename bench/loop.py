@@ -4,8 +4,8 @@
 
 The work is independent tasks in a repository of forty files, with agents that are small scripts, nothing to
 build and no sandbox. The floor is the same clones, commit, fetches and push in one script, with a bare
-`python` for each shim and each hand-in. With CHECKOUT, another version of the program is measured by turns
-with this one.
+`python` for each shim and each hand-in; several at a time show what the machine itself gains by that. With
+CHECKOUT, another version of the program is measured by turns with this one.
 """
 
 import argparse
@@ -115,17 +115,25 @@ def processor() -> float:
             return used.ru_utime + used.ru_stime
 
 
-def floor(tasks: int) -> dict[str, float]:
-    """Return the cost of the bare work per task."""
+def floor(tasks: int, parallel: int) -> dict[str, float]:
+    """Return the cost of the bare work per task, in so many scripts at once, each in its own repository."""
     with folder() as home:
-        remote_in(home)
-        git("clone", "-q", "--bare", str(home / "remote.git"), str(home / "mirror.git"))
-        script = home / "floor.sh"
+        script, each = home / "floor.sh", -(-tasks // parallel)
         script.write_text(FLOOR)
+        places = [home / str(number) for number in range(parallel)]
+        for place in places:
+            place.mkdir()
+            remote_in(place)
+            git("clone", "-q", "--bare", str(place / "remote.git"), str(place / "mirror.git"))
         before, begun = processor(), time.perf_counter()
-        subprocess.run(["sh", str(script), str(home), str(tasks), sys.executable], check=True)
+        scripts = [subprocess.Popen(["sh", script, place, str(each), sys.executable]) for place in places]
+        for started in scripts:
+            assert started.wait() == 0, "the bare work failed"
         seconds = time.perf_counter() - begun
-        return {"seconds": seconds / tasks, "processor": (processor() - before) / tasks}
+        return {
+            "seconds": seconds / (each * parallel),
+            "processor": (processor() - before) / (each * parallel),
+        }
 
 
 def _counting_git(home: Path) -> Path:
@@ -234,22 +242,27 @@ def main() -> int:
             for kind, number in kinds.items():
                 print(f"  {number:6.1f}  {kind}")
         return 0
-    floors, taken = [], {(name, n): [] for name in roots for n in given.parallel}  # type: ignore[var-annotated]
+    at_once = sorted({1, *given.parallel})
+    taken: dict[tuple[str, int], list[dict[str, float]]] = {
+        (name, n): [] for name in ("floor", *roots) for n in at_once
+    }
     for _ in range(given.rounds):
-        floors.append(floor(given.tasks))
         for (name, parallel), rows in taken.items():
-            rows.append(measured(roots[name], given.tasks, parallel))
-    bare, *bare_range = middle(floors, "seconds")
-    missed = [
-        name for name, parallel in taken if name == "ours" and parallel == 1
-        and middle(taken[name, parallel], "seconds")[0] > WANTED_FLOORS * bare
+            rows.append(
+                floor(given.tasks, parallel)
+                if name == "floor"
+                else measured(roots[name], given.tasks, parallel)
+            )
+    middles = {key: middle(rows, "seconds") for key, rows in taken.items()}
+    bare = middles["floor", 1][0]
+    missed = ["ours"] if middles["ours", 1][0] > WANTED_FLOORS * bare else []
+    report = [
+        {
+            "what": f"{name}, {parallel} at a time", "seconds": seconds,
+            "processor": middle(taken[name, parallel], "processor"), "floors": seconds[0] / bare,
+            "of one at a time": seconds[0] / middles[name, 1][0],
+        } for (name, parallel), seconds in middles.items()
     ]  # fmt: skip
-    report = [{"what": "floor", "seconds": (bare, *bare_range), "processor": middle(floors, "processor")}]
-    for (name, parallel), rows in taken.items():
-        report.append({
-            "what": f"{name}, {parallel} at a time", "seconds": middle(rows, "seconds"),
-            "processor": middle(rows, "processor"), "floors": middle(rows, "seconds")[0] / bare,
-        })  # fmt: skip
     if given.json:
         print(json.dumps({"rows": report, "git": counts}))
         return len(missed)
@@ -257,7 +270,10 @@ def main() -> int:
         seconds, used = (
             f"{m:.2f} s ({lo:.2f} to {hi:.2f})" for m, lo, hi in (row["seconds"], row["processor"])
         )
-        print(f"{row['what']:22} {seconds:26} processor {used:26} {row.get('floors', 1):6.1f} floors")
+        print(
+            f"{row['what']:22} {seconds:26} processor {used:26} {row['floors']:6.1f} floors, "
+            f"{row['of one at a time']:.2f} of one at a time"
+        )
     for name, kinds in counts.items():
         agents, remotes = (
             sum(n for kind, n in kinds.items() if kind.startswith(whose)) for whose in ("agent's", "remote's")
