@@ -134,7 +134,7 @@ class Invitation(models.Model):
 class InvitedRole(models.Model):
     """A role in a project that comes with an invitation."""
 
-    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles")
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles", db_index=False)
     project = models.ForeignKey("tasks.Project", on_delete=models.CASCADE, related_name="+")
     role = models.CharField(max_length=10, choices=Membership.Role, default=Membership.Role.TRIAGER)
 

@@ -10,7 +10,9 @@ from tasks.models import Project
 class PromptText(models.Model):
     """A project's own version of a prompt. Versions are never changed, only replaced by a newer one."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prompt_texts")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="prompt_texts", db_index=False
+    )
     name = models.CharField(max_length=40, help_text="coder, reviewer, judge, mediator.")
     version = models.PositiveIntegerField()
     text = models.TextField()
@@ -47,7 +49,7 @@ class Prompt(models.Model):
 class Output(models.Model):
     """A piece of a run's log, as the host copied it."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="outputs")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="outputs", db_index=False)
     seq = models.PositiveIntegerField()
     text = models.TextField()
 

@@ -40,7 +40,7 @@ class Dispute(models.Model):
         RULED = "ruled"
         CLOSED = "closed"
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="disputes")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="disputes", db_index=False)
     task = models.ForeignKey(Task, null=True, blank=True, on_delete=models.PROTECT, related_name="disputes")
     status = models.CharField(max_length=6, choices=Status, default=Status.OPEN)
     severity = models.CharField(max_length=8, choices=SEVERITY_CHOICES)

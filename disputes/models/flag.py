@@ -50,7 +50,11 @@ class Flag(models.Model):
         MOOT = "moot"
 
     finding = models.ForeignKey(
-        Finding, on_delete=models.PROTECT, related_name="flags", help_text="As it was raised first."
+        Finding,
+        on_delete=models.PROTECT,
+        related_name="flags",
+        help_text="As it was raised first.",
+        db_index=False,
     )
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="flags")
     heuristics = models.JSONField(default=list)
@@ -78,7 +82,9 @@ class Flag(models.Model):
 class HeuristicScore(models.Model):
     """How often people confirmed and how often they refused what one heuristic flagged (SIL-14)."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="heuristic_scores")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="heuristic_scores", db_index=False
+    )
     heuristic = models.CharField(max_length=4)
     confirmed = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)

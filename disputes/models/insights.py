@@ -15,7 +15,7 @@ class Tally(models.Model):
     page from adding up thousands of days and keys.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tallies", db_index=False)
     span = models.PositiveSmallIntegerField(default=DAY, help_text="How many days.")
     day = models.DateField(help_text="The last of them, in UTC.")
     measure = models.CharField(max_length=30)

@@ -65,7 +65,7 @@ class Channel(models.Model):
 class Delivery(models.Model):
     """One message that is owed to a channel: sent at least once under a stable id, or visibly failed."""
 
-    event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="deliveries")
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     topic = models.CharField(max_length=20)

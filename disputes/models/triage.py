@@ -12,7 +12,7 @@ from tasks.models import Project
 class Follow(models.Model):
     """A person who wants to be told of everything that happens to a dispute."""
 
-    dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="follows")
+    dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="follows", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="follows")
     at = models.DateTimeField(default=timezone.now)
 
@@ -28,7 +28,9 @@ class Follow(models.Model):
 class SavedView(models.Model):
     """A tab of the queue with filters, under a name that the person chose."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views", db_index=False
+    )
     name = models.CharField(max_length=60)
     tab = models.CharField(max_length=20)
     query = models.CharField(max_length=1000, blank=True, help_text="The filters, as in the page's address.")
@@ -44,7 +46,7 @@ class SavedView(models.Model):
 class OnCall(models.Model):
     """Who looks after a project's queue on these days. If nobody is on call, all triagers are told."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="on_call")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="on_call", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="on_call")
     first_day = models.DateField()
     last_day = models.DateField()

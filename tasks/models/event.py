@@ -35,9 +35,11 @@ class Event(models.Model):
         SYSTEM = "system"
         POLICY = "policy"
 
-    project = models.ForeignKey("tasks.Project", on_delete=models.PROTECT, related_name="events")
+    project = models.ForeignKey(
+        "tasks.Project", on_delete=models.PROTECT, related_name="events", db_index=False
+    )
     task = models.ForeignKey(
-        "tasks.Task", null=True, blank=True, on_delete=models.PROTECT, related_name="events"
+        "tasks.Task", null=True, blank=True, on_delete=models.PROTECT, related_name="events", db_index=False
     )
     kind = models.CharField(max_length=40)
     from_status = models.CharField(max_length=20, blank=True)

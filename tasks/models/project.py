@@ -224,7 +224,7 @@ class Membership(models.Model):
         TRIAGER = "triager"  # rules, comments, defers
         MAINTAINER = "maintainer"  # edits tasks, cancels, hands in for an agent
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role, default=Role.TRIAGER)
     is_lead = models.BooleanField("lead", default=False, help_text="Is told what nobody else picked up.")
@@ -240,7 +240,7 @@ class Membership(models.Model):
 class Section(models.Model):
     """An ordered group of tasks; it may be nested in another section and wait for others."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sections")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="sections", db_index=False)
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children"
     )

@@ -30,7 +30,9 @@ class Review(models.Model):
         APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
         NEEDS_REVISION = "NEEDS_REVISION"
 
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="reviews")
+    submission = models.ForeignKey(
+        Submission, on_delete=models.PROTECT, related_name="reviews", db_index=False
+    )
     version = models.PositiveSmallIntegerField(default=1)
     verdict = models.CharField(max_length=24, choices=Verdict)
     raw_verdict = models.CharField(max_length=80, blank=True)
@@ -85,8 +87,8 @@ class Finding(models.Model):
     `first` refers to the finding that first raised the same point; rulings are attached to that one.
     """
 
-    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="findings")
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="findings")
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="findings", db_index=False)
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="findings", db_index=False)
     ordinal = models.PositiveSmallIntegerField()
     round = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=24)
@@ -189,7 +191,9 @@ class Answer(models.Model):
         ACCEPTED_AS_IS = "accepted_as_is", "Accepted as it is"
         SILENT = "silent"
 
-    submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="answers")
+    submission = models.ForeignKey(
+        Submission, on_delete=models.PROTECT, related_name="answers", db_index=False
+    )
     finding = models.ForeignKey(Finding, on_delete=models.PROTECT, related_name="answers")
     kind = models.CharField(max_length=14, choices=Kind)
     text = models.TextField(blank=True)

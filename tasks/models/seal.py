@@ -11,7 +11,7 @@ class Seal(models.Model):
     The table is append-only, which triggers of the database enforce.
     """
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="seals")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="seals", db_index=False)
     number = models.PositiveIntegerField()
     upto = models.PositiveBigIntegerField(help_text="The last event that it covers.")
     count = models.PositiveIntegerField(help_text="Events since the seal before.")

@@ -156,7 +156,9 @@ class Bundle(models.Model):
 class Verification(models.Model):
     """The result of build and tests for one commit under one set of commands."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="verifications")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="verifications", db_index=False
+    )
     sha = models.CharField(max_length=64)
     commands_hash = models.CharField(max_length=64)
     green = models.BooleanField()

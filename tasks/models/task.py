@@ -115,8 +115,8 @@ class Task(TaskMoves):
 
     BESIDE_GAPS = (Origin.ROUNDS, Origin.SETUP, Origin.AMENDMENT)
 
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks")
-    section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks", db_index=False)
+    section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks", db_index=False)
     number = models.PositiveIntegerField()
     rank = models.BigIntegerField(default=0)
     title = models.CharField(max_length=300)
@@ -299,7 +299,7 @@ def locked_task(pk: int) -> Task:
 class Dependency(models.Model):
     """A link by which `task` starts only after `on` has landed."""
 
-    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies", db_index=False)
     on = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependant_links")
 
     class Meta:
