@@ -12,8 +12,8 @@ import time
 from tests.real_agents.commands import INSTALLED, ROOT
 
 PINNED = {
-    "@anthropic-ai/claude-code": "2.1.329",
-    "@openai/codex": "0.169.0",
+    "@anthropic-ai/claude-code": "2.1.332",
+    "@openai/codex": "0.171.0",
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
 }
