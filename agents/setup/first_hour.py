@@ -37,12 +37,15 @@ from tasks.management.program_command import text_of
 from tasks.models import Project, Task
 from tasks.models.project import validate_repository, validate_slug
 from tasks.projects import adopt
+from tasks.text.counting import counted
 from tasks.todo.format import TodoError, as_line
 from tasks.todo.importing import ImportReport, import_todo
+from tasks.todo.lists import count_boxes, with_boxes
 
 SLUG_MAX = 40
 TODO = "TODO.md"
 ACTOR = Actor("system", "start")
+YES = {"y", "yes"}
 UNKNOWN = {Project.Base.UNKNOWN, Project.Base.TRYING}
 
 
@@ -364,7 +367,7 @@ def tasks(asker: Asker, project: Project) -> None:
     def bring(answer: str) -> ImportReport:
         path = Path(answer).expanduser()
         if path.is_file() or path.suffix == ".md":
-            return bring_file(project, path)
+            return bring_file(asker, project, path)
         return bring_lines(project, [answer, *iter(lambda: asker.more("Another one? Empty ends."), "")])
 
     here = TODO if Path(TODO).is_file() else ""
@@ -376,12 +379,16 @@ def tasks(asker: Asker, project: Project) -> None:
     )
 
 
-def bring_file(project: Project, path: Path) -> ImportReport:
-    """Import a TODO.md.
+def bring_file(asker: Asker, project: Project, path: Path) -> ImportReport:
+    """Import a TODO.md; ask whether lines are tasks if it has no box.
 
     Raises CommandError with each line that cannot be read, and then imports nothing.
     """
     text = text_of(path)
+    if boxes := count_boxes(text):
+        question = f"The file has no box. Take {counted(boxes, 'line')} that may be meant so for tasks? [y/N]"
+        if asker.more(question).lower() in YES:
+            text = with_boxes(text)
     try:
         return import_todo(project, text, actor=ACTOR)
     except TodoError as error:

@@ -18,6 +18,7 @@ from tasks.text.regex import regex
 from tasks.todo import following
 from tasks.todo.format import TodoError
 from tasks.todo.importing import ImportReport, import_todo
+from tasks.todo.lists import count_boxes, with_boxes
 
 TODO_MAX = 500_000  # characters
 SHOWN = 200  # tasks and notes of a preview
@@ -48,6 +49,8 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     require_role(role_in(request, project.pk), project, MAINTAIN, "import tasks")
     text = request.POST.get("text", "").replace("\r\n", "\n")
+    if "guess" in request.POST:
+        text = with_boxes(text)
     context = {
         "title": f"Import tasks into {project.name}",
         "project": project,
@@ -64,7 +67,8 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
         report, is_done = _imported(project, text, request, shown)
     except TodoError as error:
         faults = {"problems": error.problems[:SHOWN], "problem_count": len(error.problems)}
-        return page(request, "agents/import_tasks.html", context | faults, 422)
+        context |= faults | {"boxes": count_boxes(text)}
+        return page(request, "agents/import_tasks.html", context, 422)
     if not is_done:
         context |= {"report": report, "created": list(report.created[:SHOWN]), "shown": report.digest(text)}
         if "import" in request.POST:

@@ -31,7 +31,9 @@ from tasks.todo.format import (
 
 Line = tuple[str, int]  # a line for `parse`, and the line of the file that it comes from
 INDENTED = regex(r"([ \t]+)(\S.*)")
+RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
 NAMES_MAX = 60  # characters of a title in a note
+BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +135,21 @@ class _Reader:
             self.task(number, match, 0)
         elif (inner := INDENTED.fullmatch(line)) and (match := _item(inner[2])) and self.may_be_part():
             self.task(number, match, len(inner[1].expandtabs(4)))
+        elif self.open and RULE.fullmatch(line):
+            self.open, self.outside = [], False  # a rule ends a task, and says nothing
+        elif inner and self.goes_on(number, inner[2]):
+            self.open[-1].title += f" {inner[2].rstrip()}"
+            self.note(number, "The title goes on in this line.")
         else:
             self.text(number, line)
+
+    def goes_on(self, number: int, text: str) -> bool:
+        """Whether the title above is a long line that was broken, so that this one goes on with it."""
+        if not self.open or self.open[-1].identity or self.open[-1].lines:
+            return False
+        above, whole = self.lines[number - 2].rstrip(), self.open[-1].title
+        is_broken = len(above) >= BROKEN_FROM and not above.endswith((".", ":", ";", "!", "?"))
+        return is_broken and text[0].islower() and not _key(text) and len(whole) + len(text) < TITLE_MAX
 
     def may_be_part(self) -> bool:
         """Whether a box in an indented line is a task; below a task of the export it is part of its text."""

@@ -145,6 +145,7 @@ def test_whoever_types_the_answers_lands_a_first_task(installation: Installation
     at.answer("Coder: sums-coder.", "")
     at.answer("Which reviewer?", f"{REVIEWER}\n")
     at.answer("the first task in a line?", f"{todo}\n")
+    at.answer("Take 1 line that may be meant so for tasks? [y/N]", "\n")
     at.answer(f"{todo}:1: ", "")
     at.answer("the first task in a line?", "Say what it does\n")
     at.answer("Another one?", "Say how to start it\n")

@@ -17,6 +17,7 @@ from tasks.models import Dependency, Event, Project, Section, Task
 from tasks.todo.format import TodoError, parse, render
 from tasks.todo.importing import export_todo, import_todo
 from tasks.todo.lenient import read_leniently
+from tasks.todo.lists import count_boxes, with_boxes
 from tests.tasks.test_todo import todo_files
 
 HUMAN = """\
@@ -158,6 +159,127 @@ def test_the_command_is_lenient_unless_it_is_told_to_be_strict(ledger: Project, 
     call_command("import_todo", str(file), project="ledger", stdout=said)
     assert f"{file}: Line 4: A numbered box is read as a task." in said.getvalue()
     assert tree(ledger) == {"Server": [("Answer", "pending")]}
+
+
+# How people write lists without boxes; what becomes of them.
+PLAIN = {
+    "bullets, broken lines, and what is done": (
+        """\
+# Silk
+
+Of the proxy.
+
+## Voice
+
+- Exercise the expiry with
+  real clients; adjust it.
+* Decide on the queue's size
+  severity: high
+
+  - not a task of its own
+```
+- code
+```
+## Milestones (done)
+
+- Added backups
+### Of the server
+- Kept the status
+
+## Complete the rest
+
+1. (Done) Write `--help`
+2) ~~Show it~~
++ ✅ Draw it
+3. Demos
+""",
+        {
+            "Voice": [
+                ("Exercise the expiry with real clients; adjust it.", " "),
+                ("Decide on the queue's size", " "),
+            ],
+            "Milestones (done)": [("Added backups", "x")],
+            "Of the server": [("Kept the status", "x")],
+            "Complete the rest": [
+                ("Write `--help`", "x"),
+                ("Show it", "x"),
+                ("Draw it", "x"),
+                ("Demos", " "),
+            ],
+        },
+    ),
+    "numbered headings": (
+        """\
+# Plan
+
+## 1. Pending
+
+### 1.1 Remove the docs
+- from git
+#### Why
+They are generated.
+
+### Task 1.2: Merge the skills ✅
+
+```
+# no heading
+```
+
+## 2. Done
+
+### 2.1) Split it
+- at the seam
+""",
+        {
+            "1. Pending": [("Remove the docs", " "), ("Merge the skills ✅", "x")],
+            "2. Done": [("Split it", "x")],
+        },
+    ),
+}
+
+
+def test_a_file_without_boxes_gets_them_where_they_seem_to_be_meant() -> None:
+    for name, (text, wanted) in PLAIN.items():
+        boxed = with_boxes(text)
+        read = parse(read_leniently(boxed).text)
+        found = {
+            part.title: [(task.title, "x" if task.status == "completed" else " ") for task in part.tasks]
+            for part in read.sections
+            if part.tasks
+        }
+        assert found == wanted, name
+        assert count_boxes(text) == sum(map(len, wanted.values())), name
+        assert boxed.count("\n") == text.count("\n"), "every line keeps its number"
+        assert (with_boxes(boxed), count_boxes(boxed)) == (boxed, 0), name
+    assert count_boxes("Just a sentence.\n\n    - code\n") == 0
+
+
+def test_the_command_takes_a_file_without_boxes_only_if_it_is_told_to(ledger: Project, tmp_path: Any) -> None:
+    file = tmp_path / "TODO.md"
+    file.write_text("## Later\n\n- Say what it does\n- Say how\n")
+    with pytest.raises(CommandError, match=r"holds no task(.|\n)*With --guess, 2 tasks would be read"):
+        call_command("import_todo", str(file), project="ledger")
+    assert not Task.objects.exists()
+    call_command("import_todo", str(file), project="ledger", guess=True, stdout=StringIO())
+    assert tree(ledger) == {"Later": [("Say what it does", "pending"), ("Say how", "pending")]}
+
+
+def test_a_broken_title_goes_on_and_a_rule_ends_a_task() -> None:
+    long = "- [ ] Exercise the expiry of bridges, the restart of the listener and"
+    for below, title, body in (
+        ("  the peers' addresses.", "the listener and the peers' addresses.", ""),
+        ("  The peers' addresses.", "the listener and", "The peers' addresses."),
+        ("  severity: high", "the listener and", ""),
+        ("\n  the peers' addresses.", "the listener and", "the peers' addresses."),
+        ("---\nLast changed today.", "the listener and", ""),
+        ("* * *", "the listener and", ""),
+    ):
+        (section,) = parse(read_leniently(f"## A\n\n{long}\n{below}\n").text).sections
+        (task,) = section.tasks
+        assert task.title.endswith(title), below
+        assert task.body == body, below
+    assert parse(read_leniently("## A\n\n- [ ] Write it\n  and read it\n").text).sections[0].tasks[0].body
+    assert "\n---\n" in read_leniently("## A\n\nabove\n\n---\n\nbelow\n").text
 
 
 def test_what_a_task_of_ours_holds_is_not_taken_apart() -> None:

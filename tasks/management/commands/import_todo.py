@@ -5,8 +5,10 @@ from django.db import transaction
 
 from tasks.events import Actor
 from tasks.management.program_command import ProgramCommand, project_named, text_of
+from tasks.text.counting import counted
 from tasks.todo.format import TodoError
 from tasks.todo.importing import import_todo
+from tasks.todo.lists import count_boxes, with_boxes
 
 
 class Command(ProgramCommand):
@@ -19,12 +21,20 @@ class Command(ProgramCommand):
             "--strict", action="store_true", help="Refuse whatever `export_todo` would not have written so."
         )
         parser.add_argument(
+            "--guess",
+            action="store_true",
+            help="In a file without boxes, take numbered headings for tasks, or else the items of lists.",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="Print what would come of it, and write nothing."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
         project, text = project_named(options["project"]), text_of(file)
+        boxes = count_boxes(text)
+        if options["guess"]:
+            text = with_boxes(text)
         try:
             with transaction.atomic():
                 report = import_todo(
@@ -32,7 +42,8 @@ class Command(ProgramCommand):
                 )
                 transaction.set_rollback(options["dry_run"])
         except TodoError as error:
-            raise CommandError("\n".join([*error.lines(file), "Nothing was imported."])) from error
+            hint = [f"With --guess, {counted(boxes, 'task')} would be read out of it."] if boxes else []
+            raise CommandError("\n".join([*error.lines(file), "Nothing was imported.", *hint])) from error
         for note in report.notes:
             self.stdout.write(f"{file}: {note}" if note.startswith("Line ") else note)
         if options["dry_run"]:

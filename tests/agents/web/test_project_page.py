@@ -312,6 +312,14 @@ def test_tasks_are_pasted_looked_at_and_imported(
     assert "depends: Nothing" in faulty.content.decode()
     assert client.post(path, {"text": "x" * 500_001, "import": ""}).status_code == 422
     assert client.post(path, {"text": " ", "import": ""}).status_code == 422
+    assert 'name="guess"' not in faulty.content.decode()
+
+    plain = client.post(path, {"text": "- Say how\n- Say why\n", "preview": ""})
+    assert (plain.status_code, 'name="guess"' in plain.content.decode()) == (422, True)
+    guessed = client.post(path, {"text": "- Say how\n- Say why\n", "guess": ""}).content.decode()
+    assert "2 new" in guessed
+    assert "- [ ] Say how\n- [ ] Say why" in guessed
+    assert ledger.tasks.count() == 0
 
     assert client.post(path, {"text": TODO.replace("\n", "\r\n")} | shown).url == f"{PAGE}board/"
     task = ledger.tasks.get()
