@@ -114,7 +114,7 @@ class _Work:
                 return inner
             failed = inner.path / f"failed-{module.sha}"
             if failed.exists() and time.time() - failed.stat().st_mtime < TRIED_AGAIN:
-                raise GitError("fetch", failed.read_text(encoding="utf-8"))
+                raise GitError("git fetch", failed.read_text(encoding="utf-8"))
             try:
                 _fetch(inner, module.sha)
             except Interrupted:
@@ -249,4 +249,4 @@ def _fetch(inner: Mirror, sha: str) -> None:
             "+refs/heads/*:refs/steroids/heads/*",
         )  # fmt: skip
     if not inner.has(sha):
-        raise GitError("fetch", f"its commit {sha[:12]} is in none of its branches")
+        raise GitError("git fetch", f"its commit {sha[:12]} is in none of its branches")

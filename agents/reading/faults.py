@@ -192,6 +192,18 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
+        "The certificate of a server is not trusted on this host ({it}).",
+        _any(
+            rf"unable to access 'https://{HOST}[^'\n]{{0,300}}': (?:SSL certificate|server certificate verification)",
+            rf"request to https://{HOST}\S{{0,300}} failed, reason: [^\n]{{0,60}}certificate",
+            rf'"https://{HOST}[^"\n]{{0,400}}": (?:tls: failed to verify certificate|x509: )',
+            r"CERTIFICATE_VERIFY_FAILED|(?i:certificate verif\w{0,8} failed)|SSL certificate problem",
+            r"unable to get local issuer certificate|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)",
+            r"SELF_SIGNED_CERT|CERT_HAS_EXPIRED|invalid peer certificate|x509: certificate",
+            r"PKIX path building failed",
+        ),
+    ),
+    (
         f"{NOT_REACHED} ({{it}}).",
         _any(
             rf"Could not resolve host: {HOST}",
@@ -223,7 +235,6 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"UnknownHostException",
             r"Failed to connect to",
             r"TLS handshake timeout",
-            r"CERTIFICATE_VERIFY_FAILED|unable to get local issuer certificate",
             r"module lookup disabled by GOPROXY=off",
             r"Could not fetch specs from",
             r"error sending request for url",

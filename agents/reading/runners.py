@@ -190,6 +190,24 @@ RUNNERS: dict[str, Runner] = {
         names_follow=True,
         heads=_line(r"^The following tests (?:(?P<red>FAILED)|.*):$"),
     ),
+    "googletest": Runner(
+        signs=("\n[==========] ",),
+        failed=_line(r"^\[  FAILED  \] (\S.*?)(?:, where (?:Get|Type)Param.*)? \(\d+ ms\)$"),
+        told=_line(
+            r"^\[={10}\] (?P<ran>\d{1,7}) tests? from .* ran\..*\n\[  PASSED  \] .*\n"
+            r"(?:\[  SKIPPED \] .*\n)*(?:\[  FAILED  \] (?P<bad>\d{1,7}) tests?, listed below:)?"
+        ),
+    ),
+    # Catch2 counts in the same words; what it prints of a failure has no beginning of its own.
+    "doctest": Runner(
+        signs=("test cases: ", "\nAll tests passed ("),
+        failed=_line(r"^(?:TEST SUITE: (\S.*)\n)?TEST CASE: +(\S.*)$"),
+        told=_line(
+            r"^(?:\[doctest\] )?test cases: +\d{1,7} \|.*$|^All tests passed \(\d+ assertions? in .*\)$"
+        ),
+        red=_words("failed"),
+        ran=_words("passed failed test"),
+    ),
     "meson": Runner(
         signs=("\nOk: ",),
         failed=_line(r"^ *\d+/\d+ (.+?) +(?:FAIL|ERROR|TIMEOUT|INTERRUPT|UNEXPECTEDPASS) +\d.*$"),
@@ -205,6 +223,14 @@ RUNNERS: dict[str, Runner] = {
         red=_words("fail xpass error"),
         ran=_words("total"),
         words_come_first=True,
+    ),
+    "busted": Runner(
+        signs=(" successes / ", " success / "),
+        failed=_line(r"^(?:Failure|Error) (?:->|→) (\S.*?) @ \d+\n(\S.*)$"),
+        told=_line(r"^\d{1,7} success(?:es)? / \d{1,7} failures? / \d{1,7} errors? / \d{1,7} pending : .*$"),
+        red=_words("failure failures error errors"),
+        ran=_words("success successes failure failures error errors"),
+        names_follow=True,
     ),
     "rspec": Runner(
         signs=(" examples, ", " example, "),

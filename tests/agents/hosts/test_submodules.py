@@ -93,7 +93,7 @@ def test_a_submodule_that_cannot_be_had_is_named_and_stops_nobody(world: World, 
     assert any(line.startswith("submodule unpushed at ../lib.git: is not there") for line in lines)
     assert git(clone, "status", "--porcelain") == ""
     again = said(prepared(world, head))  # not asked for again at once
-    assert "submodule gone at ../gone.git: is not there: fetch: fatal:" in again
+    assert "submodule gone at ../gone.git: is not there: git fetch: fatal:" in again
 
 
 def test_a_host_fetches_no_address_that_only_an_agent_named(world: World, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.reading.comparison import compare, flaky
-from agents.reading.faults import environment_fault
+from agents.reading.faults import environment_fault, is_passing
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
 from agents.reading.results import NAME_MAX, NAMES_MAX, Tests, tidy, together
@@ -30,6 +30,10 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
     "ava_tap": (3, 2, False, ["rounds", "sells"]),
     "bats": (4, 2, False, ["rounds", "sells"]),
     "bats_pretty": (4, 2, False, ["rounds", "sells"]),
+    "busted": (
+        4, 3, False,
+        ["spec/a_spec.lua: sum breaks", "spec/a_spec.lua: sum rounds", "spec/a_spec.lua: sum shop sells"],
+    ),
     "cargo": (
         6, 5, False,
         [
@@ -39,6 +43,7 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
         ],
     ),
     "ctest": (5, 4, False, ["missing", "rounds", "shop", "slow"]),
+    "doctest": (4, 3, False, ["breaks", "rounds", "shop sells"]),
     "go": (
         None, 6, True,
         [
@@ -47,6 +52,7 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
             "example.org/sum/panics › TestPanics", "example.org/sum/shop › TestRounds",
         ],
     ),
+    "googletest": (5, 2, False, ["Some/Shop.sells/1", "Sum.rounds"]),
     # The package that did not compile has no name in its list, so one of the six has none.
     "gotestsum": (
         9, 6, True,
@@ -248,6 +254,19 @@ BUSY = (
     "No tests found, exiting with code 0\nTests:       3 passed, 3 total\n",
     "> Task :a:test NO-SOURCE\n> Task :b:test\nBUILD SUCCESSFUL in 1s\n",
 )
+
+
+def test_programs_of_tests_that_are_green_say_how_many_ran() -> None:
+    for printed, ran, failed in (
+        ("[==========] 1 test from 1 test case ran. (0 ms total)\n[  PASSED  ] 1 test.\n", 1, 0),
+        ("[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n", 0, 0),
+        ("[doctest] test cases: 4 | 4 passed | 0 failed | 0 skipped\n", 4, 0),
+        ("All tests passed (5 assertions in 2 test cases)\n", 2, 0),
+        ("test cases:  3 | 1 passed |  2 failed\nassertions: 12 | 9 passed | 3 failed\n", 3, 2),
+        ("●●\n2 successes / 0 failures / 0 errors / 0 pending : 0.01 seconds\n", 2, 0),
+    ):
+        found = read_output(printed)
+        assert (found.total, found.failed_count) == (ran, failed), printed
 
 
 def test_a_green_run_that_ran_no_test_counts_none(tmp_path: Path) -> None:
@@ -670,6 +689,40 @@ def test_an_installation_says_what_it_could_not_get() -> None:
             f" versions: 5.1, 5.2)\nERROR: No matching distribution found for ledger=={version}\n"
         )
         assert environment_fault(ignored + wanted, 1) == says
+    for said, host in (
+        (
+            "fatal: unable to access 'https://git.example/a/': SSL certificate problem: self-signed certificate",
+            "git.example",
+        ),
+        (
+            "fatal: unable to access 'https://git.example/a/': server certificate verification failed. CAfile: none CRLfile: none",
+            "git.example",
+        ),
+        (
+            "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'SSLError(SSLCertVerificationError(1,"
+            " '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1000)'))': /simple/a/\n"
+            "ERROR: No matching distribution found for a",
+            "",
+        ),
+        (
+            "npm error code SELF_SIGNED_CERT_IN_CHAIN\nnpm error request to https://registry.example/a failed, reason:"
+            " self-signed certificate in certificate chain",
+            "registry.example",
+        ),
+        (
+            'go: a@v1: Get "https://proxy.example/a/@v/v1.mod": tls: failed to verify certificate: x509: certificate'
+            " signed by unknown authority",
+            "proxy.example",
+        ),
+        ("PKIX path building failed: unable to find valid certification path to requested target", ""),
+        ("error: invalid peer certificate: UnknownIssuer", ""),
+        ("curl: (60) SSL certificate problem: unable to get local issuer certificate", ""),
+    ):
+        fault = environment_fault(f"{said}\n", 1)
+        assert fault == f"The certificate of a server is not trusted on this host{host and f' ({host})'}.", (
+            said
+        )
+        assert not is_passing(fault)
     by_git = "fatal: unable to access 'https://git.example/a/b/': CONNECT tunnel failed, response 502\n"
     assert environment_fault(f"error: Failed to download `a`\n{by_git}\nhint: it was included\n", 1) == (
         UNREACHED_AT.format("git.example")
