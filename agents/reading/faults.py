@@ -194,7 +194,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     (
         "The certificate of a server is not trusted on this host ({it}).",
         _any(
-            rf"unable to access 'https://{HOST}[^'\n]{{0,300}}': (?:SSL certificate|server certificate verification)",
+            rf"unable to access 'https://{HOST}[^'\n]{{0,300}}': (?:SSL|server) certificate",
             rf"request to https://{HOST}\S{{0,300}} failed, reason: [^\n]{{0,60}}certificate",
             rf'"https://{HOST}[^"\n]{{0,400}}": (?:tls: failed to verify certificate|x509: )',
             r"CERTIFICATE_VERIFY_FAILED|(?i:certificate verif\w{0,8} failed)|SSL certificate problem",

@@ -20,7 +20,7 @@ from tasks.text.regex import regex
 MOST = 8
 LONGEST = 2000  # characters of one command
 SILENT = regex(r" --no-(?:audit|fund|progress)\b")  # options that do not change what a command does
-FOLDERS = 4  # folders below the top that are searched
+FOLDERS = 100  # folders below the top that are searched
 ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
     python.candidates, node.candidates, *LANGUAGES, rows, native.candidates,
 )  # fmt: skip
@@ -32,6 +32,8 @@ SUFFIXES = {
     "erlang": "erl hrl", "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb",
     "zig": "zig", "julia": "jl", "dart": "dart", "clojure": "clj cljc cljs", "scala": "scala",
     "crystal": "cr", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
+    "gleam": "gleam", "solidity": "sol", "powershell": "ps1 psm1", "ada": "adb ads", "terraform": "tf",
+    "nix": "nix",
 }  # fmt: skip
 KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
@@ -40,7 +42,7 @@ MANIFEST = (
     r"([^/]+/){1,2}(pyproject\.toml|setup\.(py|cfg)|requirements\.txt|Pipfile|manage\.py|package\.json|deno\.jsonc?"
     r"|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|Makefile|configure|pom\.xml|build\.gradle(\.kts)?|build\.sbt"
     r"|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|rebar\.config|dune-project|stack\.yaml|[^/]+\.cabal"
-    r"|Package\.swift|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
+    r"|Package\.swift|gleam\.toml|foundry\.toml|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
 )
 
 
@@ -60,14 +62,15 @@ def candidates(
     below = [] if is_whole else _of_folders(tree)
     if not declared:
         found += [replace(one, rank=max(one.rank, Rank.WIDER)) for one in below]
-    declared += [one for one in below if one.rank == Rank.DIRECT]
+    at_top = {one.kind for one in declared}  # what the top declares of a language holds for all of it
+    declared += [one for one in below if one.rank == Rank.DIRECT and one.kind not in at_top]
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
     chosen = _main(tested, shares) if tested else found
     order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
     declared.sort(key=lambda one: -shares[one.kind])
     recipes: dict[tuple[str, ...], Recipe] = {}
-    for proposed in (*together(_main(declared, shares), which), *(one.recipe for one in order)):
+    for proposed in (*together(_main(declared, shares), which, LONGEST), *(one.recipe for one in order)):
         recipe = replace(proposed, tools=programs(*proposed.commands))
         if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
             recipes.setdefault(tuple(SILENT.sub("", command) for command in recipe.commands), recipe)
@@ -80,15 +83,16 @@ def _of(tree: Tree) -> list[Candidate]:
 
 def _of_folders(tree: Tree) -> list[Candidate]:
     """Return what the packages below the top propose; asked if the top is not sure of every main language."""
-    folders = list(dict.fromkeys(dirname(path) for path in tree.matching(MANIFEST, own=True)))
-    sizes = Counter(
-        {folder: sum(name.startswith(f"{folder}/") for name in tree.names) for folder in folders[:50]}
-    )
-    found = []
+    sizes = Counter({dirname(path): 0 for path in tree.matching(MANIFEST, own=True)})
+    for name in tree.names:
+        parts = name.split("/")[:-1]
+        sizes.update({"/".join(parts[:depth]) for depth in (1, 2)} & sizes.keys())
+    found: list[Candidate] = []
     for folder, _ in sizes.most_common(FOLDERS):
+        outer = {one.kind for one in found if folder.startswith(f"{one.folder}/")}
         for one in _of(tree.below(folder)):
-            if one.rank < Rank.BUILD:
-                found.append(replace(one, recipe=_moved(one.recipe, folder)))
+            if one.rank < Rank.BUILD and one.kind not in outer:
+                found.append(replace(one, recipe=_moved(one.recipe, folder), folder=folder))
     return found
 
 

@@ -7,13 +7,13 @@ of the service, whose values are unknown here.
 import re
 import shlex
 from dataclasses import dataclass, field
-from posixpath import basename
+from posixpath import basename, normpath
 
 from agents.recipes.node import manager_of
 from agents.recipes.python import NEWER_PIP
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe, needs_python
-from agents.recipes.script_lines import PLACE, is_build, is_test, lines_of, tells
+from agents.recipes.script_lines import ENTERS, PARTS, PLACE, is_build, is_test, lines_of, tells
 from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex
@@ -88,6 +88,23 @@ class _Phases:
         else:
             self._before_tests(lines).append(command)
 
+    def has_folder(self, step: Script, lines: list[str]) -> bool:
+        """Whether the folder of the step is there, or something that was taken before may have made it."""
+        if step.folder and (".." in step.folder or not FOLDER.fullmatch(step.folder)):
+            return False
+        entered = next((match[1] for line in lines[:1] if (match := ENTERS.match(line))), ".")
+        for name, value in step.variables:
+            entered = re.sub(rf"\$(?:{name}\b|\{{{name}\}})", value, entered)
+        folder = normpath(f"{step.folder or '.'}/{entered}")
+        if folder == "." or self.tree.is_folder(folder):
+            return True
+        before = [*self.prepare, *self.build, *self.tests]
+        return any(
+            folder.split("/")[0] in part or is_build(part.strip(" ()"))
+            for command in before
+            for part in PARTS.split(command)
+        )
+
     def _from_tests_on(self, lines: list[str]) -> list[str]:
         """Put the lines of the step that come before the tests into their phase, and return the rest."""
         first = next(index for index, line in enumerate(lines) if is_test(line))
@@ -104,7 +121,7 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     phases, lost = _Phases(tree), 0
     for step in job.steps[:STEPS]:
         lines, left_out = lines_of(step.text, LINES, dict(step.variables))
-        if step.folder and (".." in step.folder or not FOLDER.fullmatch(step.folder)):
+        if not phases.has_folder(step, lines):
             lines, left_out = [], 3 * bool(lines)
         lost += left_out
         phases.take(step, lines)

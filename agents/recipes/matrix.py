@@ -22,6 +22,7 @@ def values_of(matrix: object) -> dict[str, str]:
     """Return the first plain value of each name in a matrix, of rows that some service runs on Linux.
 
     A version is not taken, and neither is what an expression makes: a name without a value stays unknown.
+    What is set only in other rows than the one that is taken is empty.
     """
     listed = {name: value for name, value in table(matrix).items() if isinstance(value, list)}
     rows = [row for row in listed.pop("include", [])[:ROWS] if isinstance(row, dict)]
@@ -29,10 +30,9 @@ def values_of(matrix: object) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, values in list(listed.items())[:KEYS]:
         found |= next((_plain({name: value}) for value in values[:ROWS] if _fits({name: value}, {})), {})
-    for row in rows:
-        if _fits(row, found):
-            return {**_plain(row), **found}
-    return found
+    chosen = next((row for row in rows if _fits(row, found)), {})
+    elsewhere = {name: "" for row in rows for name in list(row)[:KEYS] if name not in chosen | listed}
+    return {**(elsewhere if found or chosen else {}), **_plain(chosen), **found}
 
 
 def _fits(row: dict[str, Any], chosen: dict[str, str]) -> bool:
@@ -63,12 +63,12 @@ def _plain(row: dict[str, Any]) -> dict[str, str]:
 def filled(value: Any, known: dict[str, str]) -> Any:
     """Return the value with what is known of the matrix put into its texts; versions stay expressions."""
     if isinstance(value, str):
-        return VALUE.sub(lambda match: _of(match[1], known) or match[0], value)
+        return VALUE.sub(lambda match: _of(match[1], known, match[0]), value)
     if isinstance(value, dict):
         return {key: filled(below, known) for key, below in value.items()}
     return value
 
 
-def _of(name: str, known: dict[str, str]) -> str:
-    value = known.get(name, "")
-    return "" if VERSION.fullmatch(value) else value
+def _of(name: str, known: dict[str, str], unknown: str) -> str:
+    value = known.get(name, unknown)
+    return unknown if VERSION.fullmatch(value) else value

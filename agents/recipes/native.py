@@ -6,7 +6,9 @@ from posixpath import basename, dirname
 
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
+from agents.recipes.script_lines import goes_outward
 from agents.recipes.tree import Tree, then, words
+from tasks.text.regex import regex
 
 KIND = "native"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")  # as make itself looks for them
@@ -205,6 +207,39 @@ def _call(targets: list[str]) -> str:
     return f"make {name}" if name else ""
 
 
+RULE = regex(r"([\w.$(][\w./ $(){}%-]{0,200}?)\s*::?(?!=)([^=;#]*)(?:;(.*)|#.*)?")
+DEFAULT_GOAL = regex(r"(?m)^\.DEFAULT_GOAL\s*:?=\s*([\w.-]{1,60})\s*$")
+AWAY = regex(r"(?:[\w.]+[-_])*(?:deploy|publish|upload)(?:[-_][\w.]+)*")
+
+
+def _leaves(makefile: str, goal: str = "") -> bool:
+    """Whether a goal, by default the one that `make` alone takes, changes something on another machine.
+
+    Only the targets that the file itself names are followed.
+    """
+    needs: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in makefile.replace("\\\n", " ").splitlines()[:5000]:
+        if line.startswith("\t"):
+            for name in names:
+                lines[name].append(line.strip("\t @+-"))
+        elif match := RULE.fullmatch(line):
+            names = [name for name in match[1].split() if name[0] != "." and "%" not in name]
+            for name in names:
+                needs.setdefault(name, []).extend(match[2].split())
+                lines.setdefault(name, []).append((match[3] or "").strip(" @+-"))
+    named = DEFAULT_GOAL.search(makefile)
+    seen: set[str] = set()
+    queue = [goal or (named[1] if named else next(iter(needs), ""))]
+    while queue:
+        name = queue.pop()
+        if name in needs and name not in seen:
+            seen.add(name)
+            queue += needs[name]
+    return any(AWAY.fullmatch(name) or any(map(goes_outward, lines[name])) for name in seen)
+
+
 def _text(tree: Tree, folder: str = "") -> str:
     """Return a folder's Makefile with the files that it includes by name."""
     path = tree.first(*(f"{folder}{name}" for name in MAKEFILES))
@@ -215,27 +250,32 @@ def _make(tree: Tree) -> Iterator[Candidate]:
     top = tree.first(*MAKEFILES)
     described = bool(tree.first("configure", "configure.ac", "configure.in", "CMakeLists.txt", "meson.build"))
     rank = Rank.WIDER if described else Rank.DIRECT
+    build = "make" if top and not _leaves(_text(tree)) else ""
     if top:
-        yield from _top_makefile(tree, top, rank)
+        yield from _top_makefile(tree, top, build, rank)
     for folder in TEST_FOLDERS:
         if not tree.first(*(f"{folder}/{name}" for name in MAKEFILES)):
             continue
         call = _call(targets_of(_text(tree, f"{folder}/"))).removeprefix("make ")
-        recipe = Recipe("", "make" if top else "", f"make -C {folder} {call}".strip(), f"{folder}/Makefile")
+        recipe = Recipe("", build, f"make -C {folder} {call}".strip(), f"{folder}/Makefile")
         yield Candidate(Rank.WIDER if top else rank, KIND, recipe)
-    if top and not described:
+    if build and not described:
         yield Candidate(Rank.BUILD, KIND, Recipe("", "make", "", f"{top}, no tests found"))
     elif not top and not described:
         yield from _makefile_below(tree)
 
 
-def _top_makefile(tree: Tree, top: str, rank: Rank) -> Iterator[Candidate]:
+def _top_makefile(tree: Tree, top: str, build: str, rank: Rank) -> Iterator[Candidate]:
     """Propose the Makefile's target that tests, or else a program it builds whose name suggests tests."""
     targets = targets_of(_text(tree))
     if test := _call(targets):
-        said = f"{top}, target {test.removeprefix('make ')}"
-        yield Candidate(rank, KIND, Recipe("", "make", test, said))
-        yield Candidate(Rank.WIDER, KIND, Recipe("", "", test, f"{top}, nothing built before"))
+        target = test.removeprefix("make ")
+        if _leaves(_text(tree), target):
+            return
+        if build:
+            yield Candidate(rank, KIND, Recipe("", build, test, f"{top}, target {target}"))
+        wider = Rank.WIDER if build else rank
+        yield Candidate(wider, KIND, Recipe("", "", test, f"{top}, nothing built before"))
         return
     programs = (name for name in targets if re.fullmatch(r"[\w-]+[-_]tests?|tests?[-_][\w-]+", name))
     if program := next(programs, ""):

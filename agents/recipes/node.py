@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agents.recipes.ranks import Candidate, Rank
 from agents.recipes.recipe import Recipe
+from agents.recipes.script_lines import goes_outward
 from agents.recipes.tree import Tree, at, strings, table, words
 from tasks.text.counting import counted
 from tasks.text.regex import regex
@@ -49,7 +50,8 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
             yield Candidate(Rank.DIRECT, KIND, Recipe("", "", "deno test -A", "deno.json"))
         return
     package = tree.json("package.json")
-    scripts = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
+    said = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
+    scripts = {name: text for name, text in said.items() if not any(map(goes_outward, _parts(said, name)))}
     manager = manager_of(tree)
     build = next((f"{manager.run} {name}" for name in BUILD_SCRIPTS if scripts.get(name)), "")
     has_tests = bool(tree.matching(TEST_FILES, own=True))
@@ -158,13 +160,18 @@ def _tells(script: str) -> bool:
 
 def _narrower(scripts: dict[str, str], name: str) -> Iterator[tuple[Rank, str, str]]:
     """Yield the parts of a script and its hooks that run tests, if others check style or types."""
-    texts = [scripts[each] for each in (f"pre{name}", name, f"post{name}") if each in scripts]
-    parts = [below for text in texts for part in text.split("&&") for below in _opened(part.strip(), scripts)]
+    parts = _parts(scripts, name)
     runners = [part for part in parts if RUNNERS.fullmatch(part)]
     if 0 < len(runners) < len(parts):
         # npx has the package's own programs on its path, as a script has.
         chosen = [part if part.startswith(("npx ", "node ")) else f"npx {part}" for part in runners]
         yield Rank.WIDER, " && ".join(chosen), f"script {name}, its tests alone"
+
+
+def _parts(scripts: dict[str, str], name: str) -> list[str]:
+    """Return what a script and its hooks do, one command after the other."""
+    texts = [scripts[each] for each in (f"pre{name}", name, f"post{name}") if each in scripts]
+    return [below for text in texts for part in text.split("&&") for below in _opened(part.strip(), scripts)]
 
 
 def _opened(part: str, scripts: dict[str, str]) -> list[str]:

@@ -18,8 +18,12 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recipe and how likely it is; `kind` names its ecosystem, so that its share can be compared."""
+    """A recipe and how likely it is; `kind` names its ecosystem, so that its share can be compared.
+
+    `folder` is where its package lies, if that is below the top.
+    """
 
     rank: Rank
     kind: str
     recipe: Recipe
+    folder: str = ""

@@ -1,5 +1,6 @@
 """Core: ecosystems that one row describes: a file that shows them, and the commands of their tool."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -12,15 +13,18 @@ from agents.recipes.tree import Tree
 class Ecosystem:
     """An ecosystem; `manifest` and `tests` are regular expressions for whole paths.
 
-    If `tests` is empty, no file tells whether there are tests, and the tool is asked to run them.
+    If `tests` is empty, no file tells whether there are tests, and the tool is asked to run them. `holds` is
+    a regular expression for what the text of the manifest must hold.
     """
 
     kind: str
     manifest: str
     recipe: Recipe
     tests: str = ""
+    holds: str = ""
 
 
+FLUTTER = r"\bsdk:\s*flutter\b"
 ROWS = (
     Ecosystem(
         "elixir",
@@ -80,6 +84,14 @@ ROWS = (
         r"pubspec\.yaml",
         Recipe("dart pub get", "", "dart test", "pubspec.yaml"),
         r"test/.*_test\.dart",
+        rf"\A(?![\s\S]*{FLUTTER})",
+    ),
+    Ecosystem(
+        "dart",
+        r"pubspec\.yaml",
+        Recipe("flutter pub get", "", "flutter test", "pubspec.yaml"),
+        r"test/.*_test\.dart",
+        FLUTTER,
     ),
     Ecosystem(
         "clojure",
@@ -102,7 +114,32 @@ ROWS = (
         Recipe("nimble install --depsOnly -y", "nimble build", "nimble test", "the nimble file"),
         r"tests/.*\.nim",
     ),
-    Ecosystem("lua", r"[^/]+\.rockspec|\.busted", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
+    Ecosystem("lua", r"\.busted|spec/.*_spec\.lua", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
+    Ecosystem(
+        "gleam",
+        r"gleam\.toml",
+        Recipe("gleam deps download", "gleam build", "gleam test", "gleam.toml"),
+        r"test/.*\.gleam",
+    ),
+    Ecosystem(
+        "solidity",
+        r"foundry\.toml",
+        Recipe("", "forge build", "forge test", "foundry.toml"),
+        r"test/.*\.t\.sol",
+    ),
+    Ecosystem(
+        "powershell",
+        r"(.*/)?[^/]+\.Tests\.ps1",
+        Recipe("", "", "pwsh -NoProfile -NonInteractive -Command 'Invoke-Pester -CI'", "*.Tests.ps1"),
+    ),
+    Ecosystem("ada", r"alire\.toml", Recipe("", "alr build", "", "alire.toml")),
+    # Its own tests would create what they describe.
+    Ecosystem(
+        "terraform",
+        r"[^/]+\.tf",
+        Recipe("terraform init -backend=false -input=false", "terraform validate", "", "*.tf"),
+    ),
+    Ecosystem("nix", r"flake\.nix", Recipe("", "nix flake check", "", "flake.nix")),
     Ecosystem(
         "bazel",
         r"MODULE\.bazel|WORKSPACE(\.bazel)?",
@@ -122,9 +159,10 @@ ROWS = (
 def rows(tree: Tree) -> Iterator[Candidate]:
     """Yield what could build and test a project of one of these ecosystems."""
     for row in ROWS:
-        if not tree.matching(row.manifest):
+        manifest = tree.matching(row.manifest)
+        if not manifest or not re.search(row.holds, tree.text(manifest[0]) if row.holds else ""):
             continue
-        if not row.tests or tree.matching(row.tests):
+        if row.recipe.test and (not row.tests or tree.matching(row.tests)):
             yield Candidate(Rank.DIRECT, row.kind, row.recipe)
         elif row.recipe.build:
             yield Candidate(Rank.BUILD, row.kind, replace(row.recipe, test=""))

@@ -30,6 +30,15 @@ BANNED = _rule(
     r"\brm\s+-\w*r\w*\s+(?:/|~|\$|\.\.)|>\s*/(?!dev/null)|\beval\b",
     r"(?<![&|])&(?![&>\d])",  # something in the background
 )
+# A command that changes something on another machine, wherever it stands in a line.
+OUTWARD = regex(
+    r"(?:^|[;&|(@]|\b(?:npx|exec|sudo)\s)\s*(?:"
+    r"[\w./-]+\s+(?:-\S+\s+|run\s+|image\s+)*(?:gh-)?(?:deploy|publish|upload|push)(?![\w.-])"
+    r"|(?:(?:ba|da|z)?sh\s+|python3?\s+|node\s+)?\S*\b(?:deploy|publish)[\w-]*\.(?:sh|py|rb|[cm]?js)\b"
+    r"|(?:ssh|scp|sftp|aws|gcloud|gsutil|az|gh|twine|ansible-playbook|heroku|flyctl)\s"
+    r"|rsync\s[^\n;&|]*\w:"
+    r"|(?:terraform|tofu|kubectl|helm)\s[^\n;&|]*\b(?:apply|destroy|create|delete|patch|install|upgrade|rollout)\b)"
+)
 # Only these variables have a value that is known here.
 UNKNOWN = _rule(r"\$(?!\(nproc\)|\(pwd\)|\{?(?:PWD|HOME)\b)", "`")
 # The shell's own constructs, which cannot be taken apart line by line.
@@ -49,6 +58,7 @@ PLACE = regex(r"(?:cd|mkdir|pushd|export)\b")
 # Programs of an environment that the script makes: here there is one already, first in PATH.
 VENV = regex(r"(?<![\w/.-])\.?v?env/bin/(?=\w)")
 MOVES = regex(r"(?:cd|pushd)\b")
+ENTERS = regex(r"(?:cd|pushd)\s+(?:--\s+)?['\"]?([^\s'\";&|]+)")
 LEAVES = regex(r"(?:cd|pushd)\s+['\"]?[/~]")  # for a place that is not the repository's
 EXPORT = regex(r"export\s+[A-Za-z_]\w*=[\w./:-]*")
 
@@ -79,7 +89,7 @@ BUILD = _rule(
 )
 NO_BUILD = _rule(r"\s(?:run\s+)?(?:lint|format|fmt|style|typecheck|docs?)(?:[\s:]|$)")
 TARGETS = r"(?:test[\w:-]*|tests|check|spec|runtests?|unittests?|eunit|verify|ci(?![\w:-]))"
-OPTIONS = r"(?:\s+-\S+(?:\s+[\w./][\w./-]*)??)*"
+OPTIONS = r"(?:\s+-\S+(?:\s+(?:[\w./][\w./-]*|'[^']*'|\"[^\"]*\"))??)*"
 TEST = _rule(
     r"(?<![\w/.-])(?:pytest|py\.test|tox|nox|unittest|nosetests|stestr|trial|ctest|phpunit|prove|rspec|busted|bats)\b"
     r"(?!\s*[=<>\[])",
@@ -111,6 +121,11 @@ NO_TEST = _rule(
 # Is red where what ran before it wrote other files than the repository has.
 LOOK_BACK = regex(r"git diff(?:\s+[\w./-]+)*\s--(?:exit-code|quiet)(?:\s+[\w./-]+)*")
 PARTS = regex(r"&&|\|\||;")
+
+
+def goes_outward(line: str) -> bool:
+    """Whether a line changes something on another machine, as a deployment does."""
+    return OUTWARD.search(line[:LENGTH]) is not None
 
 
 def is_test(line: str) -> bool:

@@ -29,8 +29,9 @@ SHELL = regex(r"(?:script\s[^;|&]{0,40})?\b(?:ba)?sh\b")  # `script` only lends 
 # Events of which at least one starts a workflow that says something about a change.
 CHANGES = {"push", "pull_request", "pull_request_target", "merge_group", "workflow_call", "workflow_dispatch"}
 # Conditions of a step that runs on Linux, and of one that runs only on other systems.
-HERE = regex(r"(?i)ubuntu|linux|success\(\)|!=\s*['\"]?(?:windows|macos|darwin)")
-ELSEWHERE = regex(r"(?i)!=\s*['\"]?(?:ubuntu|linux)")
+NOT = r"(?i)(?:!=\s*|!\s*(?:startsWith|contains)\([^()]{0,60},\s*)['\"]?"
+HERE = regex(rf"{NOT}(?:windows|macos|darwin)|ubuntu|linux|success\(\)")
+ELSEWHERE = regex(rf"{NOT}(?:ubuntu|linux)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Core: one recipe for several languages, so that green tests of one do not pass for all."""
+"""Core: one recipe for several languages or packages, so that green tests of one do not pass for all."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,35 +9,45 @@ from agents.recipes.toolchains import missing, programs
 from agents.recipes.tree import then
 from tasks.text.regex import regex
 
+SHOWN = 6  # sources that are named
 BY_NPX = regex(r"\bnpx --yes (\S+) install\b")  # a manager of packages that the host may lack
 
 
-def together(main: list[Candidate], which: Callable[[str], str | None]) -> Iterator[Recipe]:
-    """Yield one recipe for all of the main languages that declare their tests, if there are several.
+def together(main: list[Candidate], which: Callable[[str], str | None], longest: int) -> Iterator[Recipe]:
+    """Yield one recipe for all main languages and packages that declare their tests, if there are several.
 
-    If this host lacks a program for one of them, a recipe for the others follows.
+    If this host lacks a program for one of them, a recipe for the others follows. No command is longer than
+    `longest` characters: the last packages are left out, and the source says how many.
     """
-    first: dict[str, Recipe] = {}
+    first: dict[tuple[str, str], Recipe] = {}
     for one in main:
         if one.rank == Rank.DIRECT:
-            first.setdefault(one.kind, one.recipe)
+            first.setdefault((one.kind, one.folder), one.recipe)
     parts = list(first.values())
     there = [part for part in parts if not missing(programs(*part.commands), which)]
-    yield from (_joined(some) for some in (parts, there) if len(some) > 1)
+    for some in (parts, there):
+        fitting = list(some)
+        while any(len(command) > longest for command in _joined(fitting).commands):
+            fitting.pop()
+        if len(fitting) > 1:
+            yield _joined(fitting, len(some) - len(fitting))
 
 
-def _joined(parts: list[Recipe]) -> Recipe:
+def _joined(parts: list[Recipe], left_out: int = 0) -> Recipe:
     """Return the recipe that runs all tests and is red if some are.
 
     What is red in one language keeps no other from being run, so that people who accept a branch of which one
     half is red still hear of the other half.
     """
+    sources = [part.source for part in parts]
+    more = [f"{len(sources) - SHOWN} more"] if len(sources) > SHOWN else []
+    said = "; ".join([*sources[:SHOWN], *more])
     tests = " ".join(f"({part.test}) || red=$?;" for part in parts)
     return Recipe(
         then(_manager(parts), *(_in_its_folder(part.prepare) for part in parts)),
         then(*(_in_its_folder(part.build) for part in parts)),
         f"red=0; {tests} exit $red",
-        "; ".join(part.source for part in parts),
+        f"{said}, without {left_out} others" if left_out else said,
     )
 
 

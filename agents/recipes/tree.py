@@ -21,7 +21,7 @@ PATH = regex(r"[^\x00-\x1f\x7f]{1,200}")
 # Folders whose code is not the project's own, or is not needed by its tests.
 FOREIGN = regex(
     r"(^|/)(node_modules|vendor|vendored|_vendor|third[_-]?party|thirdparty|3rdparty|external|extern|deps"
-    r"|dist|docs?|examples?|samples?|static|site|website|fixtures|testdata|test-data|debian|\.[^/]+)/",
+    r"|dist|docs?|([\w-]+[-_])?(examples?|samples?)|static|site|website|fixtures|testdata|test-data|debian|\.[^/]+)/",
     re.IGNORECASE,
 )
 

@@ -263,6 +263,15 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("BUNDLE_PATH=.bundle/gems bundle install", "", "BUNDLE_PATH=.bundle/gems bundle exec rspec")),
         ({"mix.exs": "", "test/a_test.exs": ""},
          ("mix local.hex --force && mix deps.get", "mix compile", "mix test")),
+        ({"spec/a_spec.lua": "", "rockspecs/a-1.rockspec": ""}, ("", "", "busted")),
+        ({"gleam.toml": "", "test/a_test.gleam": ""}, ("gleam deps download", "gleam build", "gleam test")),
+        ({"foundry.toml": "", "src/A.sol": "", "test/A.t.sol": ""}, ("", "forge build", "forge test")),
+        ({"src/A.ps1": "", "tst/A.Tests.ps1": "", "lib/a.csproj": "", "lib/a.cs": ""},
+         ("", "", "pwsh -NoProfile -NonInteractive -Command 'Invoke-Pester -CI'")),
+        ({"main.tf": "", "modules/a/main.tf": ""},
+         ("terraform init -backend=false -input=false", "terraform validate", "")),
+        ({"flake.nix": "", "a.nix": ""}, ("", "nix flake check", "")),
+        ({"alire.toml": "", "src/a.adb": ""}, ("", "alr build", "")),
     ]  # fmt: skip
     for texts, commands in table:
         assert first(texts) == commands, texts
@@ -328,6 +337,58 @@ def test_several_main_languages_are_tried_together_before_each_alone() -> None:
     )
 
 
+def test_several_packages_of_one_language_below_the_top_are_tried_together_too() -> None:
+    modules = {
+        f"{name}/{file}": "" for name in ("ansi", "term", "exp/open") for file in ("go.mod", "a_test.go")
+    }
+    both, *rest = of(modules | {"ansi/b.go": "", "exp/open/b/go.mod": "", "exp/open/b/c_test.go": ""})
+
+    assert both.build == (
+        "(cd exp/open && go build ./...) && (cd ansi && go build ./...) && (cd term && go build ./...)"
+    )
+    assert both.test == (
+        "red=0; (cd exp/open && go test ./...) || red=$?; (cd ansi && go test ./...) || red=$?;"
+        " (cd term && go test ./...) || red=$?; exit $red"
+    )
+    assert rest[0].test == "cd exp/open && go test ./..."
+    # What the top declares of a language holds for all of it.
+    assert "cd term" not in of(modules | {"go.mod": "module a", "a_test.go": ""})[0].test
+    # A phone's packages are another program's.
+    phone = {"app/pubspec.yaml": "dependencies:\n  flutter:\n    sdk: flutter\n", "app/test/a_test.dart": ""}
+    assert of(phone)[0].test == "cd app && flutter test"
+    shown = {path.replace("app/", "app_example/"): text for path, text in phone.items()}
+    plain = {"lib/pubspec.yaml": "name: lib\n", "lib/test/a_test.dart": "", "lib/lib/a.dart": ""}
+    assert of(phone | plain)[0].test.startswith("red=0; (cd lib && dart test) || red=$?; (cd app && flutter")
+    assert of(shown | plain)[0].test == "cd lib && dart test"
+    many = {f"m{n}/{file}": "" for n in range(90) for file in ("go.mod", "a_test.go")}
+    assert all(len(command) <= LONGEST for one in of(many) for command in one.commands)
+    held = of(many)[0].test.count("|| red=$?")
+    assert held > 20, "as many as a command holds"
+    assert of(many)[0].source.endswith(f"m13/go.mod; {held - 6} more, without {90 - held} others")
+
+
+def test_a_makefile_whose_goal_leaves_the_machine_is_not_called() -> None:
+    for makefile in (
+        "deploy: site\n\trsync -a site/ example.org:/srv\nsite:\n\thugo\n",
+        ".PHONY: all\nall: build publish\nbuild:\n\tcc a.c\npublish:\n\tnpm publish\n",
+        "SHELL = bash\ndefault: up\nup:\n\t@cd infra && \\\n\t  terraform apply -auto-approve\n",
+        ".DEFAULT_GOAL := push\nall:\n\tcc a.c\npush: all\n\tdocker push a\n",
+        "all: ; ssh example.org ./restart\n",
+    ):
+        assert all(not one.build for one in of({"Makefile": makefile, "a.c": ""})), makefile
+        tested = of({"Makefile": f"{makefile}test:\n\t./check\n", "a.c": ""})
+        assert [one.commands for one in tested] == [("", "", "make test")], makefile
+    lone = "test: build\n\t./check\n\tkubectl apply -f a.yaml\nbuild:\n\tcc a.c\n"
+    assert of({"Makefile": lone, "a.c": ""}) == []
+    for makefile in ("all: a\ndeploy:\n\tscp a example.org:\n", "all: release\nrelease:\n\tcc -O2 a.c\n"):
+        assert of({"Makefile": makefile, "a.c": ""})[0].build == "make", makefile
+    scripts = {"build": "webpack && aws s3 sync dist s3://a", "test": "vitest run"}
+    package = {"package.json": json.dumps({"scripts": scripts}), "a.js": ""}
+    assert all(not one.build for one in of(package))
+    scripts = {"build": "webpack", "test": "vitest run && npm run ship", "ship": "netlify deploy --prod"}
+    assert all(not one.test for one in of({"package.json": json.dumps({"scripts": scripts}), "a.js": ""}))
+
+
 def test_a_project_below_the_top_is_found() -> None:
     found = of({"backend/pyproject.toml": PROJECT, "backend/tests/test_a.py": "", "docs/index.md": ""})
 
@@ -384,7 +445,8 @@ jobs:
 
 def ci(path: str, text: str) -> list[Recipe]:
     """What comes of one file of a service, beside a project that says nothing itself."""
-    return [one for one in of({path: text, "a.txt": ""}) if path in one.source]
+    folders = {f"{name}/a.txt": "" for name in ("lib", "tests", "web", "dart")}
+    return [one for one in of({path: text, **folders}) if path in one.source]
 
 
 def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
@@ -452,6 +514,9 @@ def test_the_first_plain_value_of_a_matrix_is_taken_and_versions_stay_unknown() 
         ("{s: ['a; id', '$(id)', [b]]}", "pytest ${{ matrix.s }}", []),
         ("{s: '${{ fromJSON(needs.a.outputs.b) }}'}", "pytest ${{ matrix.s }}", []),
         ("{s: [u]}", "pytest ${{ matrix.t }}", []),
+        # What only other combinations set is empty in this one.
+        ("{s: [u, win], include: [{s: u, c: gcc}, {s: win, o: -T x}]}", "make test CC=${{ matrix.c }} ${{ matrix.o }}",
+         ["make test CC=gcc"]),
     ):  # fmt: skip
         found = ci(".github/workflows/ci.yml", job % (matrix, run))
         assert [one.test.removeprefix("pip install tox") for one in found] == test, (matrix, run)
@@ -625,7 +690,7 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
     for line in (
         "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
         "travis_wait 30 make test", "./gradlew build", "./gradlew -q build --stacktrace", "mvn -B package", "./mvnw install",
-        "./test_runner", "sh tools/test-runner.sh -v", "make ci",
+        "./test_runner", "sh tools/test-runner.sh -v", "make ci", "make -C 'a b' test", 'make -C "a b" -j 2 check',
     ):  # fmt: skip
         assert [test for *_, test in steps(line)] == [line.removeprefix("travis_wait 30 ")], line
 
@@ -653,6 +718,13 @@ def test_a_step_runs_in_the_folder_that_its_script_names_or_not_at_all() -> None
         (("cd $WHERE\npytest",), "", []),
         (("pytest",), "defaults: {run: {working-directory: '${{ matrix.folder }}'}}", []),
         (("pytest",), "defaults: {run: {working-directory: ../other}}", []),
+        # A folder that is not in the repository, and that nothing which is kept could have made.
+        (("cd fetched && ./run_tests",), "", []),
+        (("pip install x", "cd x-*/ && ./run_tests"), "", []),
+        (("pytest",), "defaults: {run: {working-directory: ./fetched}}", []),
+        (("npm ci --prefix made", "cd made && ./run_tests"), "",
+         [("npm ci --prefix made", "", "(cd made && ./run_tests)")]),
+        (("make", "cd out/bin && ./run_tests"), "", [("", "make", "(cd out/bin && ./run_tests)")]),
     ]  # fmt: skip
     for scripts, more, commands in table:
         assert steps(*scripts, more=more) == commands, scripts
