@@ -81,7 +81,7 @@ class Trial(models.Model):
         return float(sum(step.get("seconds", 0) for step in self.steps))
 
     def is_part_of(self, other: "Trial") -> bool:
-        """Whether the other one runs these tests and those of another language besides."""
+        """Whether the other one runs these tests and those of another language or package besides."""
         return bool(self.test) and f"({self.test})" in other.test
 
     @property

@@ -39,7 +39,7 @@ KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in
 MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
 # What shows that a folder below the top is a project of its own.
 MANIFEST = (
-    r"([^/]+/){1,2}(pyproject\.toml|setup\.(py|cfg)|requirements\.txt|Pipfile|manage\.py|package\.json|deno\.jsonc?"
+    r"([^/]+/){1,3}(pyproject\.toml|setup\.(py|cfg)|requirements\.txt|Pipfile|manage\.py|package\.json|deno\.jsonc?"
     r"|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|Makefile|configure|pom\.xml|build\.gradle(\.kts)?|build\.sbt"
     r"|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|rebar\.config|dune-project|stack\.yaml|[^/]+\.cabal"
     r"|Package\.swift|gleam\.toml|foundry\.toml|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
@@ -58,11 +58,13 @@ def candidates(
     shares = _shares(tree)
     found = _of(tree)
     declared = [one for one in found if one.rank == Rank.DIRECT]
-    is_whole = declared and _main_kinds(shares) <= {one.kind for one in declared}
+    is_whole = declared and _main_kinds(shares) <= {one.kind for one in declared if not one.is_apart}
     below = [] if is_whole else _of_folders(tree)
     if not declared:
         found += [replace(one, rank=max(one.rank, Rank.WIDER)) for one in below]
-    at_top = {one.kind for one in declared}  # what the top declares of a language holds for all of it
+    at_top = {
+        one.kind for one in declared if not one.is_apart
+    }  # what the top declares of a language holds for all of it
     declared += [one for one in below if one.rank == Rank.DIRECT and one.kind not in at_top]
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
@@ -86,10 +88,10 @@ def _of_folders(tree: Tree) -> list[Candidate]:
     sizes = Counter({dirname(path): 0 for path in tree.matching(MANIFEST, own=True)})
     for name in tree.names:
         parts = name.split("/")[:-1]
-        sizes.update({"/".join(parts[:depth]) for depth in (1, 2)} & sizes.keys())
+        sizes.update({"/".join(parts[:depth]) for depth in (1, 2, 3)} & sizes.keys())
     found: list[Candidate] = []
     for folder, _ in sizes.most_common(FOLDERS):
-        outer = {one.kind for one in found if folder.startswith(f"{one.folder}/")}
+        outer = {one.kind for one in found if not one.is_apart and folder.startswith(f"{one.folder}/")}
         for one in _of(tree.below(folder)):
             if one.rank < Rank.BUILD and one.kind not in outer:
                 found.append(replace(one, recipe=_moved(one.recipe, folder), folder=folder))

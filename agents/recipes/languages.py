@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from posixpath import dirname, normpath
 from typing import Any
 
 from agents.recipes.ranks import Candidate, Rank
@@ -42,11 +44,22 @@ def rust(tree: Tree) -> Iterator[Candidate]:
 def go(tree: Tree) -> Iterator[Candidate]:
     """Propose modules, with what they vendor, or packages of the old kind if there is no module file."""
     files = tree.matching(r"(.*/)?[^/]+\.go", own=True)
-    is_tested = any(path.endswith("_test.go") for path in files)
+    inner = tuple(f"{dirname(path)}/" for path in tree.matching(r".+/go\.mod", own=True))
+    tests = [path for path in files if path.endswith("_test.go")]
+    own = [path for path in tests if not path.startswith(inner)]
+    is_tested = bool(own if "go.mod" in tree else tests)
+    # A workspace names its modules, and Go refuses to work in others below it.
+    used = {normpath(path) for path in USED.findall(tree.above("go.work"))}
+    if used and normpath(tree.folder or ".") not in used:
+        return
     if "go.mod" in tree or "go.work" in tree:
-        yield from _go_modules(tree, is_tested=is_tested)
+        for one in _go_modules(tree, is_tested=is_tested):
+            yield replace(one, is_apart=len(tests) > len(own))
     elif any("/" not in path for path in files):
         yield from _go_packages(tree, files, is_tested=is_tested)
+
+
+USED = regex(r"(?m)^[ \t]*(?:use[ \t]+)?\"?(\.[\w./-]{0,200})\"?[ \t]*(?://.*)?$")
 
 
 def _go_modules(tree: Tree, *, is_tested: bool) -> Iterator[Candidate]:

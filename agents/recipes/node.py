@@ -50,8 +50,8 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
             yield Candidate(Rank.DIRECT, KIND, Recipe("", "", "deno test -A", "deno.json"))
         return
     package = tree.json("package.json")
-    said = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
-    scripts = {name: text for name, text in said.items() if not any(map(goes_outward, _parts(said, name)))}
+    named = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
+    scripts = {name: text for name, text in named.items() if not any(map(goes_outward, _parts(named, name)))}
     manager = manager_of(tree)
     build = next((f"{manager.run} {name}" for name in BUILD_SCRIPTS if scripts.get(name)), "")
     has_tests = bool(tree.matching(TEST_FILES, own=True))

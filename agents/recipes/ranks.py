@@ -20,10 +20,12 @@ class Rank(IntEnum):
 class Candidate:
     """A recipe and how likely it is; `kind` names its ecosystem, so that its share can be compared.
 
-    `folder` is where its package lies, if that is below the top.
+    `folder` is where its package lies, if that is below the top. `is_apart` means that there are packages of
+    the same ecosystem within it whose tests it does not run.
     """
 
     rank: Rank
     kind: str
     recipe: Recipe
     folder: str = ""
+    is_apart: bool = False

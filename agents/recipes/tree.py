@@ -72,6 +72,10 @@ class Tree:
         """Return a file's text, cut to a bound; empty if there is no such file."""
         return self._store.text(self.folder + path) if path in self._files else ""
 
+    def above(self, path: str) -> str:
+        """Return the text of a file at the top of the whole repository; empty if there is no such file."""
+        return self._store.text(path)
+
     def json(self, path: str) -> dict[str, Any]:
         """Return a JSON file that holds an object; empty for anything else."""
         return _table(json.loads, self.text(path).removeprefix("\ufeff"))

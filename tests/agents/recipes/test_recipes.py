@@ -341,7 +341,7 @@ def test_several_packages_of_one_language_below_the_top_are_tried_together_too()
     modules = {
         f"{name}/{file}": "" for name in ("ansi", "term", "exp/open") for file in ("go.mod", "a_test.go")
     }
-    both, *rest = of(modules | {"ansi/b.go": "", "exp/open/b/go.mod": "", "exp/open/b/c_test.go": ""})
+    both, *rest = of(modules | {"ansi/b.go": "", "exp/open/b.go": "", "exp/open/c.go": ""})
 
     assert both.build == (
         "(cd exp/open && go build ./...) && (cd ansi && go build ./...) && (cd term && go build ./...)"
@@ -351,8 +351,31 @@ def test_several_packages_of_one_language_below_the_top_are_tried_together_too()
         " (cd term && go test ./...) || red=$?; exit $red"
     )
     assert rest[0].test == "cd exp/open && go test ./..."
-    # What the top declares of a language holds for all of it.
-    assert "cd term" not in of(modules | {"go.mod": "module a", "a_test.go": ""})[0].test
+    # What the top declares of a language holds for all of it; but Go runs no tests of modules within a module.
+    nested = {f"{folder}/{name}": "" for folder in ("a", "a/b") for name in ("setup.py", "test_a.py")}
+    assert of(nested)[0].test == f"cd a && {PYTEST}"
+    crates = {
+        f"{folder}{name}": "#[test]" for folder in ("", "term/") for name in ("Cargo.toml", "src/lib.rs")
+    }
+    assert of(crates)[0].test == "cargo test"
+    whole = modules | {
+        "go.mod": "module a",
+        "a_test.go": "",
+        "exp/open/v2/go.mod": "",
+        "exp/open/v2/a_test.go": "",
+    }
+    assert of(whole)[0].test == (
+        "red=0; (go test ./...) || red=$?; (cd exp/open && go test ./...) || red=$?; (cd ansi && go test ./...)"
+        " || red=$?; (cd exp/open/v2 && go test ./...) || red=$?; (cd term && go test ./...) || red=$?; exit $red"
+    )
+    # A workspace names its modules, and refuses to work in others.
+    for work, test in (
+        ("go 1.22\n\nuse (\n\t./ansi // colours\n\t./exp/open\n)\n",
+         "red=0; (cd exp/open && go test ./...) || red=$?; (cd ansi && go test ./...) || red=$?; exit $red"),
+        ("go 1.22\nuse ./term\nuse .\n", "red=0; (go test ./...) || red=$?; (cd term && go test ./...) || red=$?; exit $red"),
+        ("use ./term", "cd term && go test ./..."),
+    ):  # fmt: skip
+        assert of(whole | {"go.work": work})[0].test == test, work
     # A phone's packages are another program's.
     phone = {"app/pubspec.yaml": "dependencies:\n  flutter:\n    sdk: flutter\n", "app/test/a_test.dart": ""}
     assert of(phone)[0].test == "cd app && flutter test"

@@ -338,7 +338,7 @@ def test_tests_of_one_language_that_are_kept_without_the_others_are_called_a_par
     both = tried(ledger, 1, test="red=0; (npm test) || red=$?; (python -m pytest) || red=$?; exit $red")
     tried(ledger, 2, test="npm run tests")
     kept = tried(ledger, 3, outcome="green", problem="", failed=[], is_kept=True, test="npm test")
-    note = "Number 1 also runs the tests of another language, and was red: what is kept verifies only a part"
+    note = "Number 1 also runs the tests of another language or package, and was red: what is kept verifies"
     assert note in html(signed_in(client, lea))
     for changed, values in ((both, {"outcome": "skipped"}), (kept, {"why": "configured"})):
         Trial.objects.filter(pk=changed.pk).update(**values)
