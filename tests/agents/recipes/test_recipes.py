@@ -366,7 +366,7 @@ def test_several_packages_of_one_language_below_the_top_are_tried_together_too()
     }
     assert of(whole)[0].test == (
         "red=0; (go test ./...) || red=$?; (cd exp/open && go test ./...) || red=$?; (cd ansi && go test ./...)"
-        " || red=$?; (cd exp/open/v2 && go test ./...) || red=$?; (cd term && go test ./...) || red=$?; exit $red"
+        " || red=$?; (cd term && go test ./...) || red=$?; (cd exp/open/v2 && go test ./...) || red=$?; exit $red"
     )
     # A workspace names its modules, and refuses to work in others.
     for work, test in (
