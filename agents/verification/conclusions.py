@@ -51,7 +51,7 @@ def _best_green(tried: list[Trial]) -> Trial | None:
     """Return the first green trial, or None while others may be better.
 
     One that ran no test says nothing, and is kept only if none of the others is green and ran some. One that
-    tells of no test is not kept if a likelier one only lacks a program.
+    tells of no test is not kept if a likelier one only lacks a program or what comes back by itself.
     """
     convincing = [trial for trial in tried if _is_convincing(trial, tried) and not _likelier(trial, tried)]
     tested = next((trial for trial in convincing if trial.total != 0), None)
@@ -72,15 +72,16 @@ def _is_convincing(trial: Trial, tried: list[Trial]) -> bool:
 
 
 def _likelier(green: Trial, tried: list[Trial]) -> Trial | None:
-    """Return the likeliest trial before a green one that only lacks a program; None if the green one counts.
+    """Return the likeliest trial before a green one that may be run later; None if the green one counts.
 
     A script that only checks how a list is sorted is green as well. So one that tells of no test is no answer
-    while the tests that the repository declares could be run with one more program.
+    while the tests that the repository declares could be run with one more program, or once a server that is
+    away is back.
     """
     if green.total or ran_some(green.tail):
         return None
     before = (trial for trial in tried if trial.ordinal < green.ordinal and trial.test)
-    return next((trial for trial in before if _lacks_program(trial)), None)
+    return next((trial for trial in before if _lacks_program(trial) or _was_away(trial)), None)
 
 
 def _found_green(project: Project, trial: Trial) -> None:
@@ -179,6 +180,10 @@ def _telling(not_green: list[Trial]) -> Trial:
 def _lacks_program(trial: Trial) -> bool:
     is_broken = trial.outcome == Trial.Outcome.BROKEN
     return is_broken and (trial.step == TOOLCHAIN or bool(faults.missing_program(trial.problem)))
+
+
+def _was_away(trial: Trial) -> bool:
+    return trial.outcome == Trial.Outcome.BROKEN and faults.is_passing(trial.problem)
 
 
 def _passed(trial: Trial) -> int:

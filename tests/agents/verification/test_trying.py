@@ -111,7 +111,10 @@ def test_a_green_recipe_that_tells_of_no_test_is_only_offered_where_a_likelier_o
         (absent, {"tail": "ok  \texample.org/a\t0.2s\n"}, "green"),
         (absent | {"test": ""}, {}, "green"),
         (absent | {"ordinal": 4}, {}, "green"),
-        ({"problem": "The disk of this host is full."}, {}, "green"),
+        # What comes back by itself is waited for; what does not, such as another Python, is not.
+        ({"problem": "The disk of this host is full."}, {}, "broken"),
+        ({"problem": "A package registry or another server could not be reached (a.example)."}, {}, "broken"),
+        ({"problem": "This host's Python does not fit what is required (>=3.99)."}, {}, "green"),
     ):
         project = trying_project()
         ended(project, "broken", **{"ordinal": 1, "test": "bats tests"} | lacks)
