@@ -826,6 +826,8 @@ def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> Non
         ("Error: spawn yarn ENOENT", "`yarn` is missing on this host. What brings it: the npm package yarn."),
         ("  ValueError: Aborting. Could not find cmd (pnpm) in path.",
          "`pnpm` is missing on this host. What brings it: the npm package pnpm."),
+        ("/bin/sh: 1: erl: not found\nmake: *** [a.mk:5: b] Error 127",
+         "`erl` is missing on this host. What brings it: Debian and Ubuntu: apt install erlang."),
         ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
         ("error: 'cargo-fmt' is not installed for the toolchain 'stable-x86_64-unknown-linux-gnu'.\n"
          "To install, run `rustup component add rustfmt`",
@@ -905,7 +907,14 @@ def test_what_wants_a_docker_that_does_not_answer_is_told() -> None:
         assert fault.startswith("Docker does not answer here."), said
 
 
-def test_a_compiler_that_cmake_does_not_find_is_named() -> None:
+def test_a_compiler_that_is_not_found_is_named() -> None:
+    for said in (
+        "  Could not find compiler set in environment variable CXX:\n\n  clang++.\n\nCall Stack:\n",
+        "  The CMAKE_CXX_COMPILER:\n\n    clang++\n\n  is not a full path and was not found in the PATH.\n",
+        "a/meson.build:1:0: ERROR: Unknown compiler(s): [['clang++']]\nThe following exception(s) were raised:\n",
+        'error occurred in cc-rs: failed to find tool "clang++": No such file or directory\n',
+    ):
+        assert environment_fault(said, 1) == "The program `clang++` is missing on this host.", said
     said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
     assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
     assert "`libtoolize`" in environment_fault(
