@@ -911,7 +911,7 @@ def test_a_compiler_that_is_not_found_is_named() -> None:
     for said in (
         "  Could not find compiler set in environment variable CXX:\n\n  clang++.\n\nCall Stack:\n",
         "  The CMAKE_CXX_COMPILER:\n\n    clang++\n\n  is not a full path and was not found in the PATH.\n",
-        "a/meson.build:1:0: ERROR: Unknown compiler(s): [['clang++']]\nThe following exception(s) were raised:\n",
+        "a/meson.build:1:0: ERROR: Unknown compiler(s): [['clang++']]\nThe following exception(s) were:\n",
         'error occurred in cc-rs: failed to find tool "clang++": No such file or directory\n',
     ):
         assert environment_fault(said, 1) == "The program `clang++` is missing on this host.", said
