@@ -24,6 +24,10 @@ AGES = (
     r" -o -name 'config.hin' -o -name Makefile.in -o -name '*.info' -o -name '*.[1-8]' \) -exec touch {} +"
 )
 AUTOMAKE_TESTS = r"(?m)^\s*(TESTS|check_\w+|TESTSUITE)\s*\+?=[ \t]*\S|^check(-local)?\s*:(?! check-)"
+CALLS_ALL = (
+    'red=0; for program in $(find {} -type f -executable -iname "*test*" ! -name "*.*"); do "$program"'
+    " || red=$?; done; exit $red"
+)
 PARALLEL = '"$(nproc)"'
 
 
@@ -63,15 +67,18 @@ def _cmake(tree: Tree) -> Iterator[Candidate]:
     tested = any(re.search(r"(?i)\b(add_test|enable_testing|include\s*\(\s*ctest|\w*discover_tests)\b", text)
                  for text in texts)  # fmt: skip
     build = f"cmake --build {folder} --parallel {PARALLEL}"
+    flags = words(*(f"-D{name}=ON" for name in options))
     if not tested:
-        yield Candidate(
-            Rank.BUILD, KIND, Recipe("", f"cmake -S . -B {folder} && {build}", "", "CMakeLists.txt")
-        )
+        # Programs of tests that nothing tells CTest of.
+        is_guess = any(re.search(r"(?i)\badd_executable\s*\(\s*\w{0,60}test", text) for text in texts)
+        configure = " ".join(filter(None, [f"cmake -S . -B {folder}", flags if is_guess else ""]))
+        test = CALLS_ALL.format(folder) if is_guess else ""
+        recipe = Recipe("", f"{configure} && {build}", test, "CMakeLists.txt")
+        yield Candidate(Rank.GUESS if is_guess else Rank.BUILD, KIND, recipe)
         return
     test = f"ctest --test-dir {folder} --output-on-failure --no-tests=error"
     plain = Recipe("", f"cmake -S . -B {folder} && {build}", test, "CMakeLists.txt")
     if options:
-        flags = words(*(f"-D{name}=ON" for name in options))
         yield Candidate(
             Rank.DIRECT,
             KIND,

@@ -230,6 +230,11 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
         ({"CMakeLists.txt": "enable_testing()", "cmake/a.cmake": "option(BUILD_TESTS \"x\" OFF)"},
          ("", CMAKE.format(" -DBUILD_TESTS=ON"), CTEST)),
         ({"CMakeLists.txt": "project(a)"}, ("", CMAKE.format(""), "")),
+        # Programs of tests that nothing tells CTest of.
+        ({"CMakeLists.txt": "option(A_TESTS \"x\" OFF)", "test/CMakeLists.txt": "ADD_EXECUTABLE(A_TESTS main.cpp)"},
+         ("", CMAKE.format(" -DA_TESTS=ON"),
+          'red=0; for program in $(find build -type f -executable -iname "*test*" ! -name "*.*"); do "$program"'
+          " || red=$?; done; exit $red")),
         ({"meson.build": "project('a', 'c')\ntest('a', exe)"},
          ("", "meson setup build && meson compile -C build", "meson test -C build --print-errorlogs")),
         # A configure of the project's own making; automake serves only what was contributed.
