@@ -56,16 +56,7 @@ def candidates(
     """
     tree = Tree(repository)
     shares = _shares(tree)
-    found = _of(tree)
-    declared = [one for one in found if one.rank == Rank.DIRECT]
-    is_whole = declared and _main_kinds(shares) <= {one.kind for one in declared if not one.is_apart}
-    below = [] if is_whole else _of_folders(tree)
-    if not declared:
-        found += [replace(one, rank=max(one.rank, Rank.WIDER)) for one in below]
-    at_top = {
-        one.kind for one in declared if not one.is_apart
-    }  # what the top declares of a language holds for all of it
-    declared += [one for one in below if one.rank == Rank.DIRECT and one.kind not in at_top]
+    found, declared = _described(tree, shares)
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
     chosen = _main(tested, shares) if tested else found
@@ -77,6 +68,20 @@ def candidates(
         if any(recipe.commands) and all(len(command) <= LONGEST for command in recipe.commands):
             recipes.setdefault(tuple(SILENT.sub("", command) for command in recipe.commands), recipe)
     return list(recipes.values())[:MOST]
+
+
+def _described(tree: Tree, shares: Counter[str]) -> tuple[list[Candidate], list[Candidate]]:
+    """Return what the files of the ecosystems propose, and which of it the project declares."""
+    found = _of(tree)
+    declared = [one for one in found if one.rank == Rank.DIRECT]
+    at_top = {one.kind for one in declared if not one.is_apart}
+    is_whole = declared and _main_kinds(shares) <= at_top
+    below = [] if is_whole else _of_folders(tree)
+    if not declared:
+        found += [replace(one, rank=max(one.rank, Rank.WIDER)) for one in below]
+    # What the top declares of a language holds for all of it.
+    declared += [one for one in below if one.rank == Rank.DIRECT and one.kind not in at_top]
+    return found, declared
 
 
 def _of(tree: Tree) -> list[Candidate]:
