@@ -164,7 +164,7 @@ def _github_step(step: Any, job: Any, data: dict[str, Any], known: dict[str, str
     shell = str(at(step, "shell") or at(defaults, "shell") or "bash")
     if not isinstance(text, str) or not SHELL.match(shell):
         return None
-    if condition and (ELSEWHERE.search(condition) or not HERE.search(condition)):
+    if at(step, "if") is not None and (ELSEWHERE.search(condition) or not HERE.search(condition)):
         return None
     folder = str(at(step, "working-directory") or at(defaults, "working-directory") or "")
     variables = _variables(

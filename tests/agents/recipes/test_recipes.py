@@ -548,6 +548,12 @@ def test_the_first_plain_value_of_a_matrix_is_taken_and_versions_stay_unknown() 
     ):  # fmt: skip
         found = ci(".github/workflows/ci.yml", job % (matrix, run))
         assert [one.test.removeprefix("pip install tox") for one in found] == test, (matrix, run)
+    rows = "{s: [u, v], include: [{s: v, lint: yes}]}"
+    lint = "{run: make lint, if: '${{ matrix.lint }}'}, {run: make test-lint, if: '${{ matrix.lint }}'}"
+    text = f"jobs: {{t: {{strategy: {{matrix: {rows}}}, steps: [{lint}, {{run: make check}}]}}}}"
+    assert [one.test for one in ci(".github/workflows/ci.yml", text)] == ["make check"], (
+        "an empty condition is false"
+    )
     settings = "{matrix: {d: [lib], v: [fast, slow]}}, env: {MODE: '${{ matrix.v }}'}"
     step = "{run: make check, name: 'In ${{ matrix.d }}', working-directory: '${{ matrix.d }}'}"
     (found,) = ci(".github/workflows/ci.yml", f"jobs: {{t: {{strategy: {settings}, steps: [{step}]}}}}")
