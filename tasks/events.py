@@ -81,7 +81,7 @@ WORDS = {
     "todo_ticked": "ticked boxes",
     "todo_unclosed": "has a tick that closes nothing",
     "todo_waits": "waits for a person to look at it",
-    "undo": "undid a ruling",
+    "undo": "put it back as it was before a ruling",
 }
 
 

@@ -32,7 +32,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -48,11 +48,9 @@ from steroidsweb.accounts import brake
 from steroidsweb.models import AuditEntry
 from steroidsweb.security import API
 from tasks.errors import Refused
-from tasks.locking import locked
 
 Kind = AuditEntry.Kind
 FOR_CODES = {"autofocus": True, "placeholder": "", "inputmode": "numeric", "autocapitalize": "none"}
-SEALED = ("secret", "seed")  # what is sealed in a row's data
 # What a user who still has to set up a second factor may open.
 OPEN = ("/account/", "/admin/logout/")
 MISSING = Refused(
@@ -219,24 +217,6 @@ def again(request: HttpRequest) -> HttpResponse:
         return refusal_page(request, "Not done", TOO_LONG_AGO, back=reverse("sessions"), back_word="Sessions")
     response: HttpResponse = reauthenticate(request)
     return response
-
-
-def reseal(again: Callable[[str], str]) -> int:
-    """Seal the secrets of all second factors with today's key. Return how many."""
-    done = 0
-    for pk in Authenticator.objects.values_list("pk", flat=True):
-        with transaction.atomic():
-            row = locked(Authenticator.objects).filter(pk=pk).first()
-            if row is None:
-                continue
-            try:
-                sealed = {key: again(row.data[key]) for key in SEALED if key in row.data}
-            except sealing.Unreadable:
-                continue  # its user is told so at the next sign-in
-            row.data |= sealed
-            row.save(update_fields=["data"])
-            done += 1
-    return done
 
 
 def required(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:

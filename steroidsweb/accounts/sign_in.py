@@ -17,6 +17,7 @@ from django.utils.http import urlencode
 from unfold.forms import AuthenticationForm
 
 from agents.setup.first_hour import forget_password
+from disputes.web.view_helpers import next_url
 from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back
 from tasks.addresses import address_of
 
@@ -72,7 +73,7 @@ class SignInView(LoginView):
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Show the sign-in page; a try that came too early gets 429 and Retry-After."""
     if request.method == "GET" and admin.site.has_permission(request):
-        return redirect("admin:index")
+        return redirect(next_url(request, reverse("admin:index")))  # signed in meanwhile, in another tab
     response = SignInView.as_view()(request)
     form = (getattr(response, "context_data", None) or {}).get("form")
     if wait := getattr(form, "wait", None):

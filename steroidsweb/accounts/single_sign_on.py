@@ -12,12 +12,14 @@ from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.providers.openid_connect.views import callback, login
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
 from requests import RequestException
 
-from disputes.web.view_helpers import refusal_page
+from disputes.web.view_helpers import next_url, refusal_page
 from steroidsweb import audit
 from steroidsweb.accounts import invitations
 from steroidsweb.env import ROLES
@@ -42,7 +44,8 @@ class SingleSignOn(DefaultSocialAccountAdapter):
         except Refused as refused:
             note = f"{settings.OIDC.name}: {refused.message}"
             audit.note(AuditEntry.Kind.REFUSED, None, request, about=email_of(claims), note=note)
-            raise ImmediateHttpResponse(_page(request, refused)) from refused
+            to = str(sociallogin.state.get(REDIRECT_FIELD_NAME) or "")
+            raise ImmediateHttpResponse(_page(request, refused, to)) from refused
 
     def on_authentication_error(
         self,
@@ -52,7 +55,9 @@ class SingleSignOn(DefaultSocialAccountAdapter):
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        raise ImmediateHttpResponse(_failed(request, str(exception or error or "It did not say why.")))
+        state = (extra_context or {}).get("state") or {}
+        said = str(exception or error or "It did not say why.")
+        raise ImmediateHttpResponse(_failed(request, said, str(state.get(REDIRECT_FIELD_NAME) or "")))
 
 
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
@@ -71,10 +76,10 @@ def _by_way_of(
     try:
         return view(request, provider_id)
     except RequestException as error:
-        return _failed(request, str(error))
+        return _failed(request, str(error), next_url(request, ""))
 
 
-def _failed(request: HttpRequest, said: str) -> HttpResponse:
+def _failed(request: HttpRequest, said: str, to: str) -> HttpResponse:
     audit.note(AuditEntry.Kind.REFUSED, None, request, note=f"{settings.OIDC.name}: {said}")
     refused = Refused(
         "not_signed_in",
@@ -82,13 +87,13 @@ def _failed(request: HttpRequest, said: str) -> HttpResponse:
         "Try again; if it fails again, ask whoever runs this installation: the audit says why.",
         status=403,
     )
-    return _page(request, refused)
+    return _page(request, refused, to)
 
 
-def _page(request: HttpRequest, refused: Refused) -> HttpResponse:
-    return refusal_page(
-        request, "Not signed in", refused, back="/admin/login/", back_word="Back to the sign-in"
-    )
+def _page(request: HttpRequest, refused: Refused, to: str) -> HttpResponse:
+    """Show why the sign-in failed; the way back still leads to the page that was asked for."""
+    back = reverse("account_login") + (f"?{urlencode({REDIRECT_FIELD_NAME: to})}" if to else "")
+    return refusal_page(request, "Not signed in", refused, back=back, back_word="Back to the sign-in")
 
 
 def claims_of(sociallogin: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.dataclasses import UnfoldAction
 from unfold.decorators import action, display
+from unfold.forms import PaginationInlineFormSet
 
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, project_ids
 from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline, leads_to
@@ -41,9 +42,28 @@ def with_progress(rows: QuerySet[Any]) -> QuerySet[Any]:
     return rows.annotate(task_count=Count("tasks", WANTED), landed_count=Count("tasks", LANDED & WANTED))
 
 
+class MembershipFormSet(PaginationInlineFormSet):
+    """The roles in a project. No maintainer takes away their own."""
+
+    person: Any = None  # who edits
+
+    def clean(self) -> None:
+        super().clean()
+        for form in self.initial_forms:
+            is_own = form.initial["user"] == self.person.pk and not self.person.is_superuser
+            if is_own and (form in self.deleted_forms or {"user", "role"} & {*form.changed_data}):
+                raise ValidationError("Only another maintainer or a superuser can change your own role.")
+
+
 class MembershipInline(ScopedInline):
     model = Membership
+    formset = MembershipFormSet
     fields = ("user", "role", "is_lead")
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        formset = super().get_formset(request, obj, **kwargs)
+        formset.person = request.user
+        return formset
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
         return super().get_queryset(request).select_related("user", "project")

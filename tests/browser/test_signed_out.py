@@ -58,6 +58,31 @@ def test_a_ruling_outlives_its_session(open_page: Open, scene: Scene, shoot: Sho
     assert Decision.objects.get().text == WORDS
 
 
+def test_a_choice_outlives_a_sign_in_by_way_of_other_pages(open_page: Open, scene: Scene) -> None:
+    """No page says then which one was before it: a provider's redirect comes from another site."""
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    address = page.url
+    press(page, "a")
+    filled = page.locator("#id_text").input_value()
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name="sessionid")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("Password")).to_be_visible()
+    page.context.add_cookies(cookies)
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator("[data-restored]")).to_contain_text("Signed in again; your text is here.")
+    expect(page.locator("#id_text")).to_have_value(filled)
+    press(page, "d")
+    page.keyboard.type(WORDS)
+    page.reload()
+    expect(page.locator("[data-restored]")).to_contain_text("What you typed here before is back.")
+    page.locator("#option-D").blur()
+    press(page, "d")
+    page.keyboard.type("!")
+    expect(page.locator("#id_text")).to_have_value(f"{WORDS}!")
+
+
 def test_a_comment_outlives_its_session_and_is_then_forgotten(open_page: Open, scene: Scene) -> None:
     page = open_page(f"/tasks/{scene.task.ref}/")
     page.locator("#note").fill(WORDS)

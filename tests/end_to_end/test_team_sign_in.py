@@ -27,6 +27,7 @@ pytest.importorskip("allauth", reason="django-allauth is not installed.")
 pytestmark = pytest.mark.slow
 
 PASSWORD = "correct-horse-7"
+WAY_BACK = 'href="/admin/login/?next=%2Fqueue%2F"'
 PEOPLE = f"""
 from django.contrib.auth.models import User
 from tests.factories import create_project, create_token
@@ -277,6 +278,8 @@ def test_people_sign_in_with_the_teams_own_provider(
         assert roles(folder, "lea") == {"ledger": "maintainer"}
         lea.get("/account/second-factor/")
         assert lea.status == 200
+        lea.get("/admin/login/?next=/queue/team/")
+        assert lea.path == "/queue/team/"  # signed in meanwhile, as in another tab
         by_password = Browser(url)
         by_password.sign_in("lea")
         assert by_password.path == "/queue/"  # her password is as it was
@@ -292,6 +295,7 @@ def test_people_sign_in_with_the_teams_own_provider(
         ):
             refused = comes(sub, email, verified=verified)
             assert (refused.status, why in refused.text) == (403, True), refused.text
+            assert WAY_BACK in refused.text
             refused.get("/queue/")
             assert refused.path == "/admin/login/"
 
@@ -311,9 +315,11 @@ def test_people_sign_in_with_the_teams_own_provider(
         provider.client_secret = "another"
         failed = comes("1", "lea@team.example")
         assert (failed.status, "Signing in with Team ID failed" in failed.text) == (403, True)
+        assert WAY_BACK in failed.text
         provider.is_away = True
         away = comes("1", "lea@team.example")
         assert (away.status, "Signing in with Team ID failed" in away.text) == (403, True)
+        assert WAY_BACK in away.text
     told = audit(folder)
     assert ("signed_in", "lea", "Team ID") in told
     assert [note for kind, _, note in told if kind == "refused"][:3] == [
@@ -453,12 +459,13 @@ def test_second_factors_outlive_a_change_of_the_secret_key(begin: Any, folder: I
     folder.environment |= {
         "SECRET_KEY": "another-key-of-forty-letters-or-so-01234567",
         "SECRET_KEY_FALLBACKS": old,
+        "STEROIDS_MFA": "off",  # for a while
     }
     tidied = folder.manage(
         "shell", "--no-imports", "-c", "from disputes.notifications.jobs import tidy; print(tidy())"
     )
     assert "sealed again 2" in tidied.stdout, tidied.stderr
-    folder.environment |= {"SECRET_KEY_FALLBACKS": ""}
+    folder.environment |= {"SECRET_KEY_FALLBACKS": "", "STEROIDS_MFA": "allowed"}
     with folder.web() as url:
         for code in (code_of(secret), codes[3]):
             lea = Browser(url)

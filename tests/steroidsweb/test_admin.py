@@ -407,6 +407,45 @@ def test_superusers_cannot_lock_themselves_out(client: Client, root: User) -> No
         assert User.objects.filter(pk=user.pk).exists() == kept
 
 
+def test_what_cannot_be_deleted_says_what_to_do_instead(client: Client, ledger: Project, root: User) -> None:
+    tom = ledger.memberships.exclude(user=root).first().user
+    as_user(client, root)
+    listed = page("auth.user", "changelist")
+    many = {"action": "delete_selected", "_selected_action": [tom.pk, root.pk]}
+    answers = [client.get(page("auth.user", "delete", tom.pk)), client.post(listed, many)]
+    section = create_task(ledger).section
+    answers.append(client.get(page("tasks.section", "delete", section.pk)))
+    for answer in answers:
+        shown = answer.content.decode()
+        assert "Nothing was deleted." in shown
+        assert "Back to the list" in shown
+        assert ("clear <strong>Active</strong> on its page" in shown) == (answer is not answers[2])
+    assert User.objects.filter(pk__in=[tom.pk, root.pk]).count() == 2
+
+
+def test_maintainers_cannot_take_their_own_role_away(
+    client: Client, ledger: Project, lea: User, root: User
+) -> None:
+    """A superuser can, and so can another maintainer."""
+    here = page("tasks.project", "change", ledger.pk)
+    rows = list(ledger.memberships.order_by("project", "user"))
+    start = f"memberships-{next(index for index, row in enumerate(rows) if row.user == lea)}"
+    ruth = create_user("ruth")
+    changes = ({f"{start}-role": "viewer"}, {f"{start}-DELETE": "on"}, {f"{start}-user": ruth.pk})
+    as_user(client, lea)
+    for change in changes:
+        answer = client.post(here, project_form(ledger) | change)
+        assert answer.status_code == 200, change
+        assert "Only another maintainer or a superuser can change your own role." in answer.content.decode()
+    assert client.post(here, project_form(ledger) | {f"{start}-is_lead": "on"}).status_code == 302
+    Membership.objects.create(project=ledger, user=ruth, role="maintainer")
+    for other in (ruth, root):
+        form = project_form(ledger) | changes[0]
+        assert as_user(client, other).post(here, form).status_code == 302
+        assert ledger.memberships.get(user=lea).role == "viewer"
+        ledger.memberships.filter(user=lea).update(role="maintainer")
+
+
 def test_projects_are_added_by_superusers_and_deleted_by_nobody(
     client: Client, ledger: Project, lea: User, root: User
 ) -> None:

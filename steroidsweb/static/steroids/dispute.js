@@ -1,6 +1,6 @@
 // The page of a dispute: choosing with keys, the text of the chosen option, the live preview, what was typed.
 
-import { cameFrom, forget, keep, kept, SIGN_IN } from "./drafts.js";
+import { forget, keep, kept, signedInAgain } from "./drafts.js";
 import { help, onKeys, press, undo } from "./keys.js";
 
 const DEBOUNCE = 200;
@@ -158,7 +158,7 @@ if (form) {
 
     /** Put back what an earlier visit left; true where there was something. */
     function restore() {
-        const isBack = cameFrom(SIGN_IN); // the session had ended, and what was sent did not arrive
+        const isBack = signedInAgain(); // the session had ended, and what was sent did not arrive
         const draft = kept(draftKey);
         const option = draft && options.find((each) => each.value === draft.option);
         const isTyped = draft && (draft.texts.length || draft.rationale || draft.constraints || draft.cites?.length);
@@ -200,8 +200,8 @@ if (form) {
         keys[option.dataset.letter] = () => {
             option.focus();
             option.click();
-            if (text.required && !text.value) {
-                text.focus(); // own words start empty: there is nothing to do but write
+            if (text.required && !option.dataset.text) {
+                text.focus(); // own words: there is nothing to do but write
             } else if ("atOnce" in form.dataset) {
                 form.requestSubmit();
             }

@@ -2,7 +2,6 @@
 
 const DAYS = 14;
 const PREFIX = "steroids:";
-export const SIGN_IN = "/admin/login/";
 
 function name(key) {
     const user = document.querySelector("[data-user]")?.dataset.user ?? "";
@@ -35,9 +34,13 @@ export function forget(key) {
     }
 }
 
-/** Whether the page before this one was the one at that path. */
-export function cameFrom(path) {
-    return document.referrer !== "" && new URL(document.referrer).pathname === path;
+/** Whether the person has just signed in again, in whichever way; sent.js notes it on the pages of the sign-in. */
+export function signedInAgain() {
+    try {
+        return sessionStorage.getItem("steroids.signed-out") !== null;
+    } catch {
+        return false;
+    }
 }
 
 function sweep() {

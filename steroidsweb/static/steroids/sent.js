@@ -7,6 +7,7 @@
 
 (() => {
     const KEY = "steroids.sent";
+    const SIGNED_OUT = "steroids.signed-out";
     const TYPED = 'textarea, input:not([type="checkbox"], [type="radio"])';
     const LEFT_OUT = '[data-draft], [type="hidden"], [type="submit"], [type="password"], [type="file"], button, fieldset';
 
@@ -109,7 +110,21 @@
         say(form);
     }
 
+    /** Note that the person is signing in again, until the first page of theirs has been told (drafts.js). */
+    function noteSignIn() {
+        try {
+            if (document.body.classList.contains("login")) {
+                sessionStorage.setItem(SIGNED_OUT, "yes");
+            } else if (user()) {
+                sessionStorage.removeItem(SIGNED_OUT);
+            }
+        } catch {
+            // As above.
+        }
+    }
+
     function arrive() {
+        noteSignIn();
         const sent = read();
         if (!sent) {
             return;
