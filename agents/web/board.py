@@ -99,14 +99,16 @@ class Column:
 
 WORKING = {
     Status.PENDING: "Not begun",
-    Status.IN_PROGRESS: "With the coder",
+    Status.IN_PROGRESS: "With the {coder}",
     Status.REVIEW: "Build, tests, review",
 }
 BEGUN = (Status.IN_PROGRESS, Status.REVIEW)  # only such tasks are sent back
 SENT_BACK = ~Q(home_stage="") & Q(escalation="")
 
 
-def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent]) -> list[Column]:
+def columns_for(
+    config: ProjectSettings, held: set[str], crew: list[Agent], coder: str = "coder"
+) -> list[Column]:
     """Return the stages of the pipeline, or the steps of a round if there is only one; then the rest (COL-2).
 
     `held` are the stages that unfinished tasks are in; `crew` are the coders who might watch a column.
@@ -124,7 +126,10 @@ def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent]) -> l
         ]  # fmt: skip
     else:
         only = frozenset(stage.name for stage in (*pipeline, *lost))
-        working = [Column(at, MEANINGS[at].label, hint, (at,), only) for at, hint in WORKING.items()]
+        working = [
+            Column(at, MEANINGS[at].label, hint.format(coder=coder), (at,), only)
+            for at, hint in WORKING.items()
+        ]
     escalated = [
         Column(
             f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE),
@@ -224,7 +229,7 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     counts = _counts(tasks, config)
     held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
     crew = Crew()
-    columns = columns_for(config, held, _coders(project, config, held, crew))
+    columns = columns_for(config, held, _coders(project, config, held, crew), project.coder_word)
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
         column.is_capped = column.key == "done" and column.count >= DONE_MAX

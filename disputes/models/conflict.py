@@ -239,6 +239,12 @@ class Conflict(models.Model):
         subject = self.subject
         return (subject.gap or subject.ref) if subject else self.dispute.project.slug
 
+    def get_origin_display(self) -> str:
+        """Return how it came up, in the project's word for the coder."""
+        return str(Conflict.Origin(self.origin).label).replace(
+            "Coder", self.dispute.project.coder_word.capitalize()
+        )
+
     @property
     def is_open(self) -> bool:
         """Whether the conflict waits for a ruling."""

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -192,7 +192,13 @@ class Project(models.Model):
     @property
     def coder_word(self) -> str:
         """The role whose work is reviewed, as people call it in a project of this kind."""
-        return "engineer" if self.kind == Project.Kind.DOCUMENTS else "coder"
+        return self.coder_word_of([self.kind])
+
+    @classmethod
+    def coder_word_of(cls, kinds: Iterable[str]) -> str:
+        """Return what that role is called where projects of these kinds are shown together."""
+        words = {"engineer" if kind == cls.Kind.DOCUMENTS else "coder" for kind in kinds}
+        return " or ".join(sorted(words)) or "coder"
 
     @property
     def branch(self) -> str:

@@ -13,7 +13,7 @@ REASONS_SHOWN = 4_000  # characters; the rest is behind "As it was handed in"
 
 VERDICT_WORDS = {
     Opinion.Verdict.ENFORCE: ("A", "Enforce: the reviewer is right"),
-    Opinion.Verdict.DISMISS: ("B", "Dismiss: the coder is right"),
+    Opinion.Verdict.DISMISS: ("B", "Dismiss: the {coder} is right"),
     Opinion.Verdict.ESCALATE: ("", "Escalate: a human has to say"),
     Opinion.Verdict.PROPOSE: ("C", "A proposal"),
     Opinion.Verdict.NONE: ("", "No middle way"),
@@ -25,6 +25,7 @@ class ShownOpinion:
     """One opinion as the page shows it."""
 
     opinion: Opinion
+    coder: str  # what the project calls it
 
     @property
     def letter(self) -> str:
@@ -34,7 +35,7 @@ class ShownOpinion:
     def title(self) -> str:
         opinion = self.opinion
         if opinion.verdict:
-            return VERDICT_WORDS[Opinion.Verdict(opinion.verdict)][1]
+            return VERDICT_WORDS[Opinion.Verdict(opinion.verdict)][1].format(coder=self.coder)
         return "Asked" if opinion.state == Opinion.State.ASKED else "Nobody gave it"
 
     @property
@@ -69,7 +70,8 @@ class Asking:
     def said(self) -> list[ShownOpinion]:
         """The newest opinions, newest first."""
         rows = sorted(self.conflict.opinions.all(), key=lambda opinion: -opinion.pk)
-        return [ShownOpinion(opinion) for opinion in rows[:SHOWN]]
+        coder = self.conflict.dispute.project.coder_word
+        return [ShownOpinion(opinion, coder) for opinion in rows[:SHOWN]]
 
     @property
     def is_offered(self) -> bool:

@@ -184,6 +184,7 @@ class Report:
 
     period: tallies.Period
     open: Open
+    coder: str  # what these projects call it
     waited: Waited = field(init=False)
     by_severity: list[Waited] = field(init=False)
     points: list[ChartPoint] = field(init=False)
@@ -195,9 +196,9 @@ class Report:
         self.by_severity = [Waited(label, waited[word]) for word, label in SEVERITY_CHOICES if word in waited]
         self.points = list(self._points())
         self.groups = [
-            self._group(Measure.SIDE_CODER, "By coder", "Coder"),
+            self._group(Measure.SIDE_CODER, f"By {self.coder}", self.coder.capitalize()),
             self._group(Measure.SIDE_REVIEWER, "By reviewer", "Reviewer"),
-            self._group(Measure.SIDE_CODER_MODEL, "By model of the coder", "Model"),
+            self._group(Measure.SIDE_CODER_MODEL, f"By model of the {self.coder}", "Model"),
             self._group(Measure.SIDE_REVIEWER_MODEL, "By model of the reviewer", "Model"),
             self._group(Measure.SIDE_CATEGORY, "By category", "Category", dict(Conflict.Reason.choices)),
         ]
@@ -377,7 +378,8 @@ def _parts(counts: dict[str, int]) -> list[BarPart]:
 
 def report(projects: list[Project], days: int) -> Report:
     """Return the figures of these projects, in a constant number of queries."""
-    return Report(tallies.look([project.pk for project in projects], days), open_now(projects))
+    coder = Project.coder_word_of(project.kind for project in projects)
+    return Report(tallies.look([project.pk for project in projects], days), open_now(projects), coder)
 
 
 # --- As a list, for downloads -----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE
-from tasks.models import Task
+from tasks.models import Project, Task
 from tasks.severities import SeverityFilter
 
 AGES = {
@@ -100,7 +100,10 @@ class QueueFilter(django_filters.FilterSet):
         for each in self.filters.values():
             if isinstance(each, django_filters.ChoiceFilter):
                 each.extra["widget"] = FlatSelect
-        self.filters["project"].extra["choices"] = [(slug, name) for _, slug, name in reach.projects]
+        self.filters["project"].extra["choices"] = [(slug, name) for _, slug, name, _ in reach.projects]
+        asked = self.data.get("project")
+        kinds = [kind for _, slug, _, kind in reach.projects if not asked or slug == asked]
+        self.filters["coder"].label = Project.coder_word_of(kinds).capitalize()
         self.filters["holder"].extra["choices"] = self._holders()
 
     def _holders(self) -> list[tuple[str, str]]:

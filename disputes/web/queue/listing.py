@@ -67,27 +67,29 @@ class VisibleProjects:
     """The projects that a person sees, and those in which they may rule; read once per page."""
 
     user: Any
-    projects: list[tuple[int, str, str]]  # key, short name, name
+    projects: list[tuple[int, str, str, str]]  # key, short name, name, kind
     ruled: frozenset[int]
     roles: dict[int, str]
 
     @classmethod
     def of(cls, user: Any) -> "VisibleProjects":
         if user.is_superuser:
-            rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name"))
-            roles = dict.fromkeys((pk for pk, _, _ in rows), Membership.Role.MAINTAINER.value)
+            rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name", "kind"))
+            roles = dict.fromkeys((pk for pk, *_ in rows), Membership.Role.MAINTAINER.value)
             return cls(user, rows, frozenset(roles), roles)
         memberships = Membership.objects.filter(user=user.pk).order_by("project__name")
-        found = list(memberships.values_list("project", "project__slug", "project__name", "role"))
+        found = list(
+            memberships.values_list("project", "project__slug", "project__name", "project__kind", "role")
+        )
         return cls(
-            user, [(pk, slug, name) for pk, slug, name, _ in found],
-            frozenset(pk for pk, _, _, role in found if role in RULE),
-            {pk: role for pk, _, _, role in found},
+            user, [row[:-1] for row in found],
+            frozenset(pk for pk, *_, role in found if role in RULE),
+            {pk: role for pk, *_, role in found},
         )  # fmt: skip
 
     @property
     def seen(self) -> list[int]:
-        return [pk for pk, _, _ in self.projects]
+        return [pk for pk, *_ in self.projects]
 
 
 def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:

@@ -19,7 +19,7 @@ REMEDIES = [
     (TITLES[RollbackOption.SPLIT_GAP], "Add smaller tasks and cancel this one."),
     (TITLES[RollbackOption.ADD_CONTEXT], "Say more in the task's text, or name its source."),
     (TITLES[RollbackOption.REASSIGN], "Give it tags that choose another agent."),
-    (TITLES[RollbackOption.FORCE_BEST], "Rule for the coder on what is open, or finish it by hand."),
+    (TITLES[RollbackOption.FORCE_BEST], "Rule for the {coder} on what is open, or finish it by hand."),
     (TITLES[RollbackOption.PAUSE], "Defer it."),
 ]
 
@@ -175,7 +175,8 @@ class RollbackPage:
     @property
     def remedies(self) -> list[tuple[str, str]]:
         """What people may do then, and how it is done here (RB-6)."""
-        return REMEDIES
+        coder = self.task.project.coder_word
+        return [(title, how.format(coder=coder)) for title, how in REMEDIES]
 
 
 def _why_never(ruling: Decision) -> str:

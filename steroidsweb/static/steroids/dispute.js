@@ -100,7 +100,7 @@ if (form) {
                 return;
             }
             const { lines } = await answer.json();
-            fill(lines.length ? lines : ["Nothing of this reaches the coder's prompt."]);
+            fill(lines.length ? lines : [`Nothing of this reaches the ${form.dataset.coder}'s prompt.`]);
         } catch (error) {
             if (error.name !== "AbortError") {
                 fill(["The preview cannot be reached just now. Ruling works without it."]);

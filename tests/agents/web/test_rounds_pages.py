@@ -1,5 +1,7 @@
 """What the pages say about a project of documents: its rounds, its gaps, and the project itself."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -8,8 +10,11 @@ from django.utils import timezone
 from agents.web.rounds.figures import SessionPage
 from disputes import opening, rulings
 from disputes.completion import checkpoints
+from disputes.models import Opinion
+from disputes.web.dispute.asking import ShownOpinion
+from disputes.web.work.rollback import RollbackPage
 from tasks.models import Checkpoint, Project
-from tests.factories import create_run, create_user
+from tests.factories import create_project, create_run, create_user
 from tests.rounds import document_project, flagged, gap_in, proposal, propose, review, tick, verdict
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +125,22 @@ def test_pages_of_documents_speak_of_an_engineer_and_of_no_build(client: Client)
     assert "next engineer prompt" in ruling
     assert "coder carries" not in ruling
     assert "the next prompt of the engineer says so" in back
+    opinion = Opinion(verdict="dismiss", state="given")
+    assert ShownOpinion(opinion, project.coder_word).title == "Dismiss: the engineer is right"
+    ways = [how for _, how in RollbackPage(session, None).remedies]
+    assert "Rule for the engineer on what is open, or finish it by hand." in ways
+    queue, insights = "/queue/team/", "/insights/"
+    for path in (queue, insights, f"/projects/{project.slug}/board/", f"/queue/{card.dispute.ref}/"):
+        shown = html(client, path)
+        assert "ngineer" in shown, path
+        assert re.findall(r"Coder declined|With the coder|<span>Coder<|By coder", shown) == [], path
+    assert "Engineer declined" in html(client, queue)
+    create_project("code")
+    for path, chosen, word in (
+        (queue, "", "<span>Coder or engineer<"), (queue, "code", "<span>Coder<"),
+        (insights, "", "By coder or engineer"), (insights, "code", "By coder"),
+    ):  # fmt: skip
+        assert word in html(client, f"{path}?project={chosen}"), (path, chosen)
 
 
 def test_prose_wraps_and_code_does_not(project: Project, client: Client) -> None:
