@@ -6,7 +6,7 @@ from django.db.models import Count, QuerySet
 from django.utils.functional import cached_property
 
 from agents.models import Agent, Run
-from agents.money import spending
+from agents.money import caps, spending
 from agents.web import checklist, costs
 from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
@@ -32,6 +32,12 @@ class Overview:
     def next(self) -> Any:
         """The first missing step, for those who may take it; otherwise None."""
         return self.checklist.next if self.branch.may_edit else None
+
+    @cached_property
+    def closed(self) -> str:
+        """Why no agent is started, if a cap of the day or the project is reached."""
+        reached = caps.closed([self.project]).get(self.project.pk)
+        return caps.closed_line(reached) if reached else ""
 
     @property
     def _wanted_tasks(self) -> QuerySet[Task]:

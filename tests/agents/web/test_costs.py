@@ -125,6 +125,8 @@ def test_the_dashboard_shows_what_the_day_cost_and_what_is_closed(seen: Client, 
     assert "Spent today" in page
     assert "$1.50" in page
     assert "The cap of the day is reached: $1.50 of $1.00 is spent." in page
+    overview = seen.get(f"/projects/{task.project.slug}/").content.decode()
+    assert "The cap of the day is reached: $1.50 of $1.00 is spent. No agent is started before" in overview
     assert "99" not in page.partition("Spent today")[2].partition("</section>")[0]
 
 
