@@ -79,6 +79,10 @@ class Move:
     sources: frozenset[Status]
     targets: frozenset[Status]
 
+    def leads_on_from(self, status: str) -> bool:
+        """Whether it may start from the status and leads to another one, so that people are offered it."""
+        return status in self.sources and self.targets != {status}
+
 
 def _move(sources: Iterable[Status], *targets: Status) -> Move:
     return Move(frozenset(sources), frozenset(targets))

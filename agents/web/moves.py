@@ -26,8 +26,7 @@ class ByHand:
         """Whether the verb leads elsewhere from the task's status; what has landed cannot be cancelled."""
         if self.verb == "cancel" and task.landed_at:
             return False
-        move = MOVES[self.verb]
-        return task.status in move.sources and move.targets != {task.status}
+        return MOVES[self.verb].leads_on_from(task.status)
 
 
 BY_HAND = {

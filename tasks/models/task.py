@@ -98,8 +98,8 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return self.filter(accepted__isnull=False, landed_at__isnull=True)
 
     def can(self, verb: str) -> "TaskQuerySet":
-        """Return the tasks from whose status the table of moves lets `verb` start."""
-        return self.filter(status__in=states.MOVES[verb].sources)
+        """Return the tasks whose status `verb` may change, by the table of moves."""
+        return self.filter(status__in=filter(states.MOVES[verb].leads_on_from, Status))
 
 
 class Task(TaskMoves):

@@ -628,6 +628,7 @@ def test_an_action_calls_the_verb_and_tells_what_became_of_each(
     done = create_task(ledger, status="completed", finished_by="hand")
     as_user(client, tom)
     assert act(client, "defer", *tasks, done, note="Later") == ["3 deferred, 1 skipped (already completed)."]
+    assert act(client, "defer", *tasks) == ["0 deferred, 3 skipped (already deferred)."]  # from a stale page
     assert {task.status for task in Task.objects.exclude(pk=done.pk)} == {"deferred"}
     events = Event.objects.filter(kind="defer")
     assert {(event.label, event.note) for event in events} == {("Tom Tran", "Later")}

@@ -937,7 +937,8 @@ def test_can_asks_the_table_of_moves(verb: str) -> None:
     project = create_project()
     for status in Status:
         task_in(status, project)
-    assert set(Task.objects.can(verb).values_list("status", flat=True)) == set(MOVES[verb].sources)
+    able = {status for status in MOVES[verb].sources if MOVES[verb].targets != {status}}
+    assert set(Task.objects.can(verb).values_list("status", flat=True)) == able
 
 
 def test_a_task_has_the_name_that_people_use() -> None:
