@@ -148,7 +148,7 @@ def _with_rulings(task: Any) -> QuerySet[Any]:
     ruling = FilteredRelation(
         "decisions", condition=Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
     )
-    rows = Conflict.objects.of(task).annotate(
+    rows = Conflict.objects.of(task).select_related("dispute").annotate(
         ruling=ruling, ruled=F("ruling__option"), ruled_at=F("ruling__at"),
         ruled_by=F("ruling__user__username"), at_round=F("submission__round"),
         raised_in=F("finding__round"),
@@ -283,6 +283,7 @@ class TaskPage:
         """Return all conflicts of the task, each with its standing ruling; a constraint allows only one."""
         found: list[Any] = _conflicts.found(self.task.pk)
         for conflict in found:
+            conflict.dispute.project = self.task.project
             option = conflict.ruled or ""
             conflict.letter = letter(option) if option and letter(option).isalpha() else option
         return found

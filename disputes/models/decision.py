@@ -182,6 +182,11 @@ class Decision(models.Model):
         return choice.letter if choice else options.letter(self.option)
 
     @property
+    def word(self) -> str:
+        """What was ruled, in a word: A, B, C or D, or such as Retry if a card asked for help."""
+        return self.letter if self.letter.isalpha() else self.option.replace("_", " ").capitalize()
+
+    @property
     def by(self) -> str:
         """Who ruled, in words; for a policy, whose policy it is."""
         person = self.user or self.policy_set_by

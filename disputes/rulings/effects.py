@@ -28,7 +28,7 @@ def act(decision: Decision, actor: Actor) -> None:
         _followed(conflict, actor)
         return
     task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
-    note = f"{conflict.ref}: {decision.letter}, {decision.option}"
+    note = f"{conflict.ref}: {decision.word}"
     before = snapshots.take(task)
     match Kind(conflict.kind):
         case Kind.HELP:

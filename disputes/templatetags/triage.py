@@ -9,7 +9,6 @@ from django.utils.safestring import SafeString
 
 from disputes.web import plain_text
 from disputes.web.markdown import as_html
-from disputes.web.queue import listing
 from tasks.text.regex import regex
 
 register = template.Library()
@@ -52,9 +51,3 @@ def undo_url(message: object) -> str:
 def ruled_by(decision: object) -> str:
     """Return the name of the person who ruled, or whose policy it was."""
     return plain_text.plain(decision.by)  # type: ignore[attr-defined]
-
-
-@register.filter
-def ruling_word(decision: object) -> str:
-    """Return what was ruled, in a word."""
-    return listing.word_of(decision)  # type: ignore[arg-type]

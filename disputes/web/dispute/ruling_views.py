@@ -14,7 +14,6 @@ from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, seconds_since
 from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
 from disputes.web.plain_text import plain
-from disputes.web.queue import listing
 from disputes.web.queue.neighbours import next_after
 from disputes.web.view_helpers import next_url, refuses, staff_only
 from tasks.access import projects_for
@@ -50,7 +49,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     undoable = "You may undo it until a prompt uses it." if dispute.task else "It is carried out."
     messages.success(
         request,
-        f"You ruled {listing.word_of(decision)} on {dispute.ref}, {about}. {undoable}",
+        f"You ruled {decision.word} on {dispute.ref}, {about}. {undoable}",
         extra_tags=f"ruling-{decision.pk}" if dispute.task else "",
     )
     if decision.option == Option.CHECK_REVIEW:  # the findings of the review are weighed on this same page
@@ -103,7 +102,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         conflict = rulings.undo(decision, user=request.user)
     except (Refused, IllegalMove, StaleTask) as error:
         return refusal(request, decision.conflict, RulingForm(), error)
-    messages.info(request, f"The ruling {listing.word_of(decision)} on {conflict.dispute.ref} is undone.")
+    messages.info(request, f"The ruling {decision.word} on {conflict.dispute.ref} is undone.")
     return redirect(next_url(request, url_of(conflict)))
 
 

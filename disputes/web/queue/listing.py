@@ -283,12 +283,7 @@ def _why(dispute: Dispute, conflict: Conflict | None) -> tuple[str, datetime]:
     since = dispute.closed_at or (ruling.at if ruling else dispute.opened_at)
     if ruling is None:
         return dispute.closed_reason.capitalize(), since
-    return f"{word_of(ruling)} by {name_of(ruling)}", since
-
-
-def word_of(ruling: Decision) -> str:
-    """Return what was ruled, in a word: A, B, C or D, or such as Retry if a card asked for help."""
-    return ruling.letter if ruling.letter.isalpha() else ruling.option.replace("_", " ").capitalize()
+    return f"{ruling.word} by {name_of(ruling)}", since
 
 
 def name_of(ruling: Decision) -> str:

@@ -177,6 +177,7 @@ def test_a_ruling_for_the_reviewer_sends_the_task_to_the_coder(ledger: Project, 
     task = fresh(conflict.task)
     assert (task.status, task.round, task.accepted, task.rejections) == ("in_progress", 3, None, 1)
     assert kinds(task)[-2:] == ["ruled", "rule_revise"]
+    assert Event.objects.get(task=task, kind="rule_revise").note == f"{conflict.ref}: A"
     assert (decision.option, decision.action, decision.user) == (A, "revise", tom)
     assert (decision.authority, decision.expects_change) == ("person", True)
     conflict.refresh_from_db()

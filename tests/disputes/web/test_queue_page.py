@@ -249,4 +249,4 @@ def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) 
     ],
 )
 def test_what_was_ruled_is_told_in_a_word(kind: str, option: str, word: str) -> None:
-    assert listing.word_of(Decision(option=option, conflict=Conflict(kind=kind))) == word
+    assert Decision(option=option, conflict=Conflict(kind=kind)).word == word
