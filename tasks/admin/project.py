@@ -29,6 +29,7 @@ from tasks.models import Membership, Project, Section, Task
 from tasks.states import Status
 
 LANDED = Q(tasks__landed_at__isnull=False)
+OWN_ROLE = "Only another maintainer or a superuser can change your own role."
 WANTED = ~Q(tasks__status=Status.CANCELLED)
 
 
@@ -51,8 +52,10 @@ class MembershipFormSet(PaginationInlineFormSet):
         super().clean()
         for form in self.initial_forms:
             is_own = form.initial["user"] == self.person.pk and not self.person.is_superuser
-            if is_own and (form in self.deleted_forms or {"user", "role"} & {*form.changed_data}):
-                raise ValidationError("Only another maintainer or a superuser can change your own role.")
+            if is_own and form in self.deleted_forms:
+                raise ValidationError(OWN_ROLE)
+            if is_own and {"user", "role"} & {*form.changed_data}:
+                form.add_error("role", OWN_ROLE)
 
 
 class MembershipInline(ScopedInline):
