@@ -11,7 +11,7 @@ from django_q.models import OrmQ
 from agents.models import Agent
 from agents.setup import checking
 from tests.browser.scene import Scene
-from tests.factories import create_agent
+from tests.factories import create_agent, create_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -87,6 +87,17 @@ def test_a_list_that_is_wider_than_its_box_scrolls_below_its_last_row(open_page:
     assert last["y"] + last["height"] <= bar.bounding_box()["y"]
     page.get_by_role("button", name="Show or hide the sidebar").press("Enter")
     expect(page.locator("#nav-sidebar-apps")).to_be_hidden()
+
+
+def test_one_long_word_leaves_room_for_the_other_columns(open_page: Open) -> None:
+    create_user("W" * 150, first_name="M" * 150)
+    create_agent("coder", name="W" * 60, model="W" * 120)
+    page = open_page("/admin/", viewport={"width": 1280, "height": 900})
+    root = page.url.removesuffix("/admin/")
+    for path in ("/admin/agents/agent/", "/admin/auth/user/"):
+        page.goto(root + path)
+        widths = page.locator("#result_list thead th").evaluate_all("all => all.map(one => one.offsetWidth)")
+        assert max(widths) <= 400, (path, widths)
 
 
 def test_without_a_script_every_field_is_there(open_page: Open, shoot: Shoot) -> None:
