@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from disputes.protocol.reviews.candidate import LISTING, STRUCTURAL, WITHOUT_FINDINGS, Candidate
-from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import FILE_COUNT
 from disputes.protocol.reviews.headings import Purpose, bare
 from disputes.protocol.text.identifiers import GAP, gaps_in

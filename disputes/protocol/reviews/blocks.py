@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from disputes.protocol.reviews.beginnings import deciding_rule
 from disputes.protocol.reviews.candidate import LISTING, REPEATING, SILENT, Candidate
-from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.first_lines.prose import ORDINAL
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import GroupLabel, bold_label, label_of_list
 from disputes.protocol.reviews.headings import TOP, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
-from disputes.protocol.reviews.prose import ORDINAL
 from disputes.protocol.text.documents import RULE, STATED
 
 STRONG = (Shape.HEADING, Shape.BOLD)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from disputes.protocol.reviews.fields import field_of
-from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import MAX_INDENT, GroupLabel
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import field_severity

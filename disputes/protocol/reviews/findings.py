@@ -13,7 +13,7 @@ from disputes.protocol.reviews.fields import (
     severity_fields,
     text_of,
 )
-from disputes.protocol.reviews.first_lines import Shape, Start
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Purpose
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout

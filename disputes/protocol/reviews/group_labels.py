@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from disputes.protocol.reviews.fields import field_name
-from disputes.protocol.reviews.first_lines import SUMMARY, Shape, Start
+from disputes.protocol.reviews.first_lines.kinds_of_lines import SUMMARY
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, WORD, Purpose, purpose_of, section_severity
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from disputes.protocol.reviews.first_lines import Start, read_start
+from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
+from disputes.protocol.reviews.first_lines.prose import with_prose
+from disputes.protocol.reviews.first_lines.records import with_records
+from disputes.protocol.reviews.first_lines.start import Start
 from disputes.protocol.reviews.headings import TOP, Section, sections
-from disputes.protocol.reviews.prose import with_prose
-from disputes.protocol.reviews.records import with_records
 from disputes.protocol.text.documents import STATED, Line, Table, tables
 
 

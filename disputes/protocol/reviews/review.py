@@ -12,7 +12,7 @@ from typing import Any
 from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
 from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
-from disputes.protocol.reviews.first_lines import EMPTY
+from disputes.protocol.reviews.first_lines.start import EMPTY
 from disputes.protocol.reviews.headings import Purpose, purpose_of
 from disputes.protocol.reviews.layout import Layout, lay_out
 from disputes.protocol.reviews.severity import GRAVE, read_severity

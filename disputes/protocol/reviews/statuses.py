@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.reviews.first_lines import CROSSES, TICKS, Shape, Start
+from disputes.protocol.reviews.first_lines.signs import CROSSES, TICKS
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import FIRST_SIGN, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Table, list_item

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from disputes.protocol.reviews.fields import field_name, is_place
 from disputes.protocol.reviews.findings import Found
-from disputes.protocol.reviews.first_lines import LEVELS, read_start
+from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
+from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label

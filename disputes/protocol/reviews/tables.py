@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.candidate import SILENT
 from disputes.protocol.reviews.findings import Found
-from disputes.protocol.reviews.first_lines import COUNT, EMPTY, LETTERS
+from disputes.protocol.reviews.first_lines.start import COUNT, EMPTY, LETTERS
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.layout import Layout

@@ -1,7 +1,8 @@
 """Short cuts of the readers: what they pass over, or read at one look, is what the long way finds."""
 
 from disputes.protocol.reviews.fields import LINE_NUMBER, place
-from disputes.protocol.reviews.first_lines import BOLD_FIELDS, read_start
+from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
+from disputes.protocol.reviews.first_lines.titles import BOLD_FIELDS
 from disputes.protocol.reviews.statuses import STATUS_STARTS, Status, status_of
 from disputes.protocol.reviews.verdict_words import (
     ONLY_ALONE,

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 
 from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
-from disputes.protocol.reviews.first_lines import MAX_PLACE, WORDS_OF_ALL, Shape, Start, severity_first
+from disputes.protocol.reviews.first_lines.places import MAX_PLACE
+from disputes.protocol.reviews.first_lines.severity_first import WORDS_OF_ALL, severity_first
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import MAX_READ, first_sentence
 from disputes.protocol.text.documents import STATED, Line
 from tasks.text.regex import regex

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from disputes.protocol.reviews.fields import Field, field_of
-from disputes.protocol.reviews.first_lines import LIST_FIRST, Shape, Start, without_signs
+from disputes.protocol.reviews.first_lines.kinds_of_lines import LIST_FIRST
+from disputes.protocol.reviews.first_lines.signs import without_signs
+from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import section_severity
 from disputes.protocol.reviews.inline_severities import MAX_READ, field_severity, severity_in
 from disputes.protocol.text.documents import RULE, STATED, Line

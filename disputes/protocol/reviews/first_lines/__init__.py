@@ -1,0 +1,1 @@
+"""Reading the first line of a finding in every notation (FND-1, ARB-1)."""

@@ -1,0 +1,121 @@
+"""Reading a line without an id: its title, the severity beside it, or the label of a part (FND-1)."""
+
+from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
+from disputes.protocol.reviews.first_lines.places import LEVELS
+from disputes.protocol.reviews.first_lines.start import Shape, Start
+from disputes.protocol.reviews.headings import OBSERVING, severities_of
+from disputes.protocol.reviews.inline_severities import (
+    MAX_READ,
+    severity_in,
+    take_end,
+    take_groups,
+    take_prefix,
+)
+from tasks.text.regex import regex
+
+# A finding that begins with its place: "l. 15: (HIGH) text".
+PLACED = regex(
+    r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
+)
+# A severity among the words before the colon: "Second (also high in my book): text".
+SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
+SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
+ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
+# The usual way to begin a part of a finding, whatever text follows: **Impact:** …
+BOLD_FIELD = regex(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
+BOLD_FIELDS = {
+    label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
+}
+
+
+def read_plain_item(text: str, start: Start) -> Start:
+    """Read a list item without an id, a tag or anything in bold, which most items are."""
+    start.closed = text.endswith(":")
+    if not start.numbered and (field := field_label(text)):
+        start.title, start.field = text[:MAX_READ], field
+        return start
+    words: list[str] = []
+    if match := PLACED.match(text):
+        start.title, start.words, start.leading = text[:MAX_READ], (match["word"],), True
+        return start
+    title, start.trailing = take_end(text[:MAX_READ], words)
+    plain = take_prefix(title, words)
+    start.leading = plain != title and start.indent > 0  # at the margin it may be a definition of the word
+    if not (words or start.numbered) and (spoken := _spoken(text)):
+        words.append(spoken)
+    start.title = plain.strip(" *")
+    start.words = tuple(words)
+    return start
+
+
+def _spoken(text: str) -> str:
+    """Return the one severity named in passing before a colon; empty if there is none or more than one."""
+    if "):" not in text[:MAX_READ] or not (match := SPOKEN.match(text)):
+        return ""
+    said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
+    return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
+
+
+def read_bold_field(text: str, start: Start) -> Start | None:
+    """Read a line that begins a part of a finding with a label in bold; return None for any other line."""
+    if not (match := BOLD_FIELD.match(text)):
+        return None
+    label = match["label"]
+    if not (field := BOLD_FIELDS.get(label.lower())):
+        return None
+    start.bold = start.closed = True
+    start.title, start.field = label, field
+    start.rest = text[match.end() :].lstrip("*").strip()
+    return start
+
+
+def read_anonymous(start: Start, head: str, rest: str) -> Start:
+    """Read a line without an id that is a list item, bold or a heading."""
+    start.closed = head.endswith(":") or rest.startswith(":")
+    if start.bold:
+        head = head.rstrip(": *")
+        plain = head.lower()
+        if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
+            start.title, start.words = rest[:MAX_READ], (level,)
+            return start
+        if rest and plain in ISSUE_LABELS:
+            return _labelled(start, rest)
+        if start.closed or not rest:
+            start.field = field_name(head)
+        if start.field and start.shape is not Shape.HEADING:
+            start.title, start.rest = head, rest
+            return start
+    return _titled(start, head, rest)
+
+
+def _severe_word(label: str) -> str:
+    """Return the word for the severity of a label; of one that only says whether it blocks, its meaning."""
+    return label if severity_in(label) else severities_of(label, blocking=True)[0].value
+
+
+def _labelled(start: Start, rest: str) -> Start:
+    """Read a line whose title follows a label, as in `**Issue:** text`."""
+    words: list[str] = []
+    title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
+    start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
+    return start
+
+
+def _titled(start: Start, head: str, rest: str) -> Start:
+    """Read a line that begins with its title, or with a severity as in `**Minor:** text`."""
+    words: list[str] = []
+    before, start.trailing = take_end(head[:MAX_READ], words)
+    title = take_prefix(before, words)
+    if title == before and rest:
+        is_remark = OBSERVING & set(title.lower().split())
+        if len(title) < 40 and severities_of(title, blocking=True) and not is_remark:
+            words.append(_severe_word(title))
+            title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
+        else:
+            rest = take_groups(rest, words, []).strip()
+            if rest and not start.trailing:
+                rest, start.trailing = take_end(rest[:MAX_READ], words)
+    if not title.strip(" *") and words and rest:  # **[High]** text
+        title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
+    start.title, start.words, start.rest = title.strip(" *"), tuple(words), rest
+    return start
