@@ -138,7 +138,7 @@ ANONYMOUS = (
     ),
     no_finding("bold words with text behind them are a label", lambda c: c.start.shape is Shape.BOLD),
     no_finding(
-        "it only names what is listed below it by ids",
+        "it only names what is listed below it",
         lambda c: not (c.start.bold or c.has_severity) and c.is_name_of_list,
     ),
     no_finding(

@@ -55,6 +55,7 @@ class _Walk:
         self.section: Section = layout.where[0] if layout.where else TOP
         self.group: GroupLabel | None = None
         self.after_prose = False  # whether the section has text before its list
+        self.depth = self.fold_depth = 0  # of parts that fold: here, and where the label stands
         self.reasons: dict[int, str] = {}
         self.passed_over = False
         self.named = Counter(
@@ -64,6 +65,8 @@ class _Walk:
     def run(self) -> list[Block]:
         lines, opened = self.layout.lines, self.layout.sections
         for index, (line, start) in enumerate(zip(lines, self.layout.starts, strict=True)):
+            if line.text[:1] == "<" and line.mode is STATED and "details" in line.text:
+                self._fold(index, line.text)
             if index in opened:
                 self._heading(index, opened[index], start)
             elif start is not None:
@@ -95,7 +98,16 @@ class _Walk:
     def _open_group(self, group: GroupLabel, reason: str) -> None:
         self._close(group.index)
         self.reasons[group.index] = reason
-        self.group, self.after_prose = group, False
+        self.group, self.after_prose, self.fold_depth = group, False, self.depth
+
+    def _fold(self, index: int, text: str) -> None:
+        """Follow how deep parts that fold are nested; their end ends the finding and the label in them."""
+        closed = text.count("</details>")
+        self.depth += text.count("<details") - closed
+        if closed:
+            self._close(index)
+            if self.group and self.group.folds and self.depth < self.fold_depth:
+                self.group = None
 
     # --- Lines ---
 

@@ -16,6 +16,7 @@ from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import STATED
 
 MAX_AHEAD = 14
+MAX_NAME = 3  # words of an item that only names a list
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1, Shape.RECORD: 1}
 LISTING = frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS])
 # Sections that only repeat findings; theirs count if a review has no others.
@@ -75,6 +76,9 @@ class Candidate:
 
     @property
     def is_too_deep(self) -> bool:
+        beside = self.open is None or self.start.indent <= self.open.indent
+        if beside and self.start.shape is Shape.ITEM and self.has_severity:
+            return False  # a finding in a list of files: "- Backend", "  - `cache.py`"
         deepest = self.group.indent + MAX_INDENT + 2 if self.group else MAX_INDENT
         return self.start.indent > deepest
 
@@ -220,13 +224,15 @@ class Candidate:
 
     @property
     def is_name_of_list(self) -> bool:
-        """Whether a list item only names the items with ids that are listed below it, as in `1. Storage`."""
+        """Whether a list item only names the findings that are listed below it, as in `1. Storage`."""
         lines, starts = self.layout.lines, self.layout.starts
         below = self.index + 1
         while below < len(lines) and not lines[below].text.strip():
             below += 1
         first = starts[below] if below < len(lines) else None
-        return first is not None and first.coded and first.indent > self.start.indent
+        if first is None or first.indent <= self.start.indent:
+            return False
+        return first.coded or (bool(first.words) and len(self.start.title.split()) <= MAX_NAME)
 
     @property
     def is_over_table(self) -> bool:

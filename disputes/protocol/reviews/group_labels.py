@@ -17,7 +17,9 @@ MAX_INDENT = 3
 MAX_WORDS = 3  # the most words of a bold line that serves as a heading
 # In a note without headings, the list below such a sentence says what it asks for.
 ASKING = regex(
-    r"\b(?:before (?:i|we) (?:can )?(?:approve|merge|sign|accept)|(?:like|want|need|have) to see"
+    r"\b(?:before (?:(?:i|we) (?:can )?(?:approve|merge|sign|accept)"
+    r"|(?:this|it|that) (?:can|may|could) (?:be )?(?:approved|merged?|accepted|land|ship|go in))"
+    r"|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct)"
     r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless|yet))\b",
     re.IGNORECASE,

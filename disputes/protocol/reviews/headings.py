@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from disputes.protocol.reviews.severity import SEVERITY_WORDS, read_severity
+from disputes.protocol.reviews.severity import SEVERITY_WORDS, folded, on_scale, read_severity
 from disputes.protocol.text.documents import Line
 from disputes.protocol.text.identifiers import GAP, gaps_in, native_code
 from tasks.states import Severity, severity_rank
@@ -47,6 +47,7 @@ NOT_SEVERE = regex(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno
 NUMBERING = regex(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
 NUMBERED = regex(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
 WORD = regex(r"[a-z]+")
+SCALED = regex(r"(?:p|priority|s|sev|severity)[ -]?[0-4]\b|[a-z]+")
 
 _NOUNS = (
     r"(?:issues?|concerns?|problems?|findings?|defects?|weakness(?:es)?|ambiguit(?:y|ies)|inconsistenc(?:y|ies)"
@@ -206,13 +207,13 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
     If `blocking`, words that only say whether something blocks count too: as high, or as low if it does not.
     """
-    plain = words.lower()
+    plain = folded(words.lower())
     if "nice" in plain or "not " in plain:
         plain = HARDLY.sub("nit", plain)
     found = []
-    for word in WORD.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
-        if word in SEVERITY_WORDS:
-            found.append(SEVERITY_WORDS[word])
+    for word in SCALED.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
+        if severity := SEVERITY_WORDS.get(word) or on_scale(word):
+            found.append(severity)
         elif word not in BESIDE_SEVERITY:
             return []
     blocking = blocking and "block" in plain

@@ -4,32 +4,34 @@ import re
 
 from disputes.protocol.reviews.fields import Field, before_comment, is_place
 from disputes.protocol.reviews.headings import severities_of
-from disputes.protocol.reviews.severity import read_severity
+from disputes.protocol.reviews.severity import on_scale, read_severity
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
 # A severity before a title: "Minor: the name differs", "HIGH - no retry".
 PREFIX = regex(
-    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?|P[0-4])"
-    r"(?: (?:priority|severity|risk|issue|concern))?)(?:\s*:|\s+[-–—])\s+",
+    r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?|P[0-4]|S[0-4]|sev[ -]?[0-4])"
+    r"(?: (?:priority|severity|risk|issue|concern))?(?=\s*:|\s+[-–—]\s)"
+    r"|(?:must(?:[ -](?:fix|have))?|should(?:[ -]fix)?|could|nice[ -]to[ -]have|block(?:er|ing))(?=\s*:\s)"
+    r"|(?:kritisch|hoch|mittel|niedrig|gering|cr[ií]tic[oa]|grave|alt[oa]|medio|menor|baj[oa]|leve"
+    r"|majeure?|mineure?)(?=\s*:|\s+[-–—]\s))(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,
 )
 # Every word for a severity contains one of these.
 SEVERE = regex(
-    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|option|info|suggest|krit|hoch|mittel|niedrig|gering)",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|option|info|suggest|krit|hoch|mittel|niedrig|gering|cr[ií]t|grave|alt[oa]\b|baj[oa]\b|leve\b|[ée]lev|moyen|faible|S[0-4]\b|sev)",
     re.IGNORECASE,
 )
 # Words that state a severity only as they are written here.
 EXACT = {
-    "P0": Severity.CRITICAL, "P1": Severity.HIGH, "P2": Severity.MEDIUM, "P3": Severity.LOW,
-    "P4": Severity.LOW, "BLOCKER": Severity.CRITICAL, "Blocker": Severity.CRITICAL,
-    "blocker": Severity.CRITICAL, "BLOCKING": Severity.HIGH, "Blocking": Severity.HIGH,
-    "Non-blocking": Severity.LOW,
-    "NON-BLOCKING": Severity.LOW, "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
+    **dict.fromkeys(["BLOCKER", "Blocker", "blocker"], Severity.CRITICAL),
+    **dict.fromkeys(["BLOCKING", "Blocking"], Severity.HIGH),
+    **dict.fromkeys(["NON-BLOCKING", "Non-blocking"], Severity.LOW),
+    "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
 }  # fmt: skip
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
-PREFIX_FIRST = frozenset("cChHmMlLnNpP")
+PREFIX_FIRST = frozenset("cChHmMlLnNpPsSbBkKgGaA")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 IN_PARENTHESES = regex(r"\(([^()]{2,24})\)")
 # The end of a sentence, and what is in parentheses right before it, if anything.
@@ -55,11 +57,19 @@ def severity_in(words: str) -> Severity | None:
     return read_severity(plain) or max(severities_of(plain), key=severity_rank, default=None)
 
 
+def severe_word(label: str) -> str:
+    """Return the word for the severity of a label; of one that only says whether it blocks, its meaning.
+
+    It is empty if the label states none.
+    """
+    return label if severity_in(label) else next(iter(severities_of(label, blocking=True)), "")
+
+
 def field_severity(field: Field) -> Severity | None:
     """Return the severity that a labelled line of a finding states: `MEDIUM`, `MUST be settled first`."""
     if field.name not in ("severity", "assessment"):
         return None
-    if severity := severity_in(field.text):
+    if severity := severity_in(field.text) or on_scale(field.text.strip(" *_`.")):
         return severity
     first = field.text.strip(" *_`").partition(" ")[0].strip(".,:;*_`")
     return read_severity(first) if field.name == "severity" or first.isupper() else None
@@ -67,6 +77,9 @@ def field_severity(field: Field) -> Severity | None:
 
 def take_prefix(title: str, words: list[str]) -> str:
     """Return a title without the severity before it, as in "Minor: the name differs"; add that to `words`."""
+    if title[:1] == "(" and (match := IN_PARENTHESES.match(title)) and severity_in(match[1]):
+        words.append(match[1])
+        return title[match.end() :].lstrip(" :–—-")
     if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
         words.append(match["word"])
         return title[match.end() :]

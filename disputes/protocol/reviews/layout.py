@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
 from disputes.protocol.reviews.first_lines.prose import with_prose
 from disputes.protocol.reviews.first_lines.records import with_records
+from disputes.protocol.reviews.first_lines.scales import with_scales
 from disputes.protocol.reviews.first_lines.start import Start
 from disputes.protocol.reviews.headings import TOP, Section, sections
 from disputes.protocol.text.documents import STATED, Line, Table, tables
@@ -37,7 +38,7 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         current = section
     where += [current] * (len(lines) - len(where))
     read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
-    starts = with_prose(lines, with_records(lines, read))
+    starts = with_prose(lines, with_records(lines, with_scales(lines, read)))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())
     return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles)

@@ -1,6 +1,7 @@
 """How severe a finding is: the words for it, and its weight."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -36,7 +37,26 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "majeure": Severity.HIGH,
     "mineur": Severity.LOW,
     "mineure": Severity.LOW,
+    "eleve": Severity.HIGH,
+    "moyen": Severity.MEDIUM,
+    "faible": Severity.LOW,
+    # Words of reviews in Spanish, without their accents.
+    "critico": Severity.CRITICAL,
+    "critica": Severity.CRITICAL,
+    "grave": Severity.HIGH,
+    "alto": Severity.HIGH,
+    "alta": Severity.HIGH,
+    "medio": Severity.MEDIUM,
+    "menor": Severity.LOW,
+    "bajo": Severity.LOW,
+    "baja": Severity.LOW,
+    "leve": Severity.LOW,
 }
+# Numbers on a scale: priorities from P0, severities from S1 or Sev 1.
+SCALE = regex(r"(?P<scale>p|priority|s|sev|severity)[ -]?(?P<number>[0-4])", re.IGNORECASE)
+FROM_ZERO = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW, Severity.LOW)
+FROM_ONE = (Severity.CRITICAL, Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW)
+STORAGE = "s3"  # in a sentence, this is a place for files
 WEIGHTS = ProjectSettings().severity_weights  # the default (SEV-11), which a project may change
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
 # Words around a severity in a heading that do not count: High Priority Issues.
@@ -45,10 +65,29 @@ SECTION_WORDS = regex(r"\b(?:issues?|priority|severity|findings?)\b")
 
 def read_severity(words: str) -> Severity | None:
     """Return the severity that these words state, or None (SEV-9). Of a range the higher one counts."""
-    plain = re.sub(r"[^a-z-]+", " ", words.lower()).strip(" -").removesuffix(" risk")
+    if (scaled := on_scale(words)) and words.lower() != STORAGE:
+        return scaled
+    plain = re.sub(r"[^a-z-]+", " ", folded(words.lower())).strip(" -").removesuffix(" risk")
     parts = [" ".join(part.split()) for part in plain.split("-")]
     named = [SEVERITY_WORDS[part] for part in parts if part in SEVERITY_WORDS]
     return max(named, key=severity_rank) if len(named) == len(parts) else None
+
+
+def on_scale(words: str) -> Severity | None:
+    """Return the severity that a number on a scale states: P1, S2, Sev 3; None if the words are none."""
+    if not (match := SCALE.fullmatch(words)):
+        return None
+    numbers = FROM_ZERO if match["scale"][0] in "pP" else FROM_ONE
+    return numbers[int(match["number"])]
+
+
+def folded(words: str) -> str:
+    """Return the words with the letters of the Latin alphabet without their accents."""
+    if words.isascii():
+        return words
+    return "".join(
+        letter for letter in unicodedata.normalize("NFD", words) if unicodedata.category(letter) != "Mn"
+    )
 
 
 # --- Weights ----------------------------------------------------------------------------------------------

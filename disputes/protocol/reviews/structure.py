@@ -20,7 +20,7 @@ LONG = 12  # characters; shorter texts, such as a severity, may stand anywhere
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
 MAX_VERDICT = 80  # characters
 NESTED_MAX = 20  # values of one part of a finding
-LISTS = ("findings", "issues", "comments", "problems")
+LISTS = ("findings", "issues", "comments", "problems", "results", "runs")
 APPROVED = {"true": Verdict.APPROVED, "false": Verdict.NEEDS_REVISION}
 # Keys that are no labels of parts in Markdown.
 KEYS = {
@@ -29,7 +29,8 @@ KEYS = {
     **dict.fromkeys(["path", "file path", "filename", "code location", "line number", "start line",
                      "line range"], "location"),
     **dict.fromkeys(["id", "code"], "code"),
-    "level": "severity",
+    **dict.fromkeys(["level", "issue severity"], "severity"),
+    "issue text": "problem",
 }  # fmt: skip
 SAID = ("problem", "impact", "suggestion")
 
@@ -57,11 +58,18 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
         return None  # an example of something else
     findings: list[Found] = []
     begin = 0
-    for entry in data.entries:
+    for entry in _results(data.entries):
         begin = _line_of(entry, lines, begin)
         if found := _found(entry, ordinal=len(findings) + 1, line=lines[begin].number):
             findings.append(found)
     return Structure(*_verdict(data), tuple(findings), data.prose)
+
+
+def _results(entries: Sequence[Any]) -> Iterator[Any]:
+    """Yield the entries; those of a checker's runs, as in SARIF, stand in a list of each run."""
+    for entry in entries:
+        results = entry.get("results") if isinstance(entry, Mapping) else None
+        yield from results if isinstance(results, list) else [entry]
 
 
 def _line_of(entry: Any, lines: Sequence[Line], begin: int) -> int:

@@ -17,11 +17,12 @@ from tasks.text.regex import regex
 
 TITLE_COLUMNS = (
     "issue", "problem", "concern", "finding", "gap", "ambiguity", "weakness", "missing", "description",
-    "summary", "title", "question",
+    "summary", "title", "question", "befund", "problema", "hallazgo", "problème",
 )  # fmt: skip
-ID_COLUMNS = frozenset(["id", "#", "no", "no.", "nr", "issue id", "finding id", "code", "ref"])
+ID_COLUMNS = frozenset(["id", "#", "no", "no.", "nr", "nr.", "issue id", "finding id", "code", "ref"])
 SEVERITY_COLUMNS = frozenset(
     ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
+    + ["schwere", "schweregrad", "priorität", "gravedad", "severidad", "prioridad", "gravité"]
 )
 # Other headings of a severity column, which count if every cell below states a severity.
 SEVERE_HEAD = regex(

@@ -34,7 +34,11 @@ _REFUSING = (
     "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready", "do not merge", "do not merge yet", "block", "changes needed", "patch is incorrect",
-    "fail", "failed", "nicht freigegeben", "abgelehnt",
+    "fail", "failed", "nicht freigegeben", "abgelehnt", "überarbeitung nötig", "überarbeitung erforderlich",
+    *(f"änderungen {word}" for word in ("erforderlich", "nötig", "notwendig", "gewünscht", "angefordert")),
+    *(f"cambios {word}" for word in ("solicitados", "requeridos", "necesarios")), "rechazado", "rechazada",
+    "modifications demandées", "modifications requises", "changements demandés", "changements requis",
+    "rejeté", "refusé",
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
@@ -45,7 +49,8 @@ VERDICT_WORDS: dict[str, Verdict] = {
         [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
     ),
     **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
-    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
+    # As `shown` spells them, which leaves nothing but the letters from a to z.
+    **{shown(phrase): Verdict.NEEDS_REVISION for phrase in _REFUSING},
 }
 # Words that state a verdict only alone and in the place of one; in prose they may mean anything.
 ONLY_ALONE = frozenset([
@@ -61,7 +66,8 @@ PHRASE = regex(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY
 # Each phrase contains one of these. Few sentences do, and no others can state a verdict.
 STEMS = (
     "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
-    "abgelehnt",
+    "abgelehnt", "nderungen", "berarbeitung", "cambios", "rechazad", "modifications", "changements", "rejet",
+    "refus",
 )  # fmt: skip
 # For places in which ONLY_ALONE counts too.
 STEMS_ALONE = (*STEMS, "lgtm", "block", "ready", "merge", "correct", "fail")

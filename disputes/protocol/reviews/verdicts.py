@@ -20,16 +20,22 @@ from tasks.text.regex import regex
 LABEL = regex(
     r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
-    r"|opinion|judge?ment|fazit|urteil)|overall(?: correctness)?)"
+    r"|opinion|judge?ment|fazit|urteil|ergebnis|entscheidung|bewertung|veredicto|resultado|conclusión|decisión"
+    r"|décision|résultat|avis)|overall(?: correctness)?)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
-GERMAN = frozenset(["fazit", "urteil"])
+# Labels in other languages, of which not all denials are known.
+FOREIGN = frozenset(
+    ["fazit", "urteil", "ergebnis", "entscheidung", "bewertung", "veredicto", "resultado", "conclusión"]
+    + ["decisión", "décision", "résultat", "avis"]
+)
 LABEL_STARTS = frozenset(
-    ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur"]
+    ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur", "er"]
+    + ["en", "be", "dé", "ré", "av"]
 )
 # Lines that may begin with a label, after marks, signs and numbers; few do.
 LIKE_A_LABEL = regex(
@@ -65,6 +71,14 @@ REFUSED = regex(
     r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
     r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
     r"|REJECT(?:ED)?)\b"
+)
+# A person who does not approve: "I cannot approve this yet", "Not approved."
+WITHHELD = regex(
+    r"(?:^\W*|\b(?:I|[Ww]e)(?: am| are|['’]m)? )"
+    r"(?:[Cc]an ?not|[Cc]an['’]t|[Ww]on['’]t|[Ww]ill not|would not|[Nn]ot)"
+    r" (?:yet )?(?:approv(?:e|ing)|merg(?:e|ing)|sign(?:ing)? (?:this |it )?off|accept(?:ing)?)"
+    r"(?=\s*(?:$|[.,:;!–—-]|(?:yet|this|it|as|like|now|until|before|because|for)\b))"
+    r"|^\W*[Nn]ot (?:yet )?(?:approved|mergeable|ready (?:to|for) (?:merge|land|ship|be merged)\w*)\b"
 )
 # A line of nothing else is no sentence: words, marks, and signs such as ticks.
 ONLY_WORDS = regex(r"[\w \t*`\u2190-\U0010ffff.!-]+")
@@ -117,6 +131,8 @@ def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
     If a fence is never closed, nobody knows what it hides or leaves out by mistake, so nothing is approved.
     """
     is_cut = unclosed_fence(layout.lines) > 0
+    apart = _ends_apart(layout)
+    inside = [held and index != apart for index, held in enumerate(inside)]
     subject = _subject(layout)
     found = sorted([*_in_lines(layout, inside), *_in_tables(layout)], key=lambda each: each[0])
     stated: dict[tuple[str, Verdict], StatedVerdict] = {}
@@ -206,7 +222,7 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
-    if label in GERMAN and _stated(words) is Verdict.NEEDS_REVISION:  # not all German denials are known
+    if label in FOREIGN and _stated(words) is Verdict.NEEDS_REVISION:
         return Verdict.NEEDS_REVISION
     if inside:
         text = layout.lines[index].text
@@ -218,6 +234,13 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
     if lead := bold_lead(plain.strip()):
         plain = f"{lead[0]} {lead[1]}"
     return verdict_alone(plain) or _refused_at_end(plain)
+
+
+def _ends_apart(layout: Layout) -> int:
+    """Return the index of the last line if it stands apart, and so outside the finding above it; else -1."""
+    last = _ends(layout)[1]
+    above = layout.lines[last - 1].text.strip() if last > 0 else ""
+    return -1 if above or last < 0 or list_item(layout.lines[last].text) else last
 
 
 def _refused_at_end(words: str) -> Verdict | None:
@@ -289,7 +312,7 @@ def _says(line: Line) -> bool:
 
 
 def _refusal(layout: Layout) -> tuple[int, str] | None:
-    """Return where a review without other verdicts asks for changes in a sentence near its beginning or end.
+    """Return where a review without other verdicts refuses in a sentence near its beginning or end (VER-7).
 
     Only refusals are read here: an approval must be in a place of its own.
     """
@@ -312,7 +335,8 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
             words = layout.lines[index].text[:MAX_STATEMENT]
             if not _says(layout.lines[index]):
                 break
-            if REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION:
+            refused = REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION
+            if refused or WITHHELD.search(words):
                 return index, words
     return None
 

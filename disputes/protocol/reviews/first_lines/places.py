@@ -2,7 +2,7 @@
 
 from disputes.protocol.reviews.fields import LINE_NUMBER
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
+from disputes.protocol.reviews.inline_severities import MAX_READ, severe_word
 from tasks.text.regex import regex
 
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
@@ -21,8 +21,7 @@ def read_place(text: str, indent: int) -> Start | None:
     """Read a line that begins with a place in a file and a severity; return None for any other line."""
     if not LINE_NUMBER.search(text[:MAX_PLACE]) or not (match := OF_FILE.match(text)):
         return None
-    word = match["word"] or LEVELS[match["level"].lower()]
-    if not severity_in(word):
+    if not (word := severe_word(match["word"] or LEVELS[match["level"].lower()])):
         return None
     title = text[match.end() :][:MAX_READ]
     return Start(Shape.TAG, indent, title=title, words=(word,), tag=word, rest=match[0])

@@ -7,7 +7,7 @@ from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
 from disputes.protocol.reviews.first_lines.places import MAX_PLACE
 from disputes.protocol.reviews.first_lines.severity_first import WORDS_OF_ALL, severity_first
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.inline_severities import MAX_READ, first_sentence
+from disputes.protocol.reviews.inline_severities import IN_PARENTHESES, MAX_READ, first_sentence, severity_in
 from disputes.protocol.text.documents import STATED, Line
 from tasks.text.regex import regex
 
@@ -31,6 +31,18 @@ OBJECTION = regex(
     r"\b(?:but|not|no|missing|misses|lacks|should|must|never|however|although|except|wrong)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# What may follow a severity that ends a clause, and what begins one.
+AFTER_CLAUSE = regex(r"\s{0,2}(?:[,;.!:]|[-–—]\s|$|(?:and|but|so|please|which|because|since)\b)")
+CLAUSES = regex(
+    r"[.!?;:]\s+|\b(?:but|however|except(?: that| for)?|although|though|apart from|besides|yet)\b[\s,]*",
+    re.IGNORECASE,
+)
+SETTLED = regex(
+    r"\b(?:fixed|resolved|addressed|gone|closed|done)\b|\b(?:no|none|nothing|zero|without)\b(?: \w+){0,3}$",
+    re.IGNORECASE,
+)
+# What is asked for behind a point.
+DEMAND = regex(r"\b(?:please|fix|must|should|needs?|see|before|change|add|remove)\b", re.IGNORECASE)
 MAX_LINES = 6  # of a paragraph, in which its first sentence is looked for
 NO_PROSE = frozenset("#|>-+<~")
 
@@ -71,8 +83,8 @@ def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: 
         return _start(led["text"], led["place"])
     if start is not None:
         return _below_place(lines, starts, index) if start.whole and is_place(start.title) else None
-    sentence, word = first_sentence(_paragraph(lines, starts, index))
-    if word and not _praises(sentence):
+    sentence, word = _severe_clause(_paragraph(lines, starts, index))
+    if sentence and not _praises(sentence):
         return _start(sentence, "", word)
     return _loose(text)
 
@@ -114,6 +126,26 @@ def _paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: int
             break
         taken.append(text)
     return " ".join(taken)[:MAX_READ]
+
+
+def _severe_clause(text: str) -> tuple[str, str]:
+    """Return the first sentence or the clause that ends with a severity in parentheses, and the severity.
+
+    "LGTM, but the token never expires (high), please fix it." A clause with the only severity counts if it
+    objects, stands behind a contrast, or has a demand behind it, unless it tells of what is done.
+    """
+    first = first_sentence(text)
+    if first[1]:
+        return first
+    named = [match for match in IN_PARENTHESES.finditer(text) if severity_in(match[1])]
+    if len(named) != 1 or not AFTER_CLAUSE.match(text, named[0].end()):
+        return "", ""
+    before, behind = text[: named[0].start()], text[named[0].end() :]
+    *others, clause = CLAUSES.split(before)
+    contrast = before[: len(before) - len(clause)].rstrip(" ,")[-1:].isalpha() and bool(others)
+    if SETTLED.search(clause) or not (contrast or OBJECTION.search(clause) or DEMAND.search(behind)):
+        return "", ""
+    return clause.strip(" \t,:;-–—*_"), named[0][1]
 
 
 def _praises(text: str) -> bool:

@@ -17,7 +17,8 @@ TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", r
 # The parts of a record from which its title is taken, the best one first.
 TITLES = ("title", "problem", "impact", "suggestion", "location")
 PICTURE = regex(r"!\[(?P<word>[^\[\]]{1,40})\]\([^()\s]{1,300}\)\s*$")
-BADGE_FIRST = frozenset("!_*")
+BADGE_FIRST = frozenset("!_*`")
+LINES = regex(r"`\d{1,6}(?:-\d{1,6})?`:\s+")  # of the file above it
 MAX_BADGE = 120  # characters
 MARKS = " \t*_"
 
@@ -103,7 +104,7 @@ def _add(record: Labelled, name: str, text: str) -> None:
 
 def _take_badge(lines: Sequence[Line], starts: list[Start | None], index: int) -> None:
     """Let a line that is only a badge begin the finding below it, or give the one above it a severity."""
-    text = lines[index].text.strip()
+    text = LINES.sub("", lines[index].text.strip(), count=1)
     below = _next(lines, index)
     if below is None:
         return

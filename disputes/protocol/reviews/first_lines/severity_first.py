@@ -9,7 +9,8 @@ from tasks.text.regex import regex
 
 # A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
 LOUD = regex(
-    r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL|P[0-4])\b"
+    r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL"
+    r"|MUST|SHOULD|COULD|P[0-4]|(?:SEV|Sev)[ -]?[0-4])\b"
     r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
 )
 # The same in title case: words that only reviewers use, and others if one of such lines names a place.

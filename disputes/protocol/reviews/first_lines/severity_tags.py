@@ -5,7 +5,7 @@ import re
 from disputes.protocol.reviews.first_lines.ids import CODES, SEPARATORS, codes_in_order
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
-from disputes.protocol.reviews.severity import read_severity
+from disputes.protocol.reviews.severity import on_scale, read_severity
 from tasks.text.regex import regex
 
 # ARB-1: severities and priorities in capitals. Those in title case count only in a list or a heading.
@@ -34,7 +34,7 @@ def read_badged(text: str, indent: int) -> Start | None:
 
 def leading_tag(text: str, shape: Shape) -> tuple[str, int] | None:
     """Return the tag at the beginning of a text that states a severity, and where the tags end (ARB-1)."""
-    if (match := TAG.match(text)) and severity_in(match["word"]):
+    if (match := TAG.match(text)) and (severity_in(match["word"]) or on_scale(match["word"])):
         if match["word"].isupper() or shape not in (Shape.PLAIN, Shape.BOLD):
             return match["word"], match.end()
     elif match := TAGS.match(text):
@@ -53,6 +53,6 @@ def read_tagged(start: Start, word: str, head: str, rest: str) -> Start:
         title = title.lstrip("*`[")[match.end() :].lstrip(SEPARATORS)
     if start.shape is not Shape.HEADING:
         start.shape = Shape.TAG
-    start.tag, start.words, start.title = word, (word,), title[:MAX_READ]
+    start.tag, start.words, start.title = word, (on_scale(word) or word,), title[:MAX_READ]
     start.coded = bool(start.codes)
     return start

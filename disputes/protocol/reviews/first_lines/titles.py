@@ -6,7 +6,7 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, severities_of
 from disputes.protocol.reviews.inline_severities import (
     MAX_READ,
-    severity_in,
+    severe_word,
     take_end,
     take_groups,
     take_prefix,
@@ -40,7 +40,8 @@ def read_plain_item(text: str, start: Start) -> Start:
         return start
     title, start.trailing = take_end(text[:MAX_READ], words)
     plain = take_prefix(title, words)
-    start.leading = plain != title and start.indent > 0  # at the margin it may be a definition of the word
+    # At the margin, a word without parentheses may be defined.
+    start.leading = plain != title and (start.indent > 0 or title[:1] == "(")
     if not (words or start.numbered) and (spoken := _spoken(text)):
         words.append(spoken)
     start.title = plain.strip(" *")
@@ -88,11 +89,6 @@ def read_anonymous(start: Start, head: str, rest: str) -> Start:
     return _titled(start, head, rest)
 
 
-def _severe_word(label: str) -> str:
-    """Return the word for the severity of a label; of one that only says whether it blocks, its meaning."""
-    return label if severity_in(label) else severities_of(label, blocking=True)[0].value
-
-
 def _labelled(start: Start, rest: str) -> Start:
     """Read a line whose title follows a label, as in `**Issue:** text`."""
     words: list[str] = []
@@ -109,7 +105,7 @@ def _titled(start: Start, head: str, rest: str) -> Start:
     if title == before and rest:
         is_remark = OBSERVING & set(title.lower().split())
         if len(title) < 40 and severities_of(title, blocking=True) and not is_remark:
-            words.append(_severe_word(title))
+            words.append(severe_word(title))
             title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
         else:
             rest = take_groups(rest, words, []).strip()

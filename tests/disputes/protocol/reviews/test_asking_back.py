@@ -12,13 +12,14 @@ def doubtful(text: str) -> list[int]:
 @for_each(
     ("text", "lines"),
     [
-        ("LGTM overall!\n\nOnly `close()` is never called when `parse` raises (high), see `a.py:7`.", [3]),
+        ("LGTM overall!\n\nOnly the lock (high) and the timer (high) leak, see `a.py:7`.", [3]),
         ("Nice. One thing must be fixed before merging, though: the lock leaks.", [1]),
         ("LGTM.\n\nPlease fix the lock before it lands.", [3]),
         ("I would like to see a test for the empty file.\n\nApproved.", [1]),
         ("Good work.\n\nNot approving until the first point is settled.", [3]),
         ("Approved.\n\nThe token [P1] is written to the log, by the way.", [3]),
         ("Approved.\n\nThe rest is fine, the lock (must fix) aside.", [3]),
+        ("Approved. I ran the linter at its strictest level (high), and it is clean.", [1]),
         # nothing is demanded
         ("LGTM with a few thoughts, none of which should hold this up.\n\nUp to you.", []),
         ("Approved. The critical path is well tested, and the names are good (at last).", []),

@@ -68,7 +68,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
             "## Issues\n**1. No lock** in claim()"
         ),
         "bold words with text behind them are a label": "## Issues\n**Quality:** good",
-        "it only names what is listed below it by ids": "## Issues\n1. Storage\n   - ISSUE-R1-001: No lock",
+        "it only names what is listed below it": "## Issues\n1. Storage\n   - ISSUE-R1-001: No lock",
         "one word before a colon is a label": "## Issues\n1. **Storage:**",
         "a list item in bold or with a severity begins a finding in a list of issues": "## Flaws\n- **Lock**",
         "the section holds observations: plain items are remarks": "## Minor Observations\n- Nice names",
@@ -135,7 +135,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
 }
 # How many lines more their examples have, by which the one before them is decided.
 BY_WHAT_FOLLOWS = {
-    "it only names what is listed below it by ids": 1,
+    "it only names what is listed below it": 1,
     "a heading with a severity below it begins a finding": 1,
     "it only groups the findings below it": 1,
     "a table stands below it, and it names that": 1,

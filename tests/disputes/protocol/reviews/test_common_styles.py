@@ -178,7 +178,7 @@ REQUEST_CHANGES
 
 **Decision:** ❌ changes needed
 """,
-        ("-", [(1, "h", "the migration is irreversible"), (2, "l", "the index name is too long")]),
+        ("r", [(1, "h", "the migration is irreversible"), (2, "l", "the index name is too long")]),
     ),
     (
         "labelled lines without a title",
@@ -346,7 +346,7 @@ Optional:
 - A `__repr__` would help.
 """,
         (
-            "-",
+            "r",
             [
                 (4, "-", "`Money` must not be a float."),
                 (5, "-", "Rounding differs"),
@@ -663,7 +663,7 @@ Second, the retry in `client.py:88` has no upper limit.
 Finally, the new setting is not documented.
 """,
         (
-            "-",
+            "r",
             [
                 (3, "-", "`Pool.acquire` returns"),
                 (5, "-", "the retry in `client.py:88`"),
@@ -840,6 +840,226 @@ The file stays open if `read` raises.
 </details>
 """,
         ("-", [(9, "l", "Use a context manager."), (15, "l", "Name the encoding.")]),
+    ),
+    (
+        "severities of a scale from S1, which the review explains",
+        """\
+Findings (S1 = worst, S4 = cosmetic):
+
+- **S1** `sync.py:10` deletes the remote folder if the local one is empty.
+- **S2** `sync.py:44` the retry has no limit.
+- **S4** `sync.py:3` spelling of "recieve".
+
+Verdict: NEEDS_REVISION
+""",
+        (
+            "r",
+            [
+                (3, "c", "`sync.py:10` deletes"),
+                (4, "h", "`sync.py:44` the retry"),
+                (5, "l", "`sync.py:3` spelling"),
+            ],
+        ),
+    ),
+    (
+        "priorities as headings",
+        """\
+### P0
+- Data loss when the disk is full: `flush` ignores ENOSPC (log.c:201)
+
+### P2
+- `scan` is slow for long lines, it copies each of them (log.c:88)
+
+### P3
+- Mixed style of braces (log.c)
+
+Recommendation: reject
+""",
+        ("r", [(2, "c", "Data loss"), (5, "m", "`scan` is slow"), (8, "l", "Mixed style")]),
+    ),
+    (
+        "severities of a scale in brackets",
+        """\
+Security review
+
+* [SEV-1] ReDoS in the e-mail pattern, `forms.py:14`
+* [SEV-2] the stack trace is sent to the client, `errors.py:9`
+* [SEV-4] favicon is missing
+
+Decision: Changes requested
+""",
+        ("r", [(3, "c", "ReDoS"), (4, "h", "the stack trace"), (5, "l", "favicon")]),
+    ),
+    (
+        "what must and should be done, before it can be merged",
+        """\
+Before this can be merged:
+
+- MUST: validate the length of `name` in `forms.py`, it goes to the shell
+- SHOULD: log the failure instead of passing over it
+- COULD: make 86400 a constant
+
+Changes requested.
+""",
+        ("r", [(3, "h", "validate the length"), (4, "m", "log the failure"), (5, "l", "make 86400")]),
+    ),
+    (
+        "paragraphs that begin with MUST",
+        """\
+MUST: add an index on `orders.user_id`, the page takes 9 s without it
+COULD: improve the wording of the hint
+
+Decision: changes required
+""",
+        ("r", [(1, "h", "add an index"), (2, "l", "improve")]),
+    ),
+    (
+        "a severity in parentheses before the text, and a refusal in a sentence",
+        """\
+Good evening. I have made the review of your code, is very nice. But:
+
+- (major) the password is write in the log file `auth.py:9`
+- (minor) comment in line 30 is wrong
+
+I can not approve now.
+""",
+        ("r", [(3, "h", "the password"), (4, "l", "comment in line")]),
+    ),
+    (
+        "findings in a list of files",
+        """\
+# Review of PR 88
+
+- Backend
+  - `cache.py`
+    - **High:** the cache is keyed by the user's name, which may change
+    - fine otherwise
+  - `worker.py`
+    - **Medium:** the lock file stays after a crash
+- Frontend
+  - no remarks
+
+Overall: NEEDS_REVISION
+""",
+        ("r", [(5, "h", "the cache is keyed"), (8, "m", "the lock file stays")]),
+    ),
+    (
+        "numbered names of lists",
+        """\
+## Findings
+
+1. Concurrency
+   - **[HIGH]** deadlock between `a()` and `b()` (`lock.py:5`)
+2. Texts
+   - **[LOW]** wording of the second error
+
+**Assessment:** Needs work
+""",
+        ("r", [(4, "h", "deadlock"), (6, "l", "wording")]),
+    ),
+    (
+        "one point in the middle of a sentence",
+        """\
+LGTM overall, but the refresh token never expires (high), please fix that first. The rest is good.
+""",
+        ("-", [(1, "h", "the refresh token never expires")]),
+    ),
+    (
+        "a severity in the middle of a sentence that tells of nothing",
+        """\
+LGTM. I looked for anything severe (high or critical) and found nothing. The earlier leak (high) is fixed now.
+""",
+        ("-", []),
+    ),
+    (
+        "a place before the badge, below parts that fold",
+        """\
+**Actionable comments posted: 2**
+
+<details>
+<summary>🧹 Nitpick comments (1)</summary><blockquote>
+
+<details>
+<summary>app/db.py (1)</summary><blockquote>
+
+`3-3`: **Remove the unused import `os`.**
+
+`os` is not used any more.
+
+</blockquote></details>
+
+</blockquote></details>
+
+`41-58`: _⚠️ Potential issue_ | _🟠 Major_
+
+**The pool is never closed on shutdown.**
+
+Connections stay open until the server times them out.
+""",
+        ("-", [(9, "l", "Remove the unused"), (17, "h", "The pool is never closed")]),
+    ),
+    (
+        "SARIF",
+        """\
+{
+  "version": "2.1.0",
+  "runs": [
+    {
+      "tool": {"driver": {"name": "lint"}},
+      "results": [
+        {"ruleId": "S307", "level": "error", "message": {"text": "Use of eval on input"},
+         "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a.py"}, "region":
+          {"startLine": 7}}}]},
+        {"ruleId": "S101", "level": "warning", "message": {"text": "Use of assert"},
+         "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a.py"}, "region":
+          {"startLine": 9}}}]}
+      ]
+    }
+  ]
+}
+""",
+        ("-", [(7, "h", "Use of eval on i"), (10, "m", "Use of assert")]),
+    ),
+    (
+        "German",
+        """\
+## Review
+
+**Ergebnis:** Änderungen erforderlich
+
+### Befunde
+
+- **[hoch]** Die Transaktion wird bei einem Fehler nicht zurückgerollt (`buchung.py:77`).
+- **[mittel]** Die Zeitzone fehlt, `datetime.now()` ist naiv (`buchung.py:91`).
+- **[niedrig]** Der Kommentar in Zeile 12 stimmt nicht mehr.
+""",
+        ("r", [(7, "h", "Die Transaktion"), (8, "m", "Die Zeitzone"), (9, "l", "Der Kommentar")]),
+    ),
+    (
+        "Spanish",
+        """\
+## Revisión
+
+**Veredicto:** Cambios solicitados
+
+1. **Crítico**: la contraseña se guarda sin cifrar en `usuarios.py:18`.
+2. **Menor**: el nombre `x1` no dice nada.
+""",
+        ("r", [(5, "c", "la contraseña"), (6, "l", "el nombre")]),
+    ),
+    (
+        "French",
+        """\
+## Revue
+
+**Décision :** modifications demandées
+
+### Problèmes
+
+1. **[majeur]** Le verrou n'est jamais relâché (`file.rs:12`).
+2. **[mineur]** Faute d'orthographe dans le message (`file.rs:40`).
+""",
+        ("r", [(7, "h", "Le verrou"), (8, "l", "Faute")]),
     ),
 ]
 

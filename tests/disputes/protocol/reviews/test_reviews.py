@@ -965,6 +965,10 @@ LINEAR = {
     "counted sentences": (lambda n: "Request changes.\n\nFirst, `a.py:3` leaks.\n\n" * n, 200),
     "blanks below a sentence": (lambda n: "Request changes.\n" + "\n" * n, 1000),
     "parts of a place": (lambda n: "a/" * n + ":1\n", 2000),
+    "clauses": (lambda n: "LGTM, " + "but it leaks, " * n + "but it leaks (high), please fix.", 500),
+    "parts that fold": (lambda n: "<details>\n<summary>High</summary>\n\n- **a b**\n\n</details>\n" * n, 200),
+    "a scale": (lambda n: "- **S1** it leaks\n" * n, 200),
+    "refusals": (lambda n: "I " * n + "I cannot approve this", 1500),
     "bold places": (lambda n: "**a.py:3**\n\n" * n, 500),
     "code blocks": (lambda n: "```\n[MUST] text\n```\n" * n, 500),
 }

@@ -1157,7 +1157,7 @@ The design is good. I would have **approved** it, but it is not ready.
 Not approved.
 """,
         "",
-        "UNKNOWN",
+        "NEEDS_REVISION",
     ),
     (
         "recommendations that are suggestions",
