@@ -89,9 +89,13 @@ def _refuse_unknown(
 def _refuse_silence(
     task: Task, response: ReadResponse, known: dict[str, Finding], owed: list[Finding]
 ) -> None:
-    """Raise Refused if the response passes over findings that the coder has to answer."""
-    named = {known[answer.code].origin.pk for answer in response.answers}
-    silent = [finding for finding in owed if finding.origin.pk not in named]
+    """Raise Refused if the response passes over findings that the coder has to answer.
+
+    An answer that does not say what was done may be a refusal in other words (ANS-7).
+    """
+    named = {known[answer.code].origin.pk: answer for answer in response.answers}
+    unclear = {pk: answer.line for pk, answer in named.items() if answer.is_unclear}
+    silent = [each for each in owed if each.origin.pk not in named or each.origin.pk in unclear]
     if silent:
         raise Refused(
             "unanswered_findings",
@@ -99,7 +103,14 @@ def _refuse_silence(
             "Give each finding a table row `| CODE | addressed | what was done |`, or a block "
             "`## DISAGREE: CODE` with the concern quoted and a rationale.",
             status=422,
-            details=[{"line": 0, "reason": f"{f.code} ({f.severity}): {f.title}"} for f in silent],
+            details=[
+                {
+                    "line": unclear.get(each.origin.pk, 0),
+                    "reason": f"{each.code} ({each.severity}): {each.title}"
+                    + (": its answer does not say what was done" if each.origin.pk in unclear else ""),
+                }
+                for each in silent
+            ],
         )
 
 

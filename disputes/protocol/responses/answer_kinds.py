@@ -81,7 +81,7 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
          r"|on purpose"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
-         r"|works? as (?:intended|designed)|working as intended|known limitation|acknowledged"
+         r"|noted(?=\W*$)|works? as (?:intended|designed)|working as intended|known limitation|acknowledged"
          r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
          AnswerKind.ACCEPTED_AS_IS),
         (r"(?:user|human)(?:['’]s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"
@@ -94,6 +94,9 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|(?:filed|opened|created|tracked|tracking|logged) (?:\w+ ){0,3}"
          r"(?:issue|ticket|follow up|task|backlog|#\d+)"
          r"|(?:(?:in|for|to) (?:the |a )?)?(?:next|later|future) (?:round|release|version|iteration|phase)"
+         rf"|(?:moved|pushed|put|scheduled|planned|queued) (?:{_IT} )?(?:to|for|in|into|as|on) "
+         r"(?:an? |the |its own )?(?:\w+ ){0,2}(?:task|ticket|issue|release|sprint|follow up|version"
+         r"|milestone|iteration|backlog|roadmap)"
          r"|not (?:now|this round|in this)", AnswerKind.DEFERRED),
         (r"in part|partly|(?:mostly|almost|nearly|half) (?:done|fixed|addressed|resolved|implemented)|half",
          AnswerKind.PARTLY),
@@ -118,7 +121,8 @@ NO_ALONE = regex(r"\bno\s*(?:[.,;!–—](?!\s*\d)|$)")
 # What stands before an answer out of courtesy: "Good catch, fixed", "Thanks! Done".
 COURTESY = regex(
     r"[\s*_\"'“”(]{0,8}(?:(?:(?:good|great|nice|fair|excellent) (?:catch|point|call|find|idea|spot)"
-    r"|fair enough|thanks?(?: you)?(?: a lot)?|sorry|sure|ok(?:ay)?|indeed|true|right|absolutely|of course)"
+    r"|fair enough|thanks?(?: you)?(?: a lot)?(?: for [\w ]{1,40})?|sorry|sure|ok(?:ay)?|indeed|true"
+    r"|right|absolutely|of course)"
     r"(?:\s*[,.!:;–—]+\s*|\s+-{1,2}\s+)){1,4}(?:(?:but|and|so)\s+)?",
     re.IGNORECASE,
 )

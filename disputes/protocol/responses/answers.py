@@ -13,7 +13,9 @@ from disputes.protocol.responses.answer_kinds import (  # fmt: skip
     is_open,
     stated_kind,
 )
+from disputes.protocol.responses.arguments import answer_kind, says_nothing, tells_of_deed
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
+from disputes.protocol.responses.references import referred
 from disputes.protocol.responses.replies import reply_below
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
 from disputes.protocol.text.documents import STATED, Line, Mode
@@ -35,13 +37,19 @@ NAMING_COLUMN = regex(r"\b(?:issues?|findings?|concerns?|ids?|comments?|addresse
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What the coder says it did about one finding; `place` is the kind of place where it says so (ANS-1)."""
+    """What the coder says it did about one finding; `place` is the kind of place where it says so (ANS-1).
+
+    `is_unclear` says that it tells of nothing done, so that it may be a refusal (ANS-7). `refers` are the
+    findings whose answers hold for it, too.
+    """
 
     code: str
     kind: AnswerKind
     text: str
     line: int
     place: str = ""
+    is_unclear: bool = False
+    refers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,12 @@ class _Read:
     place: str
     kind: AnswerKind | None
     text: str
+    below: str = ""  # the text below a heading, whose own words may be the title of the finding
+
+    @property
+    def said(self) -> str:
+        """The words of the coder."""
+        return self.below if self.place == "heading" else self.text
 
     @property
     def worth(self) -> _Worth:
@@ -83,6 +97,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
     found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
     outline = SectionTracker()
+    last = ""  # the finding that was answered last
     for index, line in enumerate(lines):
         outline.follow(line)
         spans = names.spans(line.text)
@@ -101,14 +116,27 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             reads = _answers_of(lines, index, spans, place, names)
         excepted = leading_ids.excepted_codes(line.text, spans)
         for read in reads:
-            kind = read.kind or place.kind or AnswerKind.ADDRESSED
-            for code in read.span.codes:
-                if code in excepted:
-                    continue
-                if code not in found or read.worth > found[code][0]:
-                    answer = Answered(code, kind, read.text[:MAX_TEXT], line.number, read.place)
+            for answer in _answered(read, line.number, place.kind, last, names):
+                code = answer.code
+                if code not in excepted and (code not in found or read.worth > found[code][0]):
                     found[code] = (read.worth, answer)
+            last = read.span.codes[-1]
     return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
+
+
+def _answered(
+    read: _Read, number: int, of_section: AnswerKind | None, last: str, names: Names
+) -> Iterator[Answered]:
+    """Yield what a line answers, a finding each; `last` is the finding that was answered before."""
+    stated = read.kind or of_section
+    refers = () if stated else referred(read.text, last, names)
+    apart, unclear = {}, False
+    if read.place not in IN_SENTENCES:
+        apart = leading_ids.kinds_apart(read.text[:MAX_TEXT], read.span)
+        unclear = not (stated or refers or tells_of_deed(read.said))
+    for code in read.span.codes:
+        if kind := apart.get(code, stated or AnswerKind.ADDRESSED):
+            yield Answered(code, kind, read.text[:MAX_TEXT], number, read.place, unclear, refers)
 
 
 def _answers_of(
@@ -126,7 +154,8 @@ def _answers_of(
     else:
         reads = _in_line(lines, index, spans, place)
     for read in reads:
-        if place.role in {Role.RECAP, Role.OPEN} and read.kind is None:
+        silent = place.role in {Role.RECAP, Role.OPEN} or (not place.kind and says_nothing(read.said))
+        if silent and read.kind is None:
             continue
         yield read
 
@@ -146,10 +175,11 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
             continue
         rest = heading[led:].strip(leading_ids.MARKS) if led else ""
         kind = stated_kind(rest) if rest else None
+        told = _paragraph(lines, index)
         below = section_kind(lines, index)
         if kind is None and below is None:  # the words below the heading may say it: "Won't fix: ..."
-            kind = stated_kind(_paragraph(lines, index))
-        yield _Read(span, "heading", below or kind, _told(rest) if rest else _paragraph(lines, index))
+            kind = answer_kind(told)
+        yield _Read(span, "heading", below or kind, _told(rest) if rest else told, told)
 
 
 def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
@@ -168,8 +198,9 @@ def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     if not alone and (place.describes or any(map(is_open, others))):
         return
     # A cell with nothing but an answer counts wherever it is, otherwise the beginning of the next cell.
-    kind = stated_kind(alone or "".join(told[:1])) or stated_kind(rest.lstrip(" (:-–—"))
     words = " ".join(filter(None, [_told(other) if other == alone else other for other in told]))
+    said = (alone or "".join(told[:1]), rest.lstrip(" (:-–—"), words)
+    kind = next(filter(None, map(answer_kind, said)), None)
     for each in spans:
         yield _Read(each, "row", kind, words if told else rest.lstrip(" :-–—*").strip())
 
@@ -249,16 +280,23 @@ class _Entry:
     def read_leading(self, span: Span, end: int) -> Iterator[_Read]:
         """Read a line that begins with the finding and, after `end`, says what became of it."""
         rest = self.text[end:].strip(" *_`")
-        kind = stated_kind(rest) or self.sign or _kind_below(self.lines, self.index)
+        said = rest or self._below()
+        kind = answer_kind(said) or self.sign or _kind_below(self.lines, self.index)
         if kind or not (self.waiting or is_open(rest)):
-            words = _told(rest) if rest else _paragraph(self.lines, self.index)
-            yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, words)
+            yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, _told(said))
+
+    def _below(self) -> str:
+        """Return the paragraph below the line; what stands below a list item must be indented."""
+        below = self.lines[self.index + 1].text if self.index + 1 < len(self.lines) else ""
+        return (
+            "" if self.start and below[:1].strip(" \t") == below[:1] else _paragraph(self.lines, self.index)
+        )
 
     def read_labelled(self, spans: list[Span], kind: AnswerKind | None) -> Iterator[_Read]:
         """Read a line that begins with a label before the findings."""
         for span in spans:
             behind = self.text[span.end : span.end + MAX_TEXT].strip(" *_`():,-–—")
-            said = kind or stated_kind(behind) or _kind_below(self.lines, self.index)
+            said = kind or answer_kind(behind) or _kind_below(self.lines, self.index)
             yield _Read(span, "lead-in", said, behind)
 
     def read_inside(self, span: Span, place: LineContext, carried: AnswerKind | None) -> Iterator[_Read]:

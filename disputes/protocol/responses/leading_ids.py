@@ -84,6 +84,20 @@ AFTER_TITLE = regex(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
 JOINED = regex(
     r"[*_`\])]{0,4}\s{0,2}(?:\([^()]{0,80}\))?\s{0,2}(?:,\s?(?:and\s)?|and\s|&\s?|\+\s?)\s?[*_`\[(]{0,4}"
 )
+# A number that may name one of several findings, and what is said of it.
+NUMBER = regex(r"(?<![\w.-])(?:(?:ISSUE-)?R\d{1,2}-|#)?(?P<number>\d{3})(?![\w.%]|-\d)", re.IGNORECASE)
+OF_NUMBER = regex(
+    r"[*_`)\]]{0,4}\s{0,2}[:=–—-]?\s{0,2}(?:(?:is|are|was|were|has been|only|just|still|remains?)\s+){0,3}"
+    r"(?P<said>[^,;.()]{1,80})",
+    re.IGNORECASE,
+)
+NOT_DONE = regex(r"\W*not(?: (?:yet|done))?\W*", re.IGNORECASE)
+# One of several findings is taken out without being named.
+SOME = regex(
+    r"\b(?:one|some|(?:the )?(?:first|second|third|last|others?))\b[^.;]{0,40}"
+    r"\b(?:only|part|partly|partially|not|deferred|later|open|declined|skipped)\b",
+    re.IGNORECASE,
+)
 QUOTES = frozenset("\"'“”")
 CLOSED = regex(r"[^()\[\]]{0,60}[)\]]")
 UNRELATED = regex(
@@ -205,6 +219,23 @@ def excepted_codes(text: str, spans: list[Span]) -> frozenset[str]:
         if len(span.codes) > 1 and unnamed and span.end <= unnamed[-1]:
             found.update(span.codes)
     return frozenset(found)
+
+
+def kinds_apart(text: str, span: Span) -> dict[str, AnswerKind | None]:
+    """Return what an answer to several findings says of single ones: "fixed (002 only in part)" (ANS-5).
+
+    If it says something else of one without naming it, it answers none of them: each is None.
+    """
+    if len(span.codes) == 1:
+        return {}
+    numbers = {code.rpartition("-")[2]: code for code in span.codes}
+    found: dict[str, AnswerKind | None] = {}
+    for match in NUMBER.finditer(text):
+        if (code := numbers.get(match["number"])) and (said := OF_NUMBER.match(text, match.end())):
+            kind = stated_kind(said["said"])
+            if kind or NOT_DONE.fullmatch(said["said"]):
+                found[code] = kind or AnswerKind.DISCARDED
+    return found if found or not SOME.search(text) else dict.fromkeys(span.codes)
 
 
 def _any_between(places: list[int], first: int, last: int) -> bool:

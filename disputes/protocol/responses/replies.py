@@ -4,7 +4,8 @@ import re
 from typing import NamedTuple
 
 from disputes.protocol.responses import leading_ids
-from disputes.protocol.responses.answer_kinds import DEEDS, AnswerKind, stated_kind
+from disputes.protocol.responses.answer_kinds import DEEDS, AnswerKind
+from disputes.protocol.responses.arguments import answer_kind
 from disputes.protocol.text.documents import QUOTED, STATED, Line
 from disputes.protocol.text.mentions import Names, Span
 from tasks.text.regex import regex
@@ -40,7 +41,7 @@ def reply_below(lines: list[Line], index: int, names: Names) -> Reply | None:
     text = _text_below(lines, index, names)
     if not text or names.spans(text) or LABEL.match(text):
         return None
-    kind = stated_kind(text) or (AnswerKind.ADDRESSED if DONE_FIRST.match(text) else None)
+    kind = answer_kind(text) or (AnswerKind.ADDRESSED if DONE_FIRST.match(text) else None)
     return Reply(span, kind, text) if kind else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind
 from disputes.protocol.responses.answers import MAX_TEXT, Answered, Mention, read_answers
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
+from disputes.protocol.responses.references import resolved
 from disputes.protocol.text.data import data_in
 from disputes.protocol.text.documents import DocumentError, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
@@ -155,6 +156,7 @@ def _from_markdown(text: str, names: Names, decided: Collection[str], strict: bo
             answers[block.code] = Answered(
                 block.code, AnswerKind.DECLINED, block.position[:MAX_TEXT], block.line, "block"
             )
+    answers = resolved(answers)
     declined = {block.code for block in blocks}
     for answer in answers.values():
         if answer.kind is AnswerKind.DECLINED and answer.code not in declined:

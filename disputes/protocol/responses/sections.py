@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.responses.answer_kinds import AnswerKind, is_answer, stated_kind
 from disputes.protocol.text.documents import STATED, Line, cells
 from tasks.text.regex import regex
 
@@ -80,7 +80,7 @@ def role_of(heading: str) -> tuple[Role, AnswerKind | None]:
     for pattern, role, kind in ROLES:
         if pattern.search(plain):
             return role, kind
-    return Role.PLAIN, None
+    return (Role.RESPONSE, stated_kind(heading)) if is_answer(heading) else (Role.PLAIN, None)
 
 
 def row_cells(row: str) -> tuple[str, ...]:

@@ -208,6 +208,15 @@ def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
         ("ISSUE-R1-001 to ISSUE-R1-003: all done except 002", {}),
         ("| ISSUE-R1-001 through 003 | done | except the last |", {}),
         ("ISSUE-R1-001: fixed, except for the docs", {"001": "partly"}),
+        # one of several is told apart
+        ("ISSUE-R1-001 to 003: fixed (002 only in part)",
+         {"001": "addressed", "002": "partly", "003": "addressed"}),
+        ("- ISSUE-R1-001, 002, 003: done, 003 is deferred to the next task",
+         {"001": "addressed", "002": "addressed", "003": "deferred"}),
+        ("| ISSUE-R1-001 to ISSUE-R1-003 | fixed, but R1-002 is not |",
+         {"001": "addressed", "002": "discarded", "003": "addressed"}),
+        ("ISSUE-R1-001 to 003: fixed, one only in part", {}),
+        ("ISSUE-R1-001 to 002: fixed, 404 is sent now", {"001": "addressed", "002": "addressed"}),
         # nothing is excepted here
         ("ISSUE-R1-001: fixed but for ISSUE-R1-002, which is deferred", ADDRESSED),
         ("Nothing but ISSUE-R1-001 is left.", {}),
@@ -268,6 +277,103 @@ def test_the_text_below_a_quoted_finding_answers_it_if_it_begins_with_what_was_d
     text: str, expected: dict[str, str]
 ) -> None:
     assert kinds(text) == expected  # ANS-6
+
+
+ARGUING = [
+    "The caller already holds the lock, see `claim()`.",
+    "`items` can never be empty at this point, because the form requires one.",
+    "Changing this would break every client that sends no header.",
+    "This seems like overkill for a script that runs once a year.",
+    "I believe the reviewer overlooked that `close()` is called by the context manager.",
+    "I don't see how two workers could get here at the same time.",
+    "That's a matter of taste.",
+    "Not worth the complexity.",
+    "Low risk, the page is only for admins.",
+    "The specification asks for exactly this order.",
+    "This is how the library works, see its docs.",
+    "Works for me, I can't reproduce this.",
+    "Thanks for the suggestion, but I would keep the current structure.",
+    "We leave this to the caller, which is the convention here.",
+    "Django escapes this by default, so there is nothing to do.",
+    "There is a test for that in test_io.py.",
+    "Tests cover this.",
+    "For now this is good enough.",
+    "I agree in principle, but it is out of proportion for this change.",
+    "Das ist so gewollt.",
+    "No estoy de acuerdo, el protocolo lo pide.",
+]
+DOING = [
+    "Added an assertion, though the caller already holds the lock.",
+    "You're right, the check was in the wrong place. Moved it up.",
+    "The value can never be negative now that the type is unsigned.",
+    "The RFC asks for it, so I changed the order.",
+    "Not needed any more, since I dropped the whole module.",
+    "see commit 3f2a9c1",
+    "Use a set in place of the list",
+    "Both writes are wrapped in one transaction.",
+    "A test was added.",
+    "`retry()` now gives up after three attempts.",
+    "Habe ich ergänzt.",
+]
+
+
+@for_each("text", ARGUING)
+def test_an_answer_that_tells_of_nothing_done_is_unclear(text: str) -> None:
+    """ANS-7: it may be a refusal in other words. About documents nobody is asked: there it is a claim."""
+    for form in ("- ISSUE-R1-001: {}", "**ISSUE-R1-001** \u2013 {}", "### ISSUE-R1-001: a\n\n{}",
+                 "| ISSUE-R1-001 | {} |"):  # fmt: skip
+        (answer,) = read(form.format(text)).answers
+        assert (answer.is_unclear, answer.kind) == (True, AnswerKind.ADDRESSED)
+
+
+@for_each("text", DOING)
+def test_an_answer_that_says_what_was_done_is_clear_whatever_else_it_argues(text: str) -> None:
+    for form in (
+        "- ISSUE-R1-001: {}",
+        "### ISSUE-R1-001: it can never be empty\n\n{}",
+        "| ISSUE-R1-001 | {} |",
+    ):
+        (answer,) = read(form.format(text)).answers
+        assert not answer.is_unclear
+
+
+@for_each(
+    "text",
+    ["Which lock do you mean?", "Isn't the lock already held by the caller here?", "Good point, thanks!",
+     "ok",     "Could you give an example? I cannot follow.", "Unclear what is asked here, please clarify.",
+     "Thanks for spotting this!"],
+)  # fmt: skip
+def test_a_question_or_thanks_alone_answers_nothing(text: str) -> None:
+    assert kinds(f"- ISSUE-R1-001: {text}\n\n### ISSUE-R1-002\n\n{text}\n") == {}  # ANS-7
+    assert kinds(f"- ISSUE-R1-001: Added a test. {text}") == ADDRESSED
+
+
+@for_each(
+    ("text", "expected"),
+    [
+        ("- ISSUE-R1-001: fixed\n- ISSUE-R1-002: see ISSUE-R1-001", {"001": "addressed", "002": "addressed"}),
+        ("- ISSUE-R1-001: dup of ISSUE-R1-002\n- ISSUE-R1-002: won't fix",
+         {"001": "discarded", "002": "discarded"}),
+        ("| ISSUE-R1-001 | Deferred to v2 |\n| ISSUE-R1-002 | Duplicate of ISSUE-R1-001 |",
+         {"001": "deferred", "002": "deferred"}),
+        ("- ISSUE-R1-001: deferred\n- ISSUE-R1-002: Same as above.\n- ISSUE-R1-003: ditto",
+         {"001": "deferred", "002": "deferred", "003": "deferred"}),
+        ("- ISSUE-R1-001: same as R1-002 and R1-003\n- ISSUE-R1-002: done\n- ISSUE-R1-003: partly",
+         {"001": "partly", "002": "addressed", "003": "partly"}),
+        ("- ISSUE-R1-002: see ISSUE-R1-001\n\n## DISAGREE: ISSUE-R1-001\n\n**Rationale:** no",
+         {"001": "declined", "002": "declined"}),
+        # what it refers to has no answer either
+        ("- ISSUE-R1-002: see ISSUE-R1-001", {}),
+        ("- ISSUE-R1-001: see ISSUE-R1-002\n- ISSUE-R1-002: see ISSUE-R1-001", {}),
+        ("- ISSUE-R1-001: ditto", {}),
+        # it says more than that
+        ("- ISSUE-R1-001: Fixed, see ISSUE-R1-002", {"001": "addressed"}),
+    ],
+)  # fmt: skip
+def test_an_answer_that_refers_to_another_says_what_that_one_says(
+    text: str, expected: dict[str, str]
+) -> None:
+    assert kinds(text) == expected  # ANS-8
 
 
 # --- Sections ---------------------------------------------------------------------------------------------
@@ -470,6 +576,9 @@ WORDS = [
     ("Opened an issue for it", "deferred"),
     ("Tracked in #12", "deferred"),
     ("Follow-up task", "deferred"),
+    ("Moved to a follow-up ticket", "deferred"),
+    ("Noted.", "accepted_as_is"),
+    ("Noted in the README", None),
     ("Left for later", "deferred"),
     ("Leaving this for a follow-up", "deferred"),
     ("TODO: a test", "deferred"),
@@ -592,6 +701,11 @@ LINEAR = {
     "exceptions": lambda n: "all but ISSUE-R1-001, except R1-001 through R1-009 " * n,
     "quotes": lambda n: "> ISSUE-R1-001: a\n\n" * n + "> R1-002\n" * n,
     "blanks below a quote": lambda n: "> ISSUE-R1-001: a\n" + "\n" * n,
+    "references": lambda n: "ISSUE-R1-001: see ISSUE-R1-002\n" * n,
+    "numbers behind several": lambda n: "ISSUE-R1-001, 002: " + "001 is not, 002 " * n,
+    "questions": lambda n: "ISSUE-R1-001: " + "is it the reviewer " * n,
+    "arguments": lambda n: "- ISSUE-R1-001: " + "not a the reviewer the task is it you are " * n,
+    "thanks": lambda n: "ISSUE-R1-001: " + "thanks for " * n,
     "courtesy": lambda n: "ISSUE-R1-001: " + "good catch, " * n,
     "inline blocks": lambda n: "DISAGREE: ISSUE-R1-001\n" * n,
 }
