@@ -44,7 +44,7 @@ NATIVE_TITLE = regex(
 )
 # Ids that a reviewer made up: SEC-01, F1, COND-2. Standards and versions look the same (RFC-822, V2).
 OWN = regex(
-    r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q|SEV)-?[0-9])[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
+    r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9]|SEV-?[0-4](?![0-9]))[A-Z][A-Z0-9]{0,7}(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
 )
 # What every id begins with; few sentences do.
 LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")

@@ -891,6 +891,11 @@ Decision: Changes requested
         ("r", [(3, "c", "ReDoS"), (4, "h", "the stack trace"), (5, "l", "favicon")]),
     ),
     (
+        "ids that begin like a scale",
+        "## Findings\n\n- **SEV-001** (high): the lock leaks\n",
+        ("-", [(3, "h", "the lock leaks")]),
+    ),
+    (
         "what must and should be done, before it can be merged",
         """\
 Before this can be merged:
