@@ -140,7 +140,10 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
     if until is None and not condition:
         raise Refused("no_end", "Nothing would ever wake it.", "Say when, or what for.", status=422)
     if until is not None and not now < until <= now + SNOOZE_MAX:
-        raise Refused("too_long", "It sleeps for a year at most, and not into the past.", "", status=422)
+        raise Refused(
+            "too_long", "It sleeps for a year at most, and not into the past.", "Choose another time.",
+            status=422,
+        )  # fmt: skip
     if condition and dispute.task is None:
         raise Refused("no_end", "A card of a whole project sleeps until a time.", "Say when.", status=422)
     if condition == LANDING and dispute.task is not None and not dispute.task.waits_for:

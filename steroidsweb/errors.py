@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -72,6 +73,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return HttpResponse(page, status=503, headers={"Retry-After": "1"})
 
 
+@csrf_exempt
 def not_found(request: HttpRequest, path: str = "") -> JsonResponse:
     """Return the JSON answer for a URL of the API that does not exist."""
     refused = Refused("not_found", f"There is nothing at {request.path[:200]}.", HINTS[404], status=404)
@@ -136,7 +138,8 @@ def _of_the_framework(error: exceptions.APIException) -> Refused:
         case exceptions.Throttled():
             return Refused("too_many", "Too many requests.", "Wait a moment, then send it again.", status=429)
     hint = HINTS.get(error.status_code, "Correct it and send it again.")
-    return Refused(str(error.default_code), str(error.detail), hint, status=error.status_code)
+    message = f"{str(error.detail).rstrip('.')}."
+    return Refused(str(error.default_code), message, hint, status=error.status_code)
 
 
 def _field_problems(detail: Any) -> list[dict[str, str]]:

@@ -33,13 +33,22 @@ REFUSALS = {
     429: "Too many requests; Retry-After says when to send the next one.",
     503: "The database cannot do it at the moment; Retry-After says when to send it again.",
 }
+KEY = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string"},
+    "description": "The same key has the same effect and reply.",
+}
 ALWAYS = {401, 403, 406, 429, 503}
 WITH_BODY = {400, 409, 413, 415, 422}
 WRITING = {"post", "put", "patch", "delete"}
 
 
 def refusals(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Add to each operation the refusals that it can give, as a hook of drf-spectacular."""
+    """Add to each operation the refusals that it can give, as a hook of drf-spectacular.
+
+    Whatever is posted takes an Idempotency-Key, which is added, too.
+    """
     result["components"].setdefault("schemas", {})["Refusal"] = SHAPE
     answer = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
     for path, operations in result["paths"].items():
@@ -48,6 +57,8 @@ def refusals(result: dict[str, Any], generator: Any, request: Any, public: bool)
                 operation["responses"].setdefault(
                     str(status), {"description": REFUSALS[status], "content": answer}
                 )
+            if method == "post":
+                operation.setdefault("parameters", []).append(KEY)
     return result
 
 
@@ -62,4 +73,6 @@ def _refusals_of(path: str, method: str, operation: dict[str, Any]) -> set[int]:
         found.add(422)
     if "/pull/runs/" in path:
         found.add(409)
+    if (method, path) == ("post", "/api/v1/tasks/"):  # its body names a project
+        found.add(404)
     return found

@@ -26,7 +26,7 @@ from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
 from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 
-REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-\d+"  # a name in a URL: ledger-214, D-7
+REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-[0-9]+"  # a name in a URL: ledger-214, D-7
 
 
 class TaskFilter(django_filters.FilterSet):
@@ -196,6 +196,16 @@ class TaskDetailSerializer(TaskSerializer):
         return [other.ref for other in task.depends_on.select_related("project")]
 
 
+class MovedTaskSerializer(TaskDetailSerializer):
+    """The task, and a sentence that says what was done."""
+
+    message = serializers.CharField()
+
+    class Meta(TaskDetailSerializer.Meta):
+        fields = [*TaskDetailSerializer.Meta.fields, "message"]
+        read_only_fields = fields
+
+
 class NewTaskSerializer(serializers.Serializer[Any]):
     """A task to add at the end of its project."""
 
@@ -271,7 +281,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(TaskDetailSerializer(self.get_object()).data)
 
-    @extend_schema(request=NewTaskSerializer, responses={201: TaskDetailSerializer})
+    @extend_schema(request=NewTaskSerializer, responses={201: MovedTaskSerializer})
     def create(self, request: Request) -> Response:
         """Add a task to a project that you maintain."""
         require_any(request.user, MAINTAIN, "add tasks")
@@ -294,7 +304,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         task = add_task(project, title, actor=Actor.person(request.user), **said)
         return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is added."}
 
-    @extend_schema(request=StatusSerializer, responses=TaskDetailSerializer)
+    @extend_schema(request=StatusSerializer, responses=MovedTaskSerializer)
     @action(detail=True, methods=["post"])
     def status(self, request: Request, ref: str) -> Response:
         """Defer, cancel, finish, resume or reopen a task by hand."""

@@ -10,7 +10,7 @@ class Refused(Exception):
         self,
         code: str,
         message: str,
-        hint: str = "",
+        hint: str,
         *,
         status: int = 409,
         details: list[Any] | None = None,

@@ -25,7 +25,8 @@ def _actor(request: Request) -> str:
 
 def key_of(request: Request) -> str:
     """Return the key by which a request is recognised when it is sent again; empty if it has none."""
-    return request.headers.get("Idempotency-Key", "")[:KEY_MAX]
+    key = request.headers.get("Idempotency-Key", "")
+    return key if len(key) <= KEY_MAX else hashlib.sha256(key.encode()).hexdigest()
 
 
 def _hash(request: Request) -> str:

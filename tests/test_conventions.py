@@ -375,6 +375,19 @@ def test_rows_are_locked_in_one_way() -> None:
     assert [place.partition(":")[0] for place in found] == ["tasks/locking.py"], found
 
 
+def test_every_refusal_says_what_to_do_next() -> None:
+    found = [
+        f"{relative(path)}:{node.lineno}"
+        for app in APPS
+        for path in sources(app)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Refused"
+        if any(isinstance(said, ast.Constant) and said.value == "" for said in node.args)
+    ]
+
+    assert found == []
+
+
 # --- The tests --------------------------------------------------------------------------------------------
 
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))

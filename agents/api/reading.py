@@ -141,7 +141,10 @@ class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
         said = body.validated_data
         projects = list(Project.objects.filter(slug__in=said["projects"]))
         if unknown := set(said["projects"]) - {project.slug for project in projects}:
-            raise Refused("no_project", f"There is no project {', '.join(sorted(unknown))}.", status=422)
+            raise Refused(
+                "no_project", f"There is no project {', '.join(sorted(unknown))}.",
+                "See `steroids projects`.", status=422,
+            )  # fmt: skip
         agent = agent_from(
             said["name"],
             said["role"],

@@ -364,10 +364,7 @@ def _clash(landing: Landing, note: str) -> None:
             failed = failed.filter(at__gt=task.counts_since)
         clashes = failed.count()
         try:
-            if task.status == Status.DISPUTED:
-                Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
-                record(task.project, "clash", task=task, note=note)
-            elif clashes > 2:
+            if clashes > 2 and task.status != Status.DISPUTED:
                 opening.stop_for_help(
                     task,
                     Conflict.Origin.LANDING,
@@ -388,7 +385,7 @@ def _stick(landing: Landing, problem: str) -> None:
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
         if task.status == Status.DISPUTED:
-            Task.objects.filter(pk=task.pk, version=task.version).update(accepted=None)
+            task.unaccept()
             opening.ask_for_help(
                 task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
             )

@@ -227,7 +227,8 @@ def ask_to_stop(run: Run, *, actor: Actor) -> None:
     asked = Run.objects.live().filter(pk=run.pk, stop_requested=False).update(stop_requested=True)
     run.refresh_from_db()
     if not asked and run.status == Run.Status.ENDED:
-        raise Refused("ended", f"Run {run.pk} has ended: {run.get_outcome_display().lower()}.")
+        how = run.get_outcome_display().lower()
+        raise Refused("ended", f"Run {run.pk} has ended: {how}.", "There is nothing to stop.")
     if not asked:
         raise Refused(
             "asked", f"Run {run.pk} is being stopped already.", "Who holds it hears of it in a moment."

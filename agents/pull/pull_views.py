@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,9 +35,6 @@ from tasks.text.repository_urls import redact
 
 NOTHING_SECONDS = 10  # between two requests for work while there is none
 READY_SECONDS = 1
-KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key has the same effect and reply."
-)
 
 
 class _Nothing(Exception):
@@ -51,7 +48,6 @@ class ClaimView(APIView):
 
     @extend_schema(
         operation_id="pull_claim", summary="Claim the next piece of work", tags=["pull"], request=None,
-        parameters=[KEY],
         responses={
             201: bodies.ClaimedSerializer,
             204: OpenApiResponse(description="Nothing to do now; ask again after Retry-After seconds."),
@@ -132,7 +128,10 @@ class PulledRunView(APIView):
             )  # fmt: skip
         run = request.user.run
         if run.pk != pk:
-            raise Refused("other_run", f"This is the token of run {run.pk}, not of {pk}.", "", status=403)
+            raise Refused(
+                "other_run", f"This is the token of run {run.pk}, not of {pk}.",
+                "Use the addresses that the claim gave you with this token.", status=403,
+            )  # fmt: skip
         return run
 
 
@@ -175,7 +174,7 @@ class BeatView(PulledRunView):
 
     @extend_schema(
         operation_id="pull_beat", summary="Say that the agent is alive; learn whether to stop",
-        tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer, parameters=[KEY],
+        tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer,
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         body = bodies.BeatSerializer(data=_without_nul(request.data))
@@ -267,7 +266,7 @@ class ReleaseView(PulledRunView):
 
     @extend_schema(
         operation_id="pull_release", summary="Give the work back", tags=["pull"],
-        request=bodies.ReleaseSerializer, responses=bodies.ReleasedSerializer, parameters=[KEY],
+        request=bodies.ReleaseSerializer, responses=bodies.ReleasedSerializer,
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
         if (earlier := idempotency.earlier_reply(request)) is not None:

@@ -186,7 +186,7 @@ def choose_project(asker: Asker) -> Project:
 
 
 def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | FoundRepository:
-    url = _address(answer)
+    url = projects.address(answer)
     for project in known:
         if answer == project.slug or (url == project.repo_url and slug in {"", project.slug}):
             return project
@@ -206,12 +206,6 @@ def look_at(url: str) -> FoundRepository:
         raise CommandError(f"It cannot be used: {error}") from error
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
-
-
-def _address(answer: str) -> str:
-    """Return the answer, a local folder as an absolute path: the host may be started in another folder."""
-    path = Path(answer).expanduser()
-    return str(path.resolve()) if path.is_dir() else answer
 
 
 def _added(asker: Asker, repository: FoundRepository) -> Project:

@@ -5,6 +5,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,7 +16,7 @@ from agents.hosts.git import remotes
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.sandbox import HostUnfit
-from agents.models import Trial
+from agents.models import Host, Trial
 from agents.verification import conclusions, trying
 from tasks import base
 from tasks.events import SYSTEM, Actor
@@ -23,12 +24,22 @@ from tasks.models import Membership, Project, Section
 from tasks.models.event import record
 
 POLL = 0.25  # seconds
+NOBODY_TRIES = (
+    "No host that is alive may try it now; `manage.py host list` shows them. It goes on as soon as one may: "
+    "wait, or press Ctrl+C; nothing is lost."
+)
 NOT_BEGUN = "No coder is started. A card in the queue offers what to do."
+
+
+def address(said: str) -> str:
+    """Return the address, a local folder as an absolute path: the host may be started in another folder."""
+    path = Path(said).expanduser()
+    return str(path.resolve()) if path.is_dir() else said
 
 
 def add_project(
     slug: str, url: str, *, name: str = "", branch: str = "", settings: dict[str, Any] | None = None,
-    kind: str = Project.Kind.CODE, leads: Iterable[Any] = (), actor: Actor = SYSTEM,
+    kind: str = Project.Kind.CODE, brief: str = "", leads: Iterable[Any] = (), actor: Actor = SYSTEM,
 ) -> Project:  # fmt: skip
     """Fetch the repository and create its project; if it cannot be fetched, nothing is left behind.
 
@@ -48,6 +59,7 @@ def add_project(
                 target_branch=branch,
                 settings=settings or {},
                 kind=kind,
+                brief=brief,
             )
             Section.objects.create(project=project, title="Tasks")
             for user in {user.pk: user for user in leads}.values():
@@ -71,6 +83,8 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
     begun: set[int] = set()
     with contextlib.ExitStack() as stack:
         host = _hold_host(stack)
+        if not any(other.takes_work and other.may_run(project) for other in Host.objects.alive()):
+            say(NOBODY_TRIES)
         while True:
             if host is not None:
                 trying.beat(host.row)

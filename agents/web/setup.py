@@ -86,6 +86,7 @@ def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -
             raise Refused(
                 "wrong_state",
                 f"{project.target_branch} is in another state: {project.get_base_state_display().lower()}.",
+                "Reload the page and look at it again.",
             )
         return ACTS[name](project, actor)
 

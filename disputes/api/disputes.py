@@ -9,6 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
+from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -230,18 +231,37 @@ class SynthesisSerializer(serializers.Serializer[Any]):
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
 
 
-class AmendedSerializer(DisputeDetailSerializer):
-    """The dispute, the number of its new amendment, and a sentence that says what was done."""
+class ActedSerializer(DisputeDetailSerializer):
+    """The dispute, and a sentence that says what was done."""
 
-    amendment = serializers.IntegerField()
     message = serializers.CharField()
 
     class Meta(DisputeDetailSerializer.Meta):
-        fields = [*DisputeDetailSerializer.Meta.fields, "amendment", "message"]
+        fields = [*DisputeDetailSerializer.Meta.fields, "message"]
+
+
+class AmendedSerializer(ActedSerializer):
+    """The dispute, the number of its new amendment, and a sentence that says what was done."""
+
+    amendment = serializers.IntegerField()
+
+    class Meta(ActedSerializer.Meta):
+        fields = [*ActedSerializer.Meta.fields, "amendment"]
 
 
 class AskSerializer(serializers.Serializer[Any]):
     conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+
+
+class DisputePages(PageNumberPagination):
+    """Pages that also say when the disputes of their projects are stale."""
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        told: dict[str, Any] = super().get_paginated_response_schema(schema)
+        told["properties"]["stale_after_days"] = {
+            "type": "integer", "nullable": True, "description": "null: it differs among the projects.",
+        }  # fmt: skip
+        return told
 
 
 class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Dispute]):
@@ -250,6 +270,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     queryset = Dispute.objects.none()
     serializer_class = DisputeSerializer
     filterset_class = DisputeFilter
+    pagination_class = DisputePages
     lookup_field = "ref"
     lookup_value_regex = REF
 
@@ -311,25 +332,25 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(DisputeDetailSerializer(self.get_object()).data)
 
-    @extend_schema(request=ResolveSerializer, responses=DisputeDetailSerializer)
+    @extend_schema(request=ResolveSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"])
     def resolve(self, request: Request, ref: str) -> Response:
         """Rule on a conflict. Only people may do this, and it takes effect at once."""
         return idempotency.answer(request, lambda: (self._resolve(request, ref), 200))
 
-    @extend_schema(request=SynthesisSerializer, responses=DisputeDetailSerializer)
+    @extend_schema(request=SynthesisSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"])
     def synthesis(self, request: Request, ref: str) -> Response:
         """Propose a synthesis on an open conflict; it becomes option C. Only people may do this."""
         return idempotency.answer(request, lambda: (self._propose(request, ref), 200))
 
-    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @extend_schema(request=AskSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"], url_path="ask-judge")
     def ask_judge(self, request: Request, ref: str) -> Response:
         """Ask a judge for an opinion on an open disagreement; it is not a ruling. Only people may do this."""
         return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200))
 
-    @extend_schema(request=AskSerializer, responses=DisputeDetailSerializer)
+    @extend_schema(request=AskSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"], url_path="ask-mediator")
     def ask_mediator(self, request: Request, ref: str) -> Response:
         """Ask a mediator for a proposal, which becomes option C. Only people may do this."""
@@ -479,7 +500,10 @@ def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[C
     if named:
         wanted = [c for c in conflicts if named.upper() in {c.ref, c.name.upper()}]
         if not wanted:
-            raise Refused("not_found", f"{dispute.ref} has no conflict {named}.", "", status=404)
+            known = ", ".join(conflict.ref for conflict in conflicts)
+            raise Refused(
+                "not_found", f"{dispute.ref} has no conflict {named}.", f"It has {known}.", status=404
+            )
         return [next((c for c in wanted if c in opened), wanted[-1])]
     if not opened:
         return conflicts[-1:]

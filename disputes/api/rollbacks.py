@@ -14,7 +14,7 @@ from disputes.completion import rollbacks
 from disputes.models import Decision
 from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, require, tasks_for
-from tasks.api import TaskDetailSerializer
+from tasks.api import MovedTaskSerializer, TaskDetailSerializer
 from tasks.errors import Refused
 from tasks.models import Task
 
@@ -56,14 +56,13 @@ class ArchivedSerializer(serializers.ModelSerializer[Decision]):
         return submission.round if submission else 0
 
 
-class TakenBackSerializer(TaskDetailSerializer):
+class TakenBackSerializer(MovedTaskSerializer):
     """The task, the rulings that were archived, and a sentence that says what was done."""
 
-    message = serializers.CharField()
     archived = ArchivedSerializer(many=True)
 
-    class Meta(TaskDetailSerializer.Meta):
-        fields = [*TaskDetailSerializer.Meta.fields, "archived", "message"]
+    class Meta(MovedTaskSerializer.Meta):
+        fields = [*MovedTaskSerializer.Meta.fields, "archived"]
 
 
 class PersonsVerb(APIView):

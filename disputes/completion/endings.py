@@ -188,7 +188,9 @@ def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "take the work up again")
     if not reason.strip():
-        raise Refused("text_missing", "A reason is needed to take a project up again.", status=422)
+        raise Refused(
+            "text_missing", "A reason is needed to take a project up again.", "Give a reason.", status=422
+        )
     if project.status != Project.Status.FINISHED:
         raise Refused(
             "wrong_status", f"{project.name} is {project.status}.", "Only an ended one is taken up."

@@ -98,4 +98,4 @@ def _is_private(host: str) -> bool:
 
 
 def _refused(why: str) -> Refused:
-    return Refused("bad_address", f"This address cannot be used. {why}", status=422)
+    return Refused("bad_address", f"This address cannot be used. {why}", "Give another one.", status=422)

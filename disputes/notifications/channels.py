@@ -44,12 +44,11 @@ def _with_state(channels: QuerySet[Channel]) -> QuerySet[Channel]:
 
 def check_right(channel: Channel, user: Any) -> None:
     """Raise Refused unless the person owns the channel or maintains the project that owns it."""
-    if channel.user_id is not None:
-        if channel.user_id != user.pk:
-            raise Refused("not_found", "There is no such channel.", status=404)
+    is_own = channel.user_id == user.pk
+    if not is_own and (channel.user_id is not None or not may(user, channel.project, READ)):
+        raise Refused("not_found", "There is no such channel.", "Choose one of those listed.", status=404)
+    if is_own:
         return
-    if not may(user, channel.project, READ):
-        raise Refused("not_found", "There is no such channel.", status=404)
     require(user, channel.project, MAINTAIN, SET_UP)
 
 
@@ -98,7 +97,12 @@ def new_secret(channel: Channel, *, user: Any) -> str:
     Raises Refused("no_secret") if the channel is no webhook.
     """
     if channel.kind != Channel.Kind.WEBHOOK:
-        raise Refused("no_secret", "Only webhooks are signed.", status=422)
+        raise Refused(
+            "no_secret",
+            "Only webhooks are signed.",
+            "This one needs no secret.",
+            status=422,
+        )
     secret, now = signing.new_secret(), timezone.now()
     try:
         kept = unseal(channel.sealed_secret)

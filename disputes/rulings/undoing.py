@@ -31,7 +31,10 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     """
     conflict = decision.conflict
     if conflict.dispute.task is None:
-        raise Refused("used", f"{conflict.ref} is about a whole project and was carried out at once.")
+        raise Refused(
+            "used", f"{conflict.ref} is about a whole project and was carried out at once.",
+            "The next checkpoint asks again.",
+        )  # fmt: skip
     task = conflict.task
     require(user, task.project, RULE, "rule")
     if not _may_undo(user, decision, task):
@@ -171,11 +174,14 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     """
     old = decision.conflict
     if old.dispute.task is None:
-        raise Refused("used", f"{old.ref} is about a whole project; the next checkpoint asks again.")
+        raise Refused(
+            "used", f"{old.ref} is about a whole project and was carried out at once.",
+            "The next checkpoint asks again.",
+        )  # fmt: skip
     task = old.task
     require(user, task.project, RULE, "rule")
     if not reason.strip():
-        raise Refused("text_missing", "A reason is needed to reopen a ruling.", status=422)
+        raise Refused("text_missing", "A reason is needed to reopen a ruling.", "Give one.", status=422)
     _refuse_archived(decision)
     if decision.revoked_at is not None:
         raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")

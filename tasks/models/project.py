@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
 from tasks.text.branches import BRANCH_SAYS, is_branch_name
-from tasks.text.repository_urls import has_password, redact
+from tasks.text.repository_urls import has_password, is_found_anywhere, redact
 
 
 def validate_slug(slug: str) -> None:
@@ -34,7 +34,12 @@ def validate_branch(name: str) -> None:
 
 
 def validate_repository(url: str) -> None:
-    """Refuse a URL with a password in it, because members can read the URL and events keep it for ever."""
+    """Refuse a path that means another place in another folder, and a URL with a password in it.
+
+    Members can read the URL, and events keep it for ever.
+    """
+    if not is_found_anywhere(url):
+        raise ValidationError(f"{url!r} is no address: give a URL, HOST:PATH or an absolute path.")
     if has_password(url):
         raise ValidationError(
             "The address holds a password or a token, which every member would see. Leave it out and put the "

@@ -151,7 +151,10 @@ class TaskMoves(models.Model):
         states.target("forward", self.status)
         home = stages.stage_named(self.project.config, self.home_stage)
         if home is None:
-            raise Refused("not_sent_back", f"{self.ref} was not sent back to {self.stage}.", status=422)
+            raise Refused(
+                "not_sent_back", f"{self.ref} was not sent back to {self.stage}.",
+                "Hand in your work as usual.", status=422,
+            )  # fmt: skip
         self._cross("forward", home, actor=actor, note=note, home_stage="")
 
     def _cross(self, verb: str, to: Stage, *, actor: Actor, note: str, **changes: Any) -> None:
@@ -285,8 +288,19 @@ class TaskMoves(models.Model):
         self.refresh_from_db()
 
     def clash(self, *, note: str) -> None:
-        """Begin a new round, without a rejection: the approved commits conflict with the target branch."""
+        """Begin a new round, without a rejection, as the approved commits cannot land as they are.
+
+        A task that waits for a ruling goes on waiting, without its approval.
+        """
+        if self.status == Status.DISPUTED:
+            self.unaccept()
+            record(self.project, "clash", task=self, note=note)
+            return
         self.move("clash", note=note, round=self.round + 1, accepted=None)
+
+    def unaccept(self) -> None:
+        """Take back the approval of the commits that were to land. The status stays."""
+        type(self).objects.filter(pk=self.pk, version=self.version).update(accepted=None)
 
     def review_again(self, *, note: str) -> None:
         """Send the rebased commits to review once more, as the project wants."""

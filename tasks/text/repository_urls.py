@@ -25,6 +25,11 @@ def redact(text: str) -> str:
     return _TOKEN.sub(rf"\g<scheme>{HIDDEN}@", text)
 
 
+def is_found_anywhere(url: str) -> bool:
+    """Whether the address means the same in every folder: a URL, HOST:PATH or an absolute path."""
+    return url.startswith("/") or ":" in url.partition("/")[0]
+
+
 def has_password(url: str) -> bool:
     """Whether the URL contains a secret, such as a password or a token."""
     scheme, is_url, rest = url.partition("://")

@@ -14,14 +14,17 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
 from agents.api.throttling import RunThrottle
-from agents.models import Run, Token, new_token, token_hash
+from agents.models import Host, Run, Token, new_token, token_hash
+from disputes.models import Conflict, Decision
 from tasks.models import Comment, Event, Project, Task
 from tests.cases import for_each
-from tests.factories import create_run, create_task, create_token
+from tests.factories import create_agent, create_run, create_task, create_token, create_user
+from tests.filling import fill
 
 pytestmark = pytest.mark.django_db
 
@@ -141,7 +144,9 @@ def test_an_error_says_what_to_do_next(task: Task, client: APIClient, name: str)
 
 @for_each("name", OF_THE_FRAMEWORK)
 def test_the_frameworks_errors_say_what_to_do_next_too(task: Task, client: APIClient, name: str) -> None:
-    assert error_of(OF_THE_FRAMEWORK[name][0](client))["hint"]
+    error = error_of(OF_THE_FRAMEWORK[name][0](client))
+    assert error["hint"]
+    assert error["message"].endswith("."), error["message"]
 
 
 def test_a_field_that_cannot_be_taken_is_named(task: Task, client: APIClient) -> None:
@@ -168,8 +173,9 @@ NO_HANDLER = "Django's own page answers where a request never reaches a view of 
 
 @for_each("path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"])
 def test_an_unknown_address_is_json_too(task: Task, client: APIClient, path: str) -> None:
-    reply = client.get(path)
-    assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
+    browser = Client(enforce_csrf_checks=True)
+    for reply in (client.get(path), *(browser.generic(method, path) for method in ("POST", "PUT", "DELETE"))):
+        assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found")
 
 
 def test_a_body_above_a_mebibyte_is_refused_in_json(task: Task, client: APIClient) -> None:
@@ -264,8 +270,70 @@ def test_the_schema_has_no_warning() -> None:
     assert schema["info"]["title"] == "Steroids Web"
 
 
+def schema_of_the_api() -> dict[str, Any]:
+    schema: dict[str, Any] = yaml.safe_load(Client().get("/api/schema/").content)
+    return schema
+
+
+def undocumented(schema: dict[str, Any], shape: dict[str, Any], value: Any, at: str = "") -> Iterator[str]:
+    """Where a reply has a field that its schema does not know."""
+    while "$ref" in shape or "allOf" in shape:
+        shape = shape["allOf"][0] if "allOf" in shape else schema["components"]["schemas"][
+            shape["$ref"].rpartition("/")[2]
+        ]  # fmt: skip
+    if isinstance(value, list):
+        for item in value:
+            yield from undocumented(schema, shape.get("items", {}), item, at)
+    elif isinstance(value, dict) and (known := shape.get("properties")):
+        yield from (f"{at}.{name}" for name in value if name not in known)
+        for name, held in value.items():
+            yield from undocumented(schema, known.get(name, {}), held, f"{at}.{name}")
+
+
+def test_a_reply_has_no_field_that_the_schema_does_not_know(ledger: Project, tom: User) -> None:
+    fill(ledger, 1, tom)
+    create_agent("judge")
+    Decision.objects.update(revoked_at=timezone.now())
+    Conflict.objects.update(status="open")
+    ref, host = Conflict.objects.get().ref, Host.objects.first()
+    assert host is not None
+    root = create_user("root", is_superuser=True)
+    schema, script = schema_of_the_api(), APIClient()
+    script.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(root, 'script')[1]}")
+    calls: list[tuple[str, dict[str, str], dict[str, Any] | None]] = [
+        ("disputes/", {}, None),
+        ("disputes/{ref}/", {"ref": ref}, None),
+        ("tasks/", {"project": "ledger"}, {"project": "ledger", "title": "Round up"}),
+        ("tasks/{ref}/status/", {"ref": create_task(ledger).ref}, {"status": "deferred"}),
+        ("disputes/{ref}/synthesis/", {"ref": ref}, {"text": "Half of it."}),
+        ("disputes/{ref}/ask-judge/", {"ref": ref}, {}),
+        ("disputes/{ref}/resolve/", {"ref": ref}, {"decision": "A", "notes": "Yes."}),
+        ("hosts/{name}/drain/", {"name": host.name}, {}),
+        *((path, {}, None) for path in ("runs/", "agents/", "hosts/", "amendments/", "me/", "projects/")),
+    ]
+    for path, names, body in calls:
+        address = f"/api/v1/{path.format(**names)}"
+        reply = script.get(address) if body is None else script.post(address, body, format="json")
+        assert reply.status_code in {200, 201}, (path, reply.json())
+        operation = schema["paths"][f"/api/v1/{path}"]["get" if body is None else "post"]
+        shape = operation["responses"][str(reply.status_code)]["content"]["application/json"]["schema"]
+        assert list(undocumented(schema, shape, reply.json())) == [], path
+
+
+def test_the_schema_tells_of_the_key_of_whatever_may_be_sent_twice() -> None:
+    for path, operations in schema_of_the_api()["paths"].items():
+        if "post" in operations:
+            told = [parameter["name"] for parameter in operations["post"]["parameters"]]
+            assert told.count("Idempotency-Key") == 1, path
+
+
+def test_a_project_that_is_not_there_is_an_answer_that_the_schema_knows() -> None:
+    told = schema_of_the_api()["paths"]["/api/v1/tasks/"]["post"]["responses"]["404"]
+    assert told["content"]["application/json"]["schema"]["$ref"].endswith("/Refusal")
+
+
 def test_the_schema_names_every_address() -> None:
-    schema = yaml.safe_load(Client().get("/api/schema/").content)
+    schema = schema_of_the_api()
     verbs = ["submit", "approve", "reject", "dispute", "log", "blocked", "comment", "status"]
     verbs += ["rollback", "reapply", "revert", "escalate", "opinion"]
     assert set(schema["paths"]) == {

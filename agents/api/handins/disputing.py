@@ -18,7 +18,10 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """Put the task, or one of its findings, before a human."""
     caller, task = callers.caller_of(user, "dispute", ref, data["model"])
     if task.status not in {Status.IN_PROGRESS, Status.REVIEW, Status.DISPUTED, Status.COMPLETED}:
-        raise Refused("wrong_status", f"{task.ref} is {task.status}; nothing is in dispute there.", "")
+        raise Refused(
+            "wrong_status", f"{task.ref} is {task.status}; nothing is in dispute there.",
+            "Look at the task again: `steroids tasks show`.",
+        )  # fmt: skip
     finding = None
     if data["finding"]:
         known = task.findings.standing()

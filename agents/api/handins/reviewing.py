@@ -76,7 +76,10 @@ def _under_review(caller: Caller, task: Task) -> Submission:
     if caller.run and caller.run.sha != submission.sha:
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
     if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
-        raise Refused("self_review", "An agent may not review its own submission.", status=403)
+        raise Refused(
+            "self_review", "An agent may not review its own submission.",
+            "End your work; another reviewer takes it.", status=403,
+        )  # fmt: skip
     return submission
 
 

@@ -37,7 +37,10 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         )
     parent = task.comments.filter(pk=data["parent"]).first() if data["parent"] else None
     if data["parent"] and parent is None:
-        raise Refused("not_found", f"There is no comment {data['parent']} on {task.ref}.", "", status=404)
+        raise Refused(
+            "not_found", f"There is no comment {data['parent']} on {task.ref}.",
+            "Take the number from your prompt or from the task's page, or leave out --parent.", status=404,
+        )  # fmt: skip
     if moves:
         return _argue(caller, task, moves[0], parent, data)
     made = add_comment(
@@ -53,7 +56,10 @@ def _argue(
 ) -> dict[str, Any]:
     """Object to the stage before, or answer an objection. Sending the task to another stage ends the run."""
     if caller.run is None or caller.run.role != Run.Role.CODER:
-        raise Refused("wrong_role", f"Only a coder's run may {move} an objection.", status=403)
+        raise Refused(
+            "wrong_role", f"Only a coder's run may answer an objection or send the task {move}.",
+            "Comment without --back, --disagree and --resolve.", status=403,
+        )  # fmt: skip
     require_status(task, Status.IN_PROGRESS, f"{move} an objection")
     if move == "resolve":
         if parent is None:

@@ -25,7 +25,7 @@ class Command(ProgramCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="short name; tasks are called SLUG-1, SLUG-2, ...")
-        parser.add_argument("repository", help="URL or absolute path that git can fetch from and push to")
+        parser.add_argument("repository", help="URL or path that git can fetch from and push to")
         parser.add_argument("--name", default="", help="the name on pages (default: the short name)")
         parser.add_argument("--branch", default="", help="target branch (default: the remote's own default)")
         parser.add_argument(
@@ -52,18 +52,18 @@ class Command(ProgramCommand):
         commands = {
             f"{name}_command": options[name] for name in ("prepare", "build", "test") if options[name]
         }
+        url = projects.address(options["repository"])
         kind, brief = options["kind"], self._brief(options["brief"])
         if kind == Project.Kind.DOCUMENTS and not commands:
             commands = {"detect_commands": False}
         try:
-            Project(
-                slug=slug, name=options["name"] or slug, repo_url=options["repository"], settings=commands
-            ).full_clean(exclude=["target_branch"])
+            Project(slug=slug, name=options["name"] or slug, repo_url=url, settings=commands).full_clean(
+                exclude=["target_branch"]
+            )
             project = projects.add_project(
-                slug, options["repository"], name=options["name"], branch=options["branch"],
-                settings=commands, kind=kind, leads=self._leads(options["member"]),
+                slug, url, name=options["name"], branch=options["branch"],
+                settings=commands, kind=kind, brief=brief, leads=self._leads(options["member"]),
             )  # fmt: skip
-            Project.objects.filter(pk=project.pk).update(brief=brief)
         except GitError as error:
             raise CommandError(f"{options['repository']} cannot be used: {error}") from error
         except ValidationError as error:

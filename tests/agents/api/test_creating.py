@@ -86,6 +86,14 @@ def test_the_same_key_adds_one_task_and_another_request_under_it_is_refused(
     assert send[2].json()["code"] == "key_reused"
     assert Task.objects.count() == 1
 
+    # A key may be long, and it counts as a whole.
+    for end in ("a", "b", "b"):
+        client.post(
+            "/api/v1/tasks/", {"project": "ledger", "title": "Again"}, content_type="application/json",
+            headers={"Authorization": f"Bearer {secret}", "Idempotency-Key": "k" * 200 + end},
+        )  # fmt: skip
+    assert Task.objects.count() == 3
+
 
 def test_a_superuser_adds_projects_and_agents_and_nobody_else_does(ledger: Project, lea: User) -> None:
     root = create_user("root", is_superuser=True)
@@ -109,6 +117,7 @@ def test_a_superuser_adds_projects_and_agents_and_nobody_else_does(ledger: Proje
         {},
         {"slug": "d"},
         {"slug": "new", "repository": "https://me:secret@git.example.org/x.git"},
+        *({"slug": "new", "repository": path} for path in ("shop", "../shop.git", "1e+308", "~/shop.git")),
     ):
         refused = post(root, "/api/v1/projects/", project | changed)
         assert refused.status_code == 422, refused.json()

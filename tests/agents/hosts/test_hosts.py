@@ -207,6 +207,24 @@ def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_the
     assert Landing.objects.get().status == Landing.Status.CONFLICT
 
 
+def test_a_shipped_task_whose_commit_is_lost_with_its_host_is_not_landed_for_ever(
+    world: World, monkeypatch: Any
+) -> None:
+    """Its approval stayed, so each tick queued a landing of a commit that no host has."""
+    world.duration(abandon=900, beat=0)
+    monkeypatch.setattr(submissions, "BUNDLE_MAX", 100)
+    naming.register()
+    landing = world.accepted({"large.bin": "x" * 1000})
+    Task.objects.filter(pk=landing.task_id).update(status="disputed")
+    age("test-host", hours=1)
+    orchestrator.tick()
+    orchestrator.tick()
+    assert [each.status for each in Landing.objects.all()] == [Landing.Status.CONFLICT]
+    task = Task.objects.get(pk=landing.task_id)
+    assert (task.status, task.accepted_id) == ("disputed", None)
+    assert Event.objects.filter(task=task, kind="clash").exists()
+
+
 def test_after_a_restore_no_commit_waits_for_a_host_that_is_not_there(
     world: World, monkeypatch: Any, tmp_path: Path
 ) -> None:

@@ -221,6 +221,24 @@ def test_whoever_follows_the_trials_of_a_removed_project_is_told(
         projects.follow(ledger, print)
 
 
+def test_whoever_follows_trials_that_no_host_begins_is_told_why(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "_hold_host", lambda stack: None)
+    monkeypatch.setattr(projects, "POLL", 0)
+    create_host(is_draining=True)
+    Project.objects.update(base_state="unknown")
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        Project.objects.update(base_state="green")
+
+    projects.follow(ledger, say)
+    assert said[0] == projects.NOBODY_TRIES
+    assert len(said) == 2
+
+
 def test_after_it_events_are_append_only_again(tried: Project) -> None:
     event = record(create_project("other"), "project_added")
     manage("remove_project", "ledger", "--yes")
