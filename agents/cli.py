@@ -281,6 +281,8 @@ def write_private(path: str, text: str) -> None:
             file.write(text)
         os.replace(draft, path)
     except OSError as error:
+        if os.path.exists(draft):
+            os.unlink(draft)
         raise Stop(USAGE, f"Cannot write {path}: {error.strerror}.") from None
 
 
@@ -547,8 +549,8 @@ def refusal(status: int, reply: Reply) -> Stop:
 def detail(item: Any) -> str:
     """Return one line of an error's details."""
     if isinstance(item, dict) and "reason" in item:
-        place = f"line {line(item['line'])}: " if item.get("line") else ""
-        return place + line(item["reason"])
+        place = f"line {line(item['line'])}" if item.get("line") else line(item.get("field", ""))
+        return (place and f"{place}: ") + line(item["reason"])
     return label(item)
 
 
@@ -1830,8 +1832,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         put(as_json(reply) if args.json else args.show(args, reply))
         return DONE
     except Stop as stop:
-        if args.json and stop.reply is not None:
-            put(as_json(stop.reply))
+        try:
+            if args.json and stop.reply is not None:
+                put(as_json(stop.reply))
+        except Stop:
+            pass  # the sentence below says why it was refused
         report(stop)
         return stop.code
     except KeyboardInterrupt:
@@ -1845,13 +1850,16 @@ def as_json(reply: Reply) -> str:
 
 
 def put(text: str) -> None:
-    """Print the text; a reader that has gone away is no fault of the command."""
+    """Print the text; a reader that has gone away is no fault of the command. Raises Stop on a full disk."""
     if not text:
         return
     try:
         print(text, flush=True)
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            fault = f"The server has answered, but the answer cannot be written: {error.strerror}."
+            raise Stop(USAGE, fault, "What was asked for is done.") from None
 
 
 def report(stop: Stop) -> None:

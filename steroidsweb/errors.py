@@ -142,15 +142,11 @@ def _of_the_framework(error: exceptions.APIException) -> Refused:
     return Refused(str(error.default_code), message, hint, status=error.status_code)
 
 
-def _field_problems(detail: Any) -> list[dict[str, str]]:
+def _field_problems(detail: Any, at: str = "") -> list[dict[str, str]]:
+    """Return each field at fault with its reasons; what is wrong inside a field is named like tags.1."""
     if isinstance(detail, dict):
-        return [
-            {
-                "field": field,
-                "reason": " ".join(
-                    str(word) for word in (reasons if isinstance(reasons, list) else [reasons])
-                ),
-            }
-            for field, reasons in detail.items()
-        ]
-    return [{"field": "", "reason": str(reason)} for reason in detail]
+        inner = [_field_problems(held, f"{at}.{name}".strip(".")) for name, held in detail.items()]
+        return [problem for problems in inner for problem in problems]
+    if isinstance(detail, list) and at:
+        detail = " ".join(str(reason) for reason in detail)
+    return [{"field": at, "reason": str(reason)} for reason in ([detail] if at else detail)]

@@ -26,7 +26,7 @@ REFUSALS = {
     403: "The token may not do this.",
     404: "There is nothing of that name that you may see.",
     406: HINTS[406],
-    409: "It cannot be done as things stand: another status, a newer turn, somebody was faster.",
+    409: "It cannot be done as things stand: another status, a newer turn, a run that handed in.",
     413: "The request is too large.",
     415: HINTS[415],
     422: "A field, a filter or the document cannot be taken, or the Idempotency-Key is of another request.",
@@ -39,8 +39,8 @@ KEY = {
     "schema": {"type": "string"},
     "description": "The same key has the same effect and reply.",
 }
-ALWAYS = {401, 403, 406, 429, 503}
-WITH_BODY = {400, 409, 413, 415, 422}
+ALWAYS = {401, 403, 406, 409, 429, 503}
+WITH_BODY = {400, 413, 415, 422}
 WRITING = {"post", "put", "patch", "delete"}
 
 
@@ -71,8 +71,6 @@ def _refusals_of(path: str, method: str, operation: dict[str, Any]) -> set[int]:
         found.add(404)
     if asked:
         found.add(422)
-    if "/pull/runs/" in path:
-        found.add(409)
     if (method, path) == ("post", "/api/v1/tasks/"):  # its body names a project
         found.add(404)
     return found

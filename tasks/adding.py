@@ -111,6 +111,6 @@ def as_refused() -> Iterator[None]:
         yield
     except ValidationError as error:
         named = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
-        details = [{"field": field, "message": " ".join(told)} for field, told in named.items()]
-        message = " ".join(f"{each['field']}: {each['message']}".removeprefix(": ") for each in details)
+        details = [{"field": field, "reason": " ".join(told)} for field, told in named.items()]
+        message = " ".join(f"{each['field']}: {each['reason']}".removeprefix(": ") for each in details)
         raise Refused("invalid", message, "Mend these fields.", status=422, details=details) from error

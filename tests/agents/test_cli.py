@@ -314,6 +314,15 @@ def test_a_prefix_in_the_address_is_kept(bare: Call, server: Server, tmp_path: P
 # --- login ---
 
 
+def test_a_login_that_cannot_be_kept_leaves_nothing_behind(bare: Call, server: Server, home: Path) -> None:
+    path = home / ".config" / "steroids" / "login.json"
+    path.mkdir(parents=True)
+    server.on("GET /api/v1/me/", {"name": "Ann"})
+    done = bare("login", "--url", server.url + "/", stdin=TOKEN + "\n")
+    assert f"Cannot write {path}" in done.stderr
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_login_checks_the_token_and_keeps_it_private(bare: Call, server: Server, home: Path) -> None:
     server.on("GET /api/v1/me/", {"kind": "person", "name": "Ann \x1b[31mLee"})
     done = bare("login", "--url", server.url + "/", stdin=TOKEN + "\n")
@@ -523,6 +532,25 @@ def test_a_closed_pipe_is_no_fault(server: Server, context: Path) -> None:
     env = {"STEROIDS_CONTEXT": str(context), "PATH": os.environ["PATH"]}
     done = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True)
     assert (done.stdout.split(), done.stderr) == (["{", "0"], "")
+
+
+def test_a_full_disk_below_the_output_is_said_in_a_sentence(server: Server, context: Path) -> None:
+    server.on("GET /api/v1/tasks/", page({"ref": "demo-1", "title": "Round up"}))
+    for asked in ("tasks list", "tasks list --json", "tasks show demo-9 --json"):
+        command = f"{sys.executable} -I -S {CLI} {asked} > /dev/full"
+        env = {"STEROIDS_CONTEXT": str(context), "PATH": os.environ["PATH"]}
+        done = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True)
+        assert done.returncode in {1, 2}, asked
+        assert "Traceback" not in done.stderr, asked
+        assert done.stderr.startswith("steroids: "), asked
+        assert "show" in asked or "No space left on device" in done.stderr, asked
+
+
+def test_a_field_at_fault_is_named(run: Call, server: Server) -> None:
+    details = [{"field": "title", "reason": "This field may not be blank."}]
+    refused = {"code": "invalid", "message": "No.", "hint": "Yes.", "details": details}
+    server.on("POST /api/v1/tasks/", (422, refused))
+    assert "  title: This field may not be blank.\n" in run("tasks", "add", "", "--project", "demo").stderr
 
 
 # --- hostile text ---

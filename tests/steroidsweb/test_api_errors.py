@@ -149,10 +149,15 @@ def test_the_frameworks_errors_say_what_to_do_next_too(task: Task, client: APICl
     assert error["message"].endswith("."), error["message"]
 
 
-def test_a_field_that_cannot_be_taken_is_named(task: Task, client: APIClient) -> None:
+def test_a_field_that_cannot_be_taken_is_named(task: Task, client: APIClient, lea: User) -> None:
     body = error_of(raw(client, '{"target": ["a"], "parent": "x"}'))
     assert [problem["field"] for problem in body["details"]] == ["body", "target", "parent"]
     assert all(problem["reason"] for problem in body["details"])
+    long = {"project": "ledger", "title": "Do it", "tags": ["fine", "t" * 61]}
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(lea, 'script')[1]}")
+    (problem,) = error_of(client.post("/api/v1/tasks/", long, format="json"))["details"]
+    assert problem["field"] == "tags.1"
+    assert problem["reason"] == "Ensure this field has no more than 60 characters."
 
 
 def test_a_method_that_is_not_allowed_names_those_that_are(task: Task, client: APIClient) -> None:
@@ -318,6 +323,13 @@ def test_a_reply_has_no_field_that_the_schema_does_not_know(ledger: Project, tom
         operation = schema["paths"][f"/api/v1/{path}"]["get" if body is None else "post"]
         shape = operation["responses"][str(reply.status_code)]["content"]["application/json"]["schema"]
         assert list(undocumented(schema, shape, reply.json())) == [], path
+
+
+def test_every_answer_may_be_that_the_run_has_handed_in() -> None:
+    """Its token is known, and refused, wherever it is sent."""
+    for path, operations in schema_of_the_api()["paths"].items():
+        for method, operation in operations.items():
+            assert "409" in operation["responses"], (method, path)
 
 
 def test_the_schema_tells_of_the_key_of_whatever_may_be_sent_twice() -> None:
