@@ -8,9 +8,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, models, transaction
+from django.db.models import Count
 
 from agents.hosts import outcomes, paths, processes
-from agents.models import Run, Trial
+from agents.models import Agent, Run, Trial
 from agents.verification import trying
 from disputes.completion import endings
 from disputes.models import Decision
@@ -54,6 +55,7 @@ def remove(project: Project, *, actor: Actor) -> str:
         history = history_of(row)
         if not history:
             runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))
+            alone = _switch_off_agents_of(row)
             trials = [*map(trying.folder_of, Trial.objects.filter(project=row).values_list("pk", flat=True))]
             with (
                 no_deletion(Event._meta.db_table).lifted(connection),
@@ -61,6 +63,7 @@ def remove(project: Project, *, actor: Actor) -> str:
             ):
                 _delete_below(row)
             said = f"{row.slug} is deleted, with everything that was tried in it."
+            said += "".join(f"\n{name} worked in {row.slug} only and is switched off." for name in alone)
         elif row.exit_type:
             runs, said = [], f"{row.slug} had ended already and is kept, for it has {history}."
         else:
@@ -76,6 +79,15 @@ def remove(project: Project, *, actor: Actor) -> str:
     for folder in _folders(project, runs):
         shutil.rmtree(folder, ignore_errors=True)
     return said
+
+
+def _switch_off_agents_of(project: Project) -> list[str]:
+    """Switch off the agents of this project alone, which without it would work in all; return their names."""
+    bound = Agent.objects.annotate(bound=Count("projects")).filter(bound=1, is_active=True)
+    alone = bound.filter(pk__in=project.agents.values("pk"))
+    names = list(alone.order_by("name").values_list("name", flat=True))
+    Agent.objects.filter(name__in=names).update(is_active=False)
+    return names
 
 
 def _folders(project: Project, runs: Iterable[int]) -> list[Path]:

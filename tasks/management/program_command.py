@@ -1,9 +1,11 @@
 """What all of this program's `manage.py` commands have in common."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -15,13 +17,47 @@ class ProgramCommand(BaseCommand):
 
     requires_system_checks = ("steroids",)
 
+    def __init__(self, stdout: Any = None, *args: Any, **options: Any) -> None:
+        super().__init__(stdout, *args, **options)
+        self.stdout = _Output(stdout or sys.stdout)
+
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; if the database refuses something, report any missing migration first."""
+        """Run the command; if the database refuses something, report any missing migration first.
+
+        A reader that has gone away, as that of `| head`, is no fault of the command.
+        """
         try:
-            return super().execute(*args, **options)
+            done = super().execute(*args, **options)
+            self.stdout.flush()
         except DatabaseError:
             check_database()
             raise
+        except _Unwritable as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error.__cause__, BrokenPipeError):
+                return None
+            raise CommandError(f"The output cannot be written: {error}.") from error
+        return done
+
+
+class _Unwritable(Exception):
+    """What a command says cannot be written. The text says why."""
+
+
+class _Output(OutputWrapper):
+    """Where a command writes. Raises _Unwritable, so that this is no fault of the command's own work."""
+
+    def write(self, *args: Any, **options: Any) -> None:
+        try:
+            super().write(*args, **options)
+        except OSError as error:
+            raise _Unwritable(error.strerror) from error
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            raise _Unwritable(error.strerror) from error
 
 
 def check_database() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def manage(*words: str) -> str:
@@ -184,6 +187,7 @@ def test_a_project_that_left_nothing_behind_is_deleted_with_all_its_rows_and_fol
     assert said.splitlines() == [
         "ledger: 2 tasks. All its rows are deleted.",
         "ledger is deleted, with everything that was tried in it.",
+        "cy worked in ledger only and is switched off.",
     ]
     assert list(Project.objects.all()) == [other.project]
     assert list(Task.objects.all()) == [other]
@@ -192,6 +196,34 @@ def test_a_project_that_left_nothing_behind_is_deleted_with_all_its_rows_and_fol
     assert not paths.run_folder(run.pk).exists()
     assert list((home / "mirrors").iterdir()) == []
     connection.check_constraints()
+
+
+def test_an_agent_of_the_removed_project_alone_does_not_work_in_all_others_then(tried: Project) -> None:
+    """No projects means all of them: it went on with its keys in repositories that it was not meant for."""
+    other = create_project("other")
+    for name, projects_of_it in {"mine": [tried], "both": [tried, other], "all": []}.items():
+        create_agent("coder", name=name).projects.set(projects_of_it)
+    said = manage("remove_project", "ledger", "--yes")
+    assert "mine worked in ledger only and is switched off" in said
+    named = Agent.objects.filter(name__in=["mine", "both", "all"]).order_by("name")
+    assert [(agent.name, agent.is_active) for agent in named] == [
+        ("all", True),
+        ("both", True),
+        ("mine", False),
+    ]
+
+
+def test_a_closed_pipe_or_a_full_disk_below_a_command_is_no_traceback(home: Path) -> None:
+    home.chmod(0o700)
+    surroundings = os.environ | {"STEROIDS_HOME": str(home), "SECRET_KEY": "k" * 50}
+    command = f"set -o pipefail; {sys.executable} manage.py export_config --reference"
+    for into, code, says in (("| true", 0, ""), ("> /dev/full", 1, "No space left on device")):
+        done = subprocess.run(
+            ["bash", "-c", f"{command} {into}"], cwd=ROOT, env=surroundings, capture_output=True, text=True
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, done.stderr
+        assert says in done.stderr
 
 
 def test_with_a_project_goes_the_trial_that_is_under_way(tried: Project, home: Path) -> None:
