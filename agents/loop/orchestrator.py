@@ -178,10 +178,12 @@ def _reap_held() -> int:
     lost = list(over.filter(is_overdue=True).select_related("task", "project", "host"))
     moment = timedelta(seconds=BEATS_MORE * settings.DURATIONS["beat"])
     over.filter(is_overdue=False).update(is_overdue=True, lease_until=Now() + moment)
-    return sum(
-        run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
-        for run in lost
-    )
+    ended = 0
+    for run in lost:
+        if over.filter(pk=run.pk, fence=run.fence, is_overdue=True).update(fence=F("fence") + 1):
+            run.fence += 1  # its host, should it come back only now, finds nothing to renew or end
+            ended += run_ends.end(run, Run.Outcome.LOST, reason=f"Host {run.host} did not renew its lease.")
+    return ended
 
 
 @transaction.atomic

@@ -64,6 +64,8 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     while; after too many in a row a person is asked.
     """
     task = locked_task(run.task_id)
+    if outcome == Run.Outcome.LOST and Run.objects.filter(pk=run.pk, status=Run.Status.CLOSING).exists():
+        outcome = Run.Outcome.HANDED_IN  # whatever became of its process since
     counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
     told = {
         "status": Run.Status.ENDED, "outcome": outcome, "reason": reason[:500], "exit_code": exit_code,

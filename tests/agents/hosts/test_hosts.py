@@ -166,6 +166,42 @@ def test_what_was_handed_in_on_a_dead_host_is_done_again(world: World) -> None:
     assert standing(other.task) == "Handed in; here fetches it next."
 
 
+def test_a_run_that_handed_in_before_its_host_died_ends_as_handed_in(world: World) -> None:
+    """As a lost one it would not end the count of the failures before it."""
+    run = world.coder(host=age("away", hours=1))
+    world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    assert Run.objects.get(pk=run.pk).status == Run.Status.CLOSING
+    over = timezone.now() - timedelta(minutes=5)
+    Run.objects.filter(pk=run.pk).update(lease_until=over, is_overdue=True)
+    orchestrator.reap()
+    run.refresh_from_db()
+    assert (run.status, run.outcome) == (Run.Status.ENDED, Run.Outcome.HANDED_IN)
+
+
+def test_a_host_that_comes_back_while_others_give_up_its_runs_keeps_what_it_renews(
+    world: World, monkeypatch: Any
+) -> None:
+    away = age("away", hours=1)
+    runs = [world.coder(host=away) for _ in range(2)]
+    ended, end = [], orchestrator.run_ends.end
+
+    def end_while_the_host_beats(run: Run, *args: Any, **kwargs: Any) -> bool:
+        Run.objects.exclude(pk=run.pk).update(
+            lease_until=timezone.now() + timedelta(minutes=5), is_overdue=False
+        )
+        ended.append(run.pk)
+        return end(run, *args, **kwargs)
+
+    over = timezone.now() - timedelta(minutes=5)
+    Run.objects.update(lease_until=over, is_overdue=True)
+    monkeypatch.setattr(orchestrator.run_ends, "end", end_while_the_host_beats)
+    assert orchestrator.reap() == 1
+    statuses = dict(Run.objects.values_list("pk", "status"))
+    assert sorted(statuses.values()) == [Run.Status.ENDED, Run.Status.RUNNING]
+    assert len(runs) == 2
+    assert statuses[ended[0]] == Run.Status.ENDED
+
+
 def test_where_the_clock_was_set_nobody_is_given_up(world: World) -> None:
     """All hosts are silent for an hour then, until the next beat of each."""
     world.duration(abandon=900)
