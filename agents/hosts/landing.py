@@ -372,7 +372,7 @@ def _clash(landing: Landing, note: str) -> None:
                     detail=note,
                 )
             else:
-                task.clash(note=note)
+                task.cannot_land(note=note)
         except (StaleTask, IllegalMove):
             log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
 

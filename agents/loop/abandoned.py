@@ -68,7 +68,7 @@ def _lose(submission: Submission, why: str) -> None:
         landings.update(**over)
         try:
             if task.accepted_id == submission.pk:
-                task.clash(note=why)
+                task.cannot_land(note=why)
             elif task.last_submission() == submission:
                 run_ends.send_back(task, why)
         except (StaleTask, IllegalMove):

@@ -288,15 +288,16 @@ class TaskMoves(models.Model):
         self.refresh_from_db()
 
     def clash(self, *, note: str) -> None:
-        """Begin a new round, without a rejection, as the approved commits cannot land as they are.
-
-        A task that waits for a ruling goes on waiting, without its approval.
-        """
-        if self.status == Status.DISPUTED:
-            self.unaccept()
-            record(self.project, "clash", task=self, note=note)
-            return
+        """Begin a new round, without a rejection: the approved commits cannot land as they are."""
         self.move("clash", note=note, round=self.round + 1, accepted=None)
+
+    def cannot_land(self, *, note: str) -> None:
+        """Begin a new round; a task that waits for a ruling goes on waiting, without its approval."""
+        if self.status != Status.DISPUTED:
+            self.clash(note=note)
+            return
+        self.unaccept()
+        record(self.project, "clash", task=self, note=note)
 
     def unaccept(self) -> None:
         """Take back the approval of the commits that were to land. The status stays."""
