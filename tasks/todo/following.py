@@ -26,7 +26,7 @@ from tasks.todo.format import TodoError
 from tasks.todo.importing import Earlier, ImportReport, import_todo, items_of
 
 SHOWN = 20  # sentences that are kept about what waits
-TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
+TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)]|#{2,6})[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
 OPEN = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.REVIEW})  # the statuses of an unfinished box
 
 

@@ -17,7 +17,8 @@ r"""Core: reading and writing TODO.md.
 
 Headings and tasks begin in the first column; whatever is indented belongs to the task above. A line that
 looks like a heading or a task is text if it is inside a fence of a preamble or section, or if it follows a
-backslash (`\## like this`). In lists, a backslash keeps a separator: `Read\; write`.
+backslash (`\## like this`). In lists, a backslash keeps a separator: `Read\; write`. A title of a section
+that begins with a bracket is written with one before it (`## \[x] like this`).
 
 `render` writes the canonical form, and `parse` returns exactly what was rendered. From other files, only
 these are lost: a byte order mark, CRLF, blank lines around texts, spaces around titles and values, `*` and
@@ -264,13 +265,13 @@ class _Reader:
         return preamble, blocks
 
     def section(self, block: _Block) -> TodoSection:
-        level, title = len(block.head[1]), block.head[2].strip()
+        level, title = len(block.head[1]), re.sub(r"^\\(\\*\[)", r"\1", block.head[2].strip())
         if not title:
             self.report(block.line, "A heading needs a title.")
         if len(title) > SECTION_TITLE_MAX:
             self.report(block.line, f"The title of a section has at most {SECTION_TITLE_MAX} characters.")
         named = list(takewhile(bool, map(AFTER.fullmatch, block.lines)))
-        after = tuple(name for match in named if match for name in _split(match[1], ";"))
+        after = tuple(name for match in named if match for name in split_list(match[1], ";"))
         return TodoSection(title, level, after, _trimmed(block.lines[len(named) :]), line=block.line)
 
     def task(self, block: _Block) -> TodoTask:
@@ -291,8 +292,8 @@ class _Reader:
             ref=ref,
             source=values.get("source", ""),
             severity=Severity(values["severity"].lower()) if "severity" in values else None,
-            tags=_split(values.get("tags", ""), ","),
-            depends=_split(values.get("depends", ""), ";"),
+            tags=split_list(values.get("tags", ""), ","),
+            depends=split_list(values.get("depends", ""), ";"),
             body=self.body(block, used),
             line=block.line,
         )
@@ -424,7 +425,8 @@ def _trimmed(lines: list[str]) -> str:
     return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
 
 
-def _split(value: str, separator: str) -> tuple[str, ...]:
+def split_list(value: str, separator: str) -> tuple[str, ...]:
+    """Return the items of a list in which a backslash keeps a separator."""
     items = re.findall(rf"(?:\\[\\{separator}]|[^{separator}])+", value)
     plain = (re.sub(rf"\\([\\{separator}])", r"\1", item.strip()) for item in items)
     return tuple(item for item in plain if item)
@@ -436,7 +438,8 @@ def _split(value: str, separator: str) -> tuple[str, ...]:
 def _section_blocks(section: TodoSection) -> list[str]:
     if not section.level:
         return []
-    heading = f"{'#' * section.level} {section.title}"
+    title = re.sub(r"^(\\*\[)", r"\\\1", section.title)  # to the lenient reading a box makes it a task
+    heading = f"{'#' * section.level} {title}"
     if section.after:
         heading += f"\nafter: {_join(section.after, ';')}"
     return [heading, _escaped(section.body, is_preamble=False)]

@@ -552,6 +552,8 @@ class _Import:
             elif entry.is_new and item.status in {Status.IN_PROGRESS, Status.REVIEW}:
                 marker = MEANINGS[item.status].marker
                 yield f"“{item.title}” is new and marked [{marker}]: it begins from the start, as [ ]."
+            elif entry.is_new and item.status == Status.CANCELLED:
+                yield f"“{item.title}” is new and marked [~]: it is cancelled, so nobody works on it."
             elif not entry.is_new and entry.row.status != item.status:
                 differ.append(entry.row.ref)
         if differ:

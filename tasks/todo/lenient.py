@@ -6,10 +6,12 @@ that would be misread here.
 """
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tasks.states import MARKERS, Severity
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 from tasks.todo.format import (
     ATTRIBUTE,
@@ -27,9 +29,25 @@ from tasks.todo.format import (
     Problem,
     after_fence,
     split_lines,
+    split_list,
+)
+from tasks.todo.wording import (
+    IN_HEADING,
+    IN_TITLE,
+    IN_VALUE,
+    MARKS,
+    column_of,
+    field_of,
+    legend_in,
+    names_in,
+    number_of,
+    plain,
+    severity_of,
+    urgency,
 )
 
 Line = tuple[str, int]  # a line for `parse`, and the line of the file that it comes from
+BOXED = regex(r"\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(\S.*)")  # the title of a heading that is a task
 INDENTED = regex(r"([ \t]+)(\S.*)")
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
 NAMES_MAX = 60  # characters of a title in a note
@@ -62,6 +80,22 @@ class _Task:
     indent: int
     lines: list[Line] = field(default_factory=list)
     parts: list["_Task"] = field(default_factory=list)
+    severity: Severity | None = None  # as its words say, if no attribute does
+    needs: list["_Task"] = field(default_factory=list)  # as its words say
+
+    @property
+    def name(self) -> str:
+        """The name by which an attribute of another task means this one."""
+        match = IDENTITY.fullmatch(self.identity)
+        return match[1] if match else re.sub(r"([\\;])", r"\\\1", self.title)
+
+    def plain_lines(self) -> Iterator[Line]:
+        """Yield the lines of its text that are in no fence."""
+        fence = ""
+        for line, number in self.lines:
+            before, fence = fence, after_fence(line.strip(), fence)
+            if not before and not fence:
+                yield line, number
 
 
 @dataclass(slots=True)
@@ -90,6 +124,12 @@ class _Reader:
         self.has_title = False
         self.shift = 0  # 1 if the file has several top headings, which puts all others one level lower
         self.outside = False  # the last line was text below a task without an indent
+        self.legend: dict[str, str] = {}  # markers that the file explains itself
+        for line in lines:
+            if not _item(line.strip()):
+                self.legend |= legend_in(line)
+        self.within = 0  # the level of the heading that is the task which is being read
+        self.understood: set[int] = set()  # lines whose words say something of their task
 
     def note(self, number: int, reason: str) -> None:
         self.notes.append(Problem.at(self.lines, number, reason))
@@ -99,13 +139,16 @@ class _Reader:
         for number, line in enumerate(self.lines, start=1):
             if number == skipped:
                 continue
-            if not self.fence and self.is_underlined(number):
+            if self.within and not self.fence:
+                line = self.below_heading(line)
+            if not self.fence and not self.within and self.is_underlined(number):
                 skipped = number + 1
                 self.heading(number, 1 if self.lines[number].startswith("=") else 2, line.strip())
                 self.note(number, "A line with a rule below it is read as a heading.")
             else:
                 self.take(number, line)
         self.tell_apart()
+        _Words(self).read()
         written = list(self.written())
         return Reading(
             tuple(line for line, _ in written),
@@ -123,9 +166,21 @@ class _Reader:
         is_text = bool(line.strip()) and not line.startswith((" ", "\t", ">", "#", "\\", "|", "`", "~"))
         return is_text and not above.strip() and bool(UNDERLINE.fullmatch(below)) and not _item(line)
 
+    def below_heading(self, line: str) -> str:
+        """Return a line below a heading that is a task as its text; a rule or the next heading ends it."""
+        match = HEADING.fullmatch(line) or TOP_HEADING.fullmatch(line)
+        level = len(line) - len(line.lstrip("#")) if match else MAX_LEVEL + 1
+        if level <= self.within or RULE.fullmatch(line):
+            self.within = 0
+        return f"  {line}" if self.within and line.strip() else line
+
     def take(self, number: int, line: str) -> None:
         if self.fence:
             self.inside_fence(number, line)
+        elif (match := HEADING.fullmatch(line)) and (boxed := BOXED.fullmatch(match[2])):
+            self.open, self.within = [], len(match[1])
+            self.note(number, "A heading with a box is read as a task.")
+            self.task(number, boxed, 0)
         elif match := HEADING.fullmatch(line):
             self.heading(number, len(match[1]) + self.shift, match[2].strip())
         elif match := TOP_HEADING.fullmatch(line):
@@ -187,6 +242,9 @@ class _Reader:
         self.outside = False
         while self.open and self.open[-1].indent >= indent:
             self.open.pop()
+        if not identity and self.legend.get(marker, marker) != marker:
+            self.note(number, f"[{marker}] is read as [{self.legend[marker]}], as the file explains it.")
+            marker = self.legend[marker]
         task = _Task(number, self.marker(number, marker), rest, identity, indent)
         if match.re.pattern == NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
@@ -206,6 +264,9 @@ class _Reader:
         known = "x" if known == "X" else known
         if known in MARKERS:
             return known
+        if known in MARKS:
+            self.note(number, f"[{marker}] is read as [{MARKS[known]}].")
+            return MARKS[known]
         self.note(number, f"[{marker}] is no marker of ours: the task is read as one to do, [ ].")
         return " "
 
@@ -291,14 +352,16 @@ class _Reader:
     def below(self, task: _Task) -> Iterator[Line]:
         """Yield the attributes first, with the parts that the task waits for, and then its text."""
         values, others, rest = self.attributes(task)
-        if task.parts and task.marker != "x":
-            names = "; ".join(re.sub(r"([\\;])", r"\\\1", part.title) for part in task.parts)
-            own = next((at for at, (line, _) in enumerate(values) if _key(line) == "depends"), None)
-            if own is None:
-                values.append((f"  depends: {names}", task.line))
+        given = {_key(line): at for at, (line, _) in enumerate(values)}
+        if task.severity and "severity" not in given:
+            values.append((f"  severity: {task.severity}", task.line))
+        if (needed := [*task.parts, *task.needs]) and task.marker != "x":
+            names = "; ".join(each.name for each in needed)
+            if "depends" in given:
+                line, number = values[given["depends"]]
+                values[given["depends"]] = (f"{line.rstrip().rstrip(';')}; {names}", number)
             else:
-                line, number = values[own]
-                values[own] = (f"{line.rstrip().rstrip(';')}; {names}", number)
+                values.append((f"  depends: {names}", task.line))
         yield from values
         if others:
             yield "", others[0][1]
@@ -321,8 +384,154 @@ class _Reader:
                 values.append((line, number))
             else:
                 others.append((line, number))
+                if number in self.understood:
+                    continue
                 self.note(number, "This is no attribute that is known here: it is read as description.")
         return values, others, []
+
+
+class _Words:
+    """What the words of a file say of tasks besides their attributes; tasks of the export are passed over."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self.reader, self.sections = reader, reader.sections
+        self.tasks = [task for section in self.sections for task in section.tasks if not task.identity]
+        self.titles: dict[str, list[_Task]] = defaultdict(list)
+        self.numbers: dict[str, list[_Task]] = defaultdict(list)
+        for section in self.sections:
+            for task in section.tasks:
+                self.titles[plain(task.title)].append(task)
+                self.numbers[number_of(task.title)].append(task)
+
+    def read(self) -> None:
+        for section, marker, tasks in self.below(lambda section: column_of(section.title)):
+            self.put(section, marker, tasks)
+        for task in self.tasks:
+            self.weigh(task)
+        for section, word, tasks in self.below(_urgency_of):
+            if unsaid := [task for task in tasks if not task.severity and not _own(task, "severity")]:
+                for task in unsaid:
+                    task.severity = severity_of(word)
+                told = counted(len(unsaid), "task")
+                words = f"“{word}” is read as severity: {severity_of(word)} of {told}."
+                self.reader.note(section.line, words)
+        for section in self.sections:
+            for task in section.tasks:
+                if not task.identity:
+                    self.link(task, section)
+
+    def below(self, says: Callable[[_Section], str]) -> Iterator[tuple[_Section, str, list[_Task]]]:
+        """Yield each section that says a word, with it and the tasks to which no other word is nearer."""
+        found: list[tuple[_Section, str, list[_Task]]] = []
+        around: list[tuple[_Section, str, list[_Task]]] = []
+        for section in self.sections[1:]:
+            while around and around[-1][0].level >= section.level:
+                around.pop()
+            if word := says(section):
+                around.append((section, word, []))
+                found.append(around[-1])
+            if around:
+                around[-1][2].extend(task for task in section.tasks if not task.identity)
+        yield from found
+
+    def put(self, section: _Section, marker: str, tasks: list[_Task]) -> None:
+        """Mark the open tasks of a column; if some of a finished one are ticked, the others are open."""
+        unmarked = [task for task in tasks if task.marker == " "]
+        if not unmarked or (marker == "x" and len(unmarked) < len(tasks)):
+            return
+        for task in unmarked:
+            task.marker = marker
+        told = counted(len(unmarked), "task")
+        self.reader.note(section.line, f"“{section.title[:NAMES_MAX]}” is read as [{marker}] of {told}.")
+
+    def weigh(self, task: _Task) -> None:
+        if _own(task, "severity"):
+            return
+        said = [(urgency(task.title, IN_TITLE), task.line)]
+        for line, number in task.plain_lines():
+            key, value = field_of(line)
+            said.append((urgency(value, IN_VALUE) if key == "severity" else "", number))
+        word, number = next((each for each in reversed(said) if each[0]), ("", 0))
+        if word:
+            task.severity = severity_of(word)
+            self.reader.understood.add(number)
+            self.reader.note(number, f"“{word}” is read as severity: {task.severity}.")
+
+    def link(self, task: _Task, section: _Section) -> None:
+        """Let the task wait for those that its text names."""
+        own = _own(task, "depends")
+        for at, (line, number) in enumerate(task.lines):
+            if own and _key(line) == "depends":
+                task.lines[at] = (self.renamed(line, task, section, number), number)
+                break
+        for line, number in task.plain_lines():
+            key, value = field_of(line)
+            if key != "depends" or (own and _key(line) == "depends"):
+                continue
+            for name, label in names_in(value):
+                needed = self.meant(name, label, task, section)
+                if needed is None:
+                    told = f"“{name[:NAMES_MAX]}” names no task for which this one could wait."
+                    self.reader.note(number, told)
+                elif not any(needed is each for each in [*task.parts, *task.needs]):
+                    task.needs.append(needed)
+                    self.reader.understood.add(number)
+                    self.tell(name, needed, number)
+
+    def tell(self, name: str, needed: _Task, number: int) -> None:
+        told = f"“{name[:NAMES_MAX]}” is read as depends: {needed.title[:NAMES_MAX]}."
+        self.reader.note(number, told)
+
+    def renamed(self, line: str, task: _Task, section: _Section, number: int) -> str:
+        """Return the attribute with titles in place of the numbers by which it names tasks."""
+        match = ATTRIBUTE.fullmatch(line.strip())
+        names = []
+        for name in split_list(match[3], ";") if match else ():
+            label = next((label for _, label in names_in(name)), "")
+            needed = None if plain(name) in self.titles else self.meant(name, label, task, section)
+            if needed:
+                self.tell(name, needed, number)
+            names.append(needed.name if needed else re.sub(r"([\\;])", r"\\\1", name))
+        return f"  depends: {'; '.join(names)}"
+
+    def meant(self, name: str, label: str, task: _Task, section: _Section) -> _Task | None:
+        """Return the one task that a name means, if it can be named and does not wait for this one."""
+        same = self.titles.get(plain(name)) or (self.numbers.get(label, []) if label else [])
+        beside = [each for each in same if any(each is other for other in section.tasks)]
+        if len(found := beside or same) != 1:
+            return None
+        alike = [each for each in self.titles.get(plain(found[0].title), []) if each is not found[0]]
+        return None if (alike and not beside) or _waits(found[0], task) else found[0]
+
+
+def _waits(task: _Task, other: _Task) -> bool:
+    """Whether the task is the other one, or waits for it in the end."""
+    seen: set[int] = set()
+    coming = [task]
+    while coming:
+        if (each := coming.pop()) is other:
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            coming += [*each.parts, *each.needs]
+    return False
+
+
+def _own(task: _Task, key: str) -> bool:
+    """Whether the task has this attribute itself, in the form that `parse` reads."""
+    for line, _ in task.lines:
+        match = ATTRIBUTE.fullmatch(line.strip())
+        if match is None or (match[1].lower() not in ATTRIBUTES and match[3] and not match[2]):
+            return False
+        if match[1].lower() == key:
+            return key != "severity" or match[3].lower() in set(Severity)
+    return False
+
+
+def _urgency_of(section: _Section) -> str:
+    fields = [field_of(line) for line, _ in section.lines]
+    words = [urgency(value, IN_VALUE) for key, value in fields if key == "severity"]
+    return urgency(section.title, IN_HEADING) or next(filter(None, words), "")
 
 
 def _item(line: str) -> re.Match[str] | None:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, Section, Task
-from tasks.todo.format import TodoError, parse, render
+from tasks.states import MEANINGS
+from tasks.todo.following import TICK_OF
+from tasks.todo.format import TodoError, TodoFile, TodoSection, parse, render
 from tasks.todo.importing import export_todo, import_todo
 from tasks.todo.lenient import read_leniently
 from tasks.todo.lists import count_boxes, with_boxes
@@ -280,6 +282,94 @@ def test_a_broken_title_goes_on_and_a_rule_ends_a_task() -> None:
         assert task.body == body, below
     assert parse(read_leniently("## A\n\n- [ ] Write it\n  and read it\n").text).sections[0].tasks[0].body
     assert "\n---\n" in read_leniently("## A\n\nabove\n\n---\n\nbelow\n").text
+
+
+# The line that is interpreted, the word for it in the note, and what the task then has.
+URGENT = [
+    ("- [ ] [P0] Fix it", "", "critical"), ("- [ ] `[P3]` **Tidy it**", "", "low"),
+    ("- [ ] P1: Fix it", "", "high"), ("- [ ] **P2** Fix it", "", "medium"),
+    ("- [ ] Fix it \N{UP-POINTING RED TRIANGLE} 📅 2025-01-20", "", "critical"),
+    ("- [ ] Fix it \N{BLACK UP-POINTING DOUBLE TRIANGLE}", "", "high"),
+    ("- [ ] Fix it (High Priority)", "", "high"), ("- [ ] Fix it #p1", "", "high"),
+    ("- [ ] Fix it\n  - **Priority:** P0 (Critical)", "", "critical"),
+    ("- [ ] Fix it\n  Priority: Low", "", "low"), ("- [ ] Fix it\n  _priority: 🔴 High_", "", "high"),
+    ("- [ ] Fix it\n\n  More.\n  - Severity: blocker", "", "critical"),
+    ("- [ ] Fix it", "## High priority — viewer", "high"), ("- [ ] Fix it", "## P1 (Important)", "high"),
+    ("- [ ] Fix it", "## 🔴 Critical", "critical"), ("- [ ] Fix it", "## Priority 2: Logic", "medium"),
+    ("- [ ] Fix it", "## Phase\n\n**Priority**: High", "high"),
+    ("- [ ] Fix it", "## High priority\n\n### Server", "high"),
+    ("- [ ] [P2] Fix it", "## P0", "medium"), ("- [ ] [P2] Fix it\n  severity: low", "## P0", "low"),
+    ("- [ ] [P] Fix it", "", None), ("- [ ] Fix the low-level code", "## Low-level API", None),
+    ("- [ ] Speak of P0", "## Critical path", None), ("- [ ] Fix it\n  Priority: none", "", None),
+    ("- [ ] Fix it\n\n  ```\n  Priority: P0\n  ```", "", None),
+    ("- [ ] [P0] Fix it <!-- t:ledger-1 -->\n  tags: a\n\n  Priority: P0", "## P0", None),
+]  # fmt: skip
+
+
+def test_words_for_how_urgent_a_task_is_become_its_severity() -> None:
+    for task, above, severity in URGENT:
+        read = read_leniently(f"{above or '## Work'}\n\n{task}\n")
+        (item,) = (item for section in parse(read.text).sections for item in section.tasks)
+        assert item.severity == severity, (task, above)
+        own = "severity: low" in task
+        assert any("severity" in note.reason for note in read.notes) == bool(severity and not own), task
+        assert "Fix it" in item.title or severity != "critical", "the title stays as it is written"
+
+
+WAITS = [
+    ("- [ ] **Task 1.1:** A\n- [ ] **Task 1.2:** B\n  - **Dependencies:** Task 1.1", {"B": ["A"]}),
+    ("- [ ] T001 [P] A\n- [ ] T002 B\n- [ ] T003 C\n  Depends on: T001, T002", {"C": ["A", "B"]}),
+    ("- [ ] 1.1 A\n- [ ] 1.2 B\n- [ ] 2.1 C\n  - Depends: 1.1 and 1.2 (both).", {"C": ["A", "B"]}),
+    ("- [ ] A\n- [ ] B\n  **Blocked by**: A", {"B": ["A"]}),
+    ("- [ ] A\n\n## More\n\n- [ ] B\n  _Depends on: `a`_", {"B": ["A"]}),
+    ("- [ ] #1 A\n- [ ] #2 B\n  depends: #1", {"B": ["A"]}),
+    ("- [ ] A\n- [ ] B\n  Dependencies: None", {}),
+    ("- [ ] Task 1: A\n  - [ ] Task 1.1: B\n    Depends on: Task 1", {"A": ["B"]}),
+    ("- [ ] Task 1: A\n  Depends on: Task 2\n- [ ] Task 2: B\n  Depends on: Task 1", {"A": ["B"]}),
+    ("- [ ] 3 A\n- [ ] B\n  Depends on: 3 servers", {}),
+    ("- [ ] T1 A\n- [ ] B <!-- t:ledger-1 -->\n\n  Depends on: T1", {}),
+]
+
+
+def test_a_task_waits_for_those_whose_number_or_title_it_names() -> None:
+    for text, wanted in WAITS:
+        read = read_leniently(f"## Work\n\n{text}\n")
+        tasks = [task for section in parse(read.text).sections for task in section.tasks]
+        found = {task.title[-1]: [name[-1] for name in task.depends] for task in tasks if task.depends}
+        assert found == wanted, text
+        parts = "  - [ ]" in text
+        assert any("depends" in note.reason for note in read.notes) == bool(wanted and not parts), text
+    (note,) = read_leniently("- [ ] A\n- [ ] B\n  Depends on: Phase 7\n").notes
+    assert (note.line, "“Phase 7” names no task" in note.reason) == (3, True)
+
+
+COLUMNS = [
+    ("## To do\n\n- [ ] A\n\n## Done ✅\n\n- [ ] B\n  - [ ] C", " xx"),
+    ("## Completed tasks (3)\n\n### Server\n\n- [ ] A\n\n## Next\n\n- [ ] B", "x "),
+    ("## Done (v1.1)\n\n- [x] A\n- [ ] B", "x "), ("## Definition of done\n\n- [ ] A", " "),
+    ("## Done when\n\n- [ ] A", " "), ("## Done\n\n- [ ] A <!-- t:ledger-1 -->", " "),
+    ("## Icebox\n\n- [ ] A\n- [x] B", ">x"), ("## Won't do\n\n- [ ] A", "~"),
+    ("## [x] Task 1: A\n- **Priority**: P0\n---\n## [ ] Task 2: B\n- Depends on: Task 1", "x "),
+    ("Legend: `[x]` done · `[~]` partial\n\n- [~] A\n- [~] B <!-- t:ledger-1 -->", "-~"),
+    ("## Done\n\n- [/] A\n- [✓] B", "-x"),
+]  # fmt: skip
+
+
+def test_a_task_stands_where_its_column_or_the_box_in_its_heading_says() -> None:
+    for text, wanted in COLUMNS:
+        read = read_leniently(f"# Board\n\n{text}\n")
+        tasks = [task for section in parse(read.text).sections for task in section.tasks]
+        assert "".join(MEANINGS[task.status].marker for task in tasks) == wanted, text
+    text = next(text for text, _ in COLUMNS if "## [x]" in text)
+    read = read_leniently(text)
+    assert [(note.line, note.reason[:32]) for note in read.notes][:2] == [
+        (1, "A heading with a box is read as "), (2, "“P0” is read as severity: critic"),
+    ]  # fmt: skip
+    a, b = parse(read.text).sections[0].tasks
+    assert (a.body, b.depends, b.body) == ("- **Priority**: P0", ("Task 1: A",), "- Depends on: Task 1")
+    assert TICK_OF.fullmatch("## [ ] Task 2: B")
+    titled = TodoFile("", (TodoSection("[x] Task 1", 2), TodoSection("\\[ ] b", 2), TodoSection("Z", 2)))
+    assert parse(read_leniently(render(titled)).text) == titled
 
 
 def test_what_a_task_of_ours_holds_is_not_taken_apart() -> None:
