@@ -374,13 +374,13 @@ def tasks(asker: Asker, project: Project) -> None:
 
 
 def bring_file(asker: Asker, project: Project, path: Path) -> ImportReport:
-    """Import a TODO.md; ask whether lines are tasks if it has no box.
+    """Import a TODO.md; ask whether lines without a box are tasks if they may be meant so.
 
     Raises CommandError with each line that cannot be read, and then imports nothing.
     """
     text = text_of(path)
     if boxes := count_boxes(text):
-        question = f"The file has no box. Take {counted(boxes, 'line')} that may be meant so for tasks? [y/N]"
+        question = f"Take {counted(boxes, 'line')} without a box, which may be meant so, for tasks? [y/N]"
         if asker.more(question).lower() in YES:
             text = with_boxes(text)
     try:

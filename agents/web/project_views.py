@@ -55,6 +55,7 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
         "title": f"Import tasks into {project.name}",
         "project": project,
         "text": text,
+        "boxes": count_boxes(text) if len(text) <= TODO_MAX else 0,
         "max": TODO_MAX,
     }
     if request.method != "POST":
@@ -67,8 +68,7 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
         report, is_done = _imported(project, text, request, shown)
     except TodoError as error:
         faults = {"problems": error.problems[:SHOWN], "problem_count": len(error.problems)}
-        context |= faults | {"boxes": count_boxes(text)}
-        return page(request, "agents/import_tasks.html", context, 422)
+        return page(request, "agents/import_tasks.html", context | faults, 422)
     if not is_done:
         context |= {"report": report, "created": list(report.created[:SHOWN]), "shown": report.digest(text)}
         if "import" in request.POST:

@@ -78,8 +78,8 @@ class Earlier:
 
 
 def items_of(text: str) -> dict[int, Earlier]:
-    """Return the tasks of a file that people wrote, by their line numbers. Raises TodoError."""
-    read = read_leniently(text)
+    """Return the tasks of a file that is followed, by their line numbers. Raises TodoError."""
+    read = read_leniently(text, is_followed=True)
     todo = format.parse(read.text)
     paths: list[str] = []
     for section, parent in zip(todo.sections, todo.parents(), strict=True):
@@ -112,7 +112,7 @@ def import_todo(
     numbers; with it, a task takes over only what has changed since then. Raises TodoError with every problem,
     of which cycles report only the first, or because the file has no task; then nothing has changed.
     """
-    read = None if strict else read_leniently(text)
+    read = None if strict else read_leniently(text, is_followed=earlier is not None)
     try:
         return _import(project, read.text if read else text, read, actor, earlier)
     except TodoError as error:

@@ -109,14 +109,18 @@ class _Section:
     tasks: list[_Task] = field(default_factory=list)
 
 
-def read_leniently(text: str) -> Reading:
-    """Return the file in the form that `parse` reads. What cannot be mended is left for `parse` to report."""
-    return _Reader(split_lines(text)).read()
+def read_leniently(text: str, *, is_followed: bool = False) -> Reading:
+    """Return the file in the form that `parse` reads. What cannot be mended is left for `parse` to report.
+
+    In a file that is followed, only a box says that a task is done, never the heading above it: the program
+    fills boxes there, and a task must not be open again because its neighbour has got a tick.
+    """
+    return _Reader(split_lines(text), is_followed).read()
 
 
 class _Reader:
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: list[str], is_followed: bool) -> None:
+        self.lines, self.is_followed = lines, is_followed
         self.notes: list[Problem] = []
         self.sections = [_Section(0, 0, "")]
         self.open: list[_Task] = []  # the task that is being read, preceded by the tasks that contain it
@@ -437,7 +441,7 @@ class _Words:
     def put(self, section: _Section, marker: str, tasks: list[_Task]) -> None:
         """Mark the open tasks of a column; if some of a finished one are ticked, the others are open."""
         unmarked = [task for task in tasks if task.marker == " "]
-        if not unmarked or (marker == "x" and len(unmarked) < len(tasks)):
+        if not unmarked or (marker == "x" and (self.reader.is_followed or len(unmarked) < len(tasks))):
             return
         for task in unmarked:
             task.marker = marker

@@ -1,8 +1,10 @@
 """Core: gives what is meant as a task a box, for a TODO.md whose writer used none."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from tasks.text.regex import regex
 from tasks.todo.format import (
@@ -16,17 +18,32 @@ from tasks.todo.format import (
     after_fence,
     split_lines,
 )
+from tasks.todo.wording import FIELDS, IN_VALUE, TASKS, field_of, marker_of, names_in, urgency
 
 ITEM = regex(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(\S.*)")
 GOES_ON = regex(r"[ \t]+(?![-*+][ \t]|[0-9]{1,9}[.)][ \t])(\S.*)")
+TASK_TITLE = regex(
+    rf"(?i)(?:[^\w\s\[(]{{1,3}} )?(?:{TASKS})(?:\s?#?[a-z]?[0-9.]{{1,12}}\s?[:)–—-]?|:)\s+(\S.*)"
+)
 NUMBERED_TITLE = regex(
-    r"(?i)(?:(?:task|step|item) [0-9.]{1,12}[:)]?|[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}[.:)]"
-    r"|[0-9]{1,3}(?:\.[0-9]{1,3}){1,3})"
+    rf"(?i)(?:[^\w\s\[(]{{1,3}} )?(?:(?:{TASKS}|step|item)\s?[0-9.]{{1,12}}[:)]?|(?:{TASKS}):"
+    r"|[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}[.:)]|[0-9]{1,3}(?:\.[0-9]{1,3}){1,3})"
     r"[ \t]+(?:[-–—:][ \t]+)?(\S.*)"
 )
+BOX = regex(r"([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[([^\[\]]{0,3})\](?=[ \t])(.*)")
+RULED = regex(r"\|?(?:\s*:?-{3,}:?\s*\|)*\s*:?-{3,}:?\s*\|?")
+HEADS = {  # what the heads of a table call its columns
+    "number": "id|#|no|nr|number|key",
+    "title": "task|tasks|title|feature|item|name|what|description|todo|deliverable|subtask|skill",
+    "status": "status|state|done|progress",
+    "severity": FIELDS["severity"],
+}
 TICK = "[\N{WHITE HEAVY CHECK MARK}\N{HEAVY CHECK MARK}\N{BALLOT BOX WITH CHECK}]\N{VARIATION SELECTOR-16}?"
 DONE = "(?:done|completed|finished|shipped)"
-DONE_HEADING = regex(rf"(?i)(?:[0-9.]{{1,6}}[:)]? )?{DONE}\b.*|.*(?:[-–—:(] ?{DONE}\)?|{TICK}).*")
+DONE_HEADING = regex(
+    rf"(?i)(?:[0-9.]{{1,6}}[:)]? )?{DONE}\b(?! (?:when|if|criteria|means)\b).*"
+    rf"|.*(?:[-–—:(] ?{DONE}\)?|{TICK}).*"
+)
 DONE_ITEM = regex(rf"(?i)(?:[(\[]{DONE}[)\]]|{DONE}:|{TICK}) *(\S.*)|~~(.+)~~[.!]?")
 FEW = 2  # numbered headings of one level from which on they are the tasks
 
@@ -35,19 +52,25 @@ def with_boxes(text: str) -> str:
     """Return the text with a box before whatever its writer seems to have meant as a task.
 
     These are the numbered headings of one level, with what is below them as their descriptions, or, if there
-    are none, the items of lists that begin in the first column. The box is ticked if the line, or the heading
-    above it, says that it is done. All lines keep their numbers: an item's sentence that goes on in the next
-    lines is brought into one line, and leaves empty ones. A text that has a box already stays as it is.
+    are none, the rows of tables that give a status or a priority, or else the items of lists that begin in
+    the first column. The box is ticked if the line, or the heading above it, says that it is done. All lines
+    keep their numbers: an item's sentence that goes on in the next lines is brought into one line, and leaves
+    empty ones. In a text that has boxes already, only headings such as “Task 1.2” are tasks, and the boxes
+    below them are their criteria.
     """
     lines = list(_read(text))
-    if any(_has_box(line.text) and not line.is_fenced for line in lines):
+    has_box = any(_has_box(line.text.strip()) and not line.is_fenced for line in lines)
+    pattern = TASK_TITLE if has_box else NUMBERED_TITLE
+    if level := _numbered_level(lines, pattern):
+        return "\n".join(_headings_boxed(lines, level, pattern))
+    if has_box:
         return text
-    level = _numbered_level(lines)
-    return "\n".join(_headings_boxed(lines, level) if level else _items_boxed(lines))
+    rows = _rows_boxed(lines)
+    return "\n".join(_items_boxed(lines) if rows is None else rows)
 
 
 def count_boxes(text: str) -> int:
-    """Return how many boxes `with_boxes` would add; 0 if the text has a box already."""
+    """Return how many boxes `with_boxes` would add."""
     pairs = zip(split_lines(text), split_lines(with_boxes(text)), strict=True)
     return sum(before != after and _has_box(after) for before, after in pairs)
 
@@ -80,22 +103,74 @@ def _read(text: str) -> Iterator[_Line]:
         yield _Line(line, level, title, is_fenced, done_level > 0)
 
 
-def _numbered_level(lines: list[_Line]) -> int:
+def _numbered_level(lines: list[_Line], pattern: re.Pattern[str]) -> int:
     """Return the deepest level at which several headings are numbered; 0 if there is none."""
-    counts = Counter(line.level for line in lines if line.level and NUMBERED_TITLE.fullmatch(line.title))
+    counts = Counter(line.level for line in lines if line.level and pattern.fullmatch(line.title))
     return max((level for level, count in counts.items() if count >= FEW), default=0)
 
 
-def _headings_boxed(lines: list[_Line], level: int) -> Iterator[str]:
+def _headings_boxed(lines: list[_Line], level: int, pattern: re.Pattern[str]) -> Iterator[str]:
+    """Yield the lines; titles keep their numbers if tasks depend on each other by them."""
+    fields = (field_of(line.text) for line in lines)
+    is_named = any(number for key, value in fields if key == "depends" for _, number in names_in(value))
     is_within = False
-    for line in lines:
-        numbered = NUMBERED_TITLE.fullmatch(line.title) if line.level == level else None
+    for at, line in enumerate(lines):
+        numbered = pattern.fullmatch(line.title) if line.level == level else None
         if 0 < line.level <= level:
             is_within = bool(numbered)
         if numbered:
-            yield _box(numbered[1], line)
+            is_done = line.is_done or _is_ticked((lines[below] for below in range(at + 1, len(lines))), level)
+            yield _box(line.title if is_named else numbered[1], is_done)
+        elif is_within and (box := BOX.fullmatch(line.text)):
+            sign = "\N{BALLOT BOX WITH CHECK}" if box[2] in {"x", "X"} else "\N{BALLOT BOX}"
+            yield f"  {box[1]}{sign}{box[3]}"
         else:
             yield f"  {line.text}" if is_within and line.text.strip() else line.text
+
+
+def _is_ticked(below: Iterator[_Line], level: int) -> bool:
+    """Whether there are criteria below a heading, and all of them are ticked."""
+    own = takewhile(lambda line: not 0 < line.level <= level, below)
+    boxes = [box[2] for line in own if (box := BOX.fullmatch(line.text))]
+    return bool(boxes) and set(boxes) <= {"x", "X"}
+
+
+def _rows_boxed(lines: list[_Line]) -> list[str] | None:
+    """Return the lines with the rows of tables of tasks as tasks; None if there is no such table."""
+    made, heads, found = [line.text for line in lines], [], False
+    for at, line in enumerate(lines):
+        if line.is_fenced or "|" not in line.text:
+            heads = []
+        elif at + 1 < len(lines) and RULED.fullmatch(lines[at + 1].text.strip()):
+            heads = [_head_of(cell) for cell in _cells(line.text)]
+            if "title" not in heads or not {"status", "severity"}.intersection(heads):
+                heads = []
+            elif heads:
+                made[at], made[at + 1], found = "", "", True
+        elif heads and not RULED.fullmatch(line.text.strip()):
+            made[at] = _row_boxed(dict(zip(heads, _cells(line.text), strict=False)), line)
+    return made if found else None
+
+
+def _row_boxed(row: dict[str, str], line: _Line) -> str:
+    title = f"{row.pop('number', '')} {row.pop('title', '')}".strip()
+    status, word = row.pop("status", ""), urgency(row.pop("severity", ""), IN_VALUE)
+    rest = [cell for cell in row.values() if cell.strip(" -–—")]
+    title += f" ({word})" if word else ""
+    marker = "x" if line.is_done else marker_of(status)
+    return f"- [{marker}] {' — '.join([title, *rest])}" if title else ""
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|")
+    cells = re.split(r"(?<!\\)\|", inner.removesuffix("|") if not inner.endswith("\\|") else inner)
+    return [cell.strip().replace("\\|", "|") for cell in cells]
+
+
+def _head_of(cell: str) -> str:
+    """Return what a column holds; its own name if that is nothing known."""
+    name = re.sub(r"[*_`]", "", cell).strip().lower()
+    return next((key for key, words in HEADS.items() if re.fullmatch(words, name)), name)
 
 
 def _items_boxed(lines: list[_Line]) -> list[str]:
@@ -111,7 +186,7 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
             continue
         item = None if line.is_fenced else ITEM.fullmatch(line.text)
         begun = len(made) if item else -1
-        made.append(_box(item[1].rstrip(), line) if item else line.text)
+        made.append(_box(item[1].rstrip(), line.is_done) if item else line.text)
     return made
 
 
@@ -120,6 +195,6 @@ def _is_attribute(line: str) -> bool:
     return bool(match and match[1].lower() in ATTRIBUTES)
 
 
-def _box(title: str, line: _Line) -> str:
+def _box(title: str, is_done: bool) -> str:
     said = DONE_ITEM.fullmatch(title)
-    return f"- [{'x' if said or line.is_done else ' '}] {(said[1] or said[2]) if said else title}"
+    return f"- [{'x' if said or is_done else ' '}] {(said[1] or said[2]) if said else title}"

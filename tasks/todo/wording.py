@@ -43,11 +43,13 @@ FIELDS = {
     "severity": "priority|severity|prio|urgency|importance",
     "depends": "depends on|depends|dependencies|dependency|deps|blocked by|waits for|prerequisites",
 }
+VALUE_MAX = 1000
 FIELD = regex(
     rf"(?i)\s*(?:[-*+]\s+)?[*_`]{{0,3}}({'|'.join(FIELDS.values())})[*_`]{{0,3}}\s?:[*_`]{{0,3}}\s?(.*)"
 )
 
-KINDS = "task|step|item|story|ticket|issue|phase|aufgabe|tarea|tarefa|tâche|задача|任务|任務|タスク"
+TASKS = "task|story|ticket|issue|aufgabe|tarea|tarefa|tâche|задача|任务|任務|タスク"
+KINDS = f"{TASKS}|step|item|phase"
 NUMBER = (
     rf"(?:(?:{KINDS})\s?#?([a-z]{{0,3}}-?[0-9][a-z0-9.-]{{0,11}})|#([0-9]{{1,6}})"
     r"|([a-z]{1,4}-?[0-9][0-9.-]{0,9}(?:-?t[0-9]{1,4})?)"
@@ -69,8 +71,8 @@ MARKS = {"/": "-"} | dict.fromkeys(TICKS, "x")
 LEGEND = regex(r"\[(\S)\][*_`]{0,3}[ \t]*(?:[:=–—-][ \t]*|is |means )?([a-zA-Z]+(?: [a-z]+)?)")
 STANDS = {
     "-": "partial|partly|partially|in progress|wip|started|doing|ongoing|underway",
-    "x": "done|complete|completed|finished",
-    ">": "deferred|postponed|on hold|parked|moved",
+    "x": "done|complete|completed|finished|shipped|merged|landed|yes",
+    ">": "deferred|postponed|on hold|parked|moved|blocked",
     "~": "cancelled|canceled|dropped|rejected|obsolete",
 }
 
@@ -96,7 +98,7 @@ def field_of(line: str) -> tuple[str, str]:
     if match is None:
         return "", ""
     key = next(key for key, words in FIELDS.items() if re.fullmatch(words, match[1].lower()))
-    return key, match[2].strip(" *_`")
+    return key, match[2][:VALUE_MAX].strip(" *_`")
 
 
 def number_of(title: str) -> str:
@@ -108,7 +110,9 @@ def names_in(value: str) -> list[tuple[str, str]]:
     """Return the names in a list of tasks, each with its number; a word such as none names nothing."""
     if NOTHING.fullmatch(value):
         return []
-    return [(name, _number(NAMED.fullmatch(name))) for name in NEXT.split(value.rstrip(". ")) if name]
+    return [
+        (name, _number(NAMED.fullmatch(name))) for name in NEXT.split(value[:VALUE_MAX].rstrip(". ")) if name
+    ]
 
 
 def plain(title: str) -> str:
@@ -118,13 +122,14 @@ def plain(title: str) -> str:
 
 def legend_in(line: str) -> dict[str, str]:
     """Return the markers that a line such as `[~]` partial explains, each with ours for it."""
-    found = {}
-    for mark, words in LEGEND.findall(line):
-        first, whole = words.lower().split(" ")[0], words.lower()
-        for marker, known in STANDS.items():
-            if re.fullmatch(known, whole) or re.fullmatch(known, first):
-                found[mark] = marker
-    return found
+    return {mark: marker for mark, words in LEGEND.findall(line) if (marker := marker_of(words)) != " "}
+
+
+def marker_of(status: str) -> str:
+    """Return the marker for a status in words, such as Complete or a tick; a blank if it is unknown."""
+    words = re.sub(r"[^a-z ]", "", status.lower()).strip()
+    known = (marker for marker, each in STANDS.items() if re.match(rf"(?:{each})\b", words))
+    return next(known, "x" if set(status) & set(TICKS[2:]) else " ")
 
 
 def column_of(title: str) -> str:

@@ -23,7 +23,8 @@ class Command(ProgramCommand):
         parser.add_argument(
             "--guess",
             action="store_true",
-            help="In a file without boxes, take numbered headings for tasks, or else the items of lists.",
+            help="In a file without boxes, take numbered headings for tasks, or else rows of tables or items "
+            "of lists; in another one, headings such as “Task 1.2”, with the boxes below as their criteria.",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="Print what would come of it, and write nothing."
@@ -44,6 +45,9 @@ class Command(ProgramCommand):
         except TodoError as error:
             hint = [f"With --guess, {counted(boxes, 'task')} would be read out of it."] if boxes else []
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported.", *hint])) from error
+        if boxes and not options["guess"]:
+            tasks = counted(boxes, "heading")
+            self.stdout.write(f"With --guess, {tasks} would be tasks, and the boxes below them criteria.")
         for note in report.notes:
             self.stdout.write(f"{file}: {note}" if note.startswith("Line ") else note)
         if options["dry_run"]:
