@@ -167,6 +167,30 @@ def check_staff(
         return []
 
 
+@register("steroids", Tags.database)
+def check_groups(
+    app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Check that the projects exist in which groups of single sign-on have roles; with the database only."""
+    from tasks.models import Project
+
+    if not settings.OIDC or not databases or "default" not in databases:
+        return []
+    try:
+        known = sorted(Project.objects.values_list("slug", flat=True))
+    except DatabaseError:  # the tables do not exist yet
+        return []
+    return [
+        Warning(
+            f"STEROIDS_OIDC_GROUPS gives {group} a role in {project}, and there is no such project.",
+            hint=f"Its people sign in without any right. There are: {', '.join(known[:20]) or 'no projects'}.",
+            id="steroids.W013",
+        )
+        for group, project, _ in settings.OIDC.groups
+        if project != "*" and project not in known
+    ]
+
+
 def _staff() -> Iterator[CheckMessage]:
     from agents.crew.choosing import Crew
     from agents.crew.coverage import unwatched, without_domain

@@ -233,7 +233,9 @@ def mend_mirrors() -> Iterator[str]:
 
 def surroundings() -> Iterator[Finding]:
     """Check git, Python, SQLite, the data folder's rights and the settings."""
-    for each in checks.run_checks(tags=["steroids"]):  # out of all checks that Django and its packages run
+    for each in checks.run_checks(
+        tags=["steroids"], databases=["default"]
+    ):  # out of all checks that Django and its packages run
         if not each.is_silenced():
             yield Finding(str(each.msg), str(each.hint or "See docs/operate.md."))
 

@@ -100,15 +100,13 @@ class Column:
 WORKING = {
     Status.PENDING: "Not begun",
     Status.IN_PROGRESS: "With the {coder}",
-    Status.REVIEW: "Build, tests, review",
+    Status.REVIEW: "{checks}, review",
 }
 BEGUN = (Status.IN_PROGRESS, Status.REVIEW)  # only such tasks are sent back
 SENT_BACK = ~Q(home_stage="") & Q(escalation="")
 
 
-def columns_for(
-    config: ProjectSettings, held: set[str], crew: list[Agent], coder: str = "coder"
-) -> list[Column]:
+def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent], project: Project) -> list[Column]:
     """Return the stages of the pipeline, or the steps of a round if there is only one; then the rest (COL-2).
 
     `held` are the stages that unfinished tasks are in; `crew` are the coders who might watch a column.
@@ -127,7 +125,13 @@ def columns_for(
     else:
         only = frozenset(stage.name for stage in (*pipeline, *lost))
         working = [
-            Column(at, MEANINGS[at].label, hint.format(coder=coder), (at,), only)
+            Column(
+                at,
+                MEANINGS[at].label,
+                hint.format(coder=project.coder_word, checks=project.checks_word),
+                (at,),
+                only,
+            )
             for at, hint in WORKING.items()
         ]
     escalated = [
@@ -229,7 +233,7 @@ def board_of(project: Project, tasks: QuerySet[Task], role: str) -> Board:
     counts = _counts(tasks, config)
     held = {stage for (stage, status, _), n in counts.items() if n and status in STARTABLE}
     crew = Crew()
-    columns = columns_for(config, held, _coders(project, config, held, crew), project.coder_word)
+    columns = columns_for(config, held, _coders(project, config, held, crew), project)
     for column in columns:
         column.count = sum(n for at, n in counts.items() if column.holds(*at))
         column.is_capped = column.key == "done" and column.count >= DONE_MAX

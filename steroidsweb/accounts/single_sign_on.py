@@ -158,10 +158,13 @@ def _new_account(claims: dict[str, Any]) -> Any:
     while User.objects.filter(username__iexact=name).exists():
         number += 1
         name = f"{wanted}{number}"
+    first, last = (str(claims.get(each) or "") for each in ("given_name", "family_name"))
+    if not first and not last:
+        *others, last = str(claims.get("name") or "").split() or [""]
+        first, last = (" ".join(others), last) if others else (last, "")
     user = User(
         username=name, email=email_of(claims)[:254], is_staff=True,
-        first_name=str(claims.get("given_name") or "")[:150],
-        last_name=str(claims.get("family_name") or "")[:150],
+        first_name=first[:150], last_name=last[:150],
     )  # fmt: skip
     user.set_unusable_password()
     user.save()

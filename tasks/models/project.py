@@ -199,6 +199,11 @@ class Project(models.Model):
         """The role whose work is reviewed, as people call it in a project of this kind."""
         return self.coder_word_of([self.kind])
 
+    @property
+    def checks_word(self) -> str:
+        """What is run on that work before it is reviewed, as people call it in a project of this kind."""
+        return "Checks" if self.kind == self.Kind.DOCUMENTS else "Build, tests"
+
     @classmethod
     def coder_word_of(cls, kinds: Iterable[str]) -> str:
         """Return what that role is called where projects of these kinds are shown together."""

@@ -263,7 +263,7 @@ def test_people_sign_in_with_the_teams_own_provider(
     ) -> Browser:
         provider.person = {
             "sub": sub, "email": email, "email_verified": verified, "groups": list(groups),
-            "preferred_username": email.partition("@")[0],
+            "preferred_username": email.partition("@")[0], "name": f"Dr. {sub} of Team",
         }  # fmt: skip
         browser = Browser(url)
         browser.get(link or "/admin/login/?next=/queue/")
@@ -301,6 +301,8 @@ def test_people_sign_in_with_the_teams_own_provider(
 
         grouped = comes("5", "gil@team.example", ("all",))
         assert grouped.path == "/queue/"
+        named = "SELECT first_name, last_name FROM auth_user WHERE username = ?"
+        assert folder.rows(named, "gil") == [("Dr. 5 of", "Team")], "only a whole name was sent"
         assert roles(folder, "gil") == {"ledger": "viewer", "other": "viewer"}
         assert comes("5", "gil@team.example").path == "/queue/"
         assert roles(folder, "gil") == {}

@@ -83,6 +83,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
         "count": counts[listing.MINE.name],
         "form": found.form,
         "is_filtered": bool(asked),
+        "is_in_no_project": not reach.projects,
         "has_more": any(name in asked for name in MORE),
         "views": SavedView.objects.filter(user=user),
         "on_call": _on_call(user, reach) if tab is listing.MINE else [],

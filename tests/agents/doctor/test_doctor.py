@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
@@ -27,6 +29,7 @@ from agents.loop import run_ends
 from agents.models import Host, Output, Run, new_token, token_hash
 from disputes import opening, rulings
 from disputes.models import Conflict
+from steroidsweb.env import OIDC
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Landing, Review, Submission, Task
 from tasks.models.event import record
@@ -381,6 +384,24 @@ def manage(*words: str) -> tuple[int, str]:
     except SystemExit as end:
         return int(str(end.code)), out.getvalue()
     return 0, out.getvalue()
+
+
+def test_a_group_of_single_sign_on_that_leads_to_no_project_is_named(
+    healthy: World, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, lost = healthy.project.slug, ("platform", "ledgr", "maintainer")
+    settings.OIDC = OIDC(
+        "Team ID", "https://id.example", "us", "x", (), "groups",
+        (("all", "*", "viewer"), ("platform", known, "maintainer"), lost),
+    )  # fmt: skip
+    code, said = manage("--only", "surroundings")
+    assert code == 1
+    assert "STEROIDS_OIDC_GROUPS gives platform a role in ledgr, and there is no such project." in said
+    (told,) = [each for each in run_checks(databases=["default"]) if each.id == "steroids.W013"]
+    assert known in told.hint
+    assert "steroids.W013" not in [each.id for each in run_checks()], "without the database"
+    settings.OIDC = replace(settings.OIDC, groups=settings.OIDC.groups[:2])
+    assert manage("--only", "surroundings")[0] == 0
 
 
 def test_the_command_says_what_to_do_and_ends_with_1_where_anything_is_found(healthy: World) -> None:

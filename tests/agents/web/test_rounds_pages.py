@@ -134,6 +134,7 @@ def test_pages_of_documents_speak_of_an_engineer_and_of_no_build(client: Client)
         shown = html(client, path)
         assert "ngineer" in shown, path
         assert re.findall(r"Coder declined|With the coder|<span>Coder<|By coder", shown) == [], path
+        assert "Build, tests" not in shown, path
     assert "Engineer declined" in html(client, queue)
     create_project("code")
     for path, chosen, word in (

@@ -16,7 +16,14 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.web.queue import listing
 from tasks.models import Project
 from tests.asking import as_user
-from tests.factories import create_finding, create_project, create_review, create_submission, create_task
+from tests.factories import (
+    create_finding,
+    create_project,
+    create_review,
+    create_submission,
+    create_task,
+    create_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -130,6 +137,11 @@ def test_an_empty_queue_says_so(client: Client, ledger: Project, tom: User) -> N
     as_user(client, tom)
     assert "Nothing waits for you." in client.get("/queue/").content.decode()
     assert "Nothing is settled yet." in client.get("/queue/settled/").content.decode()
+    lost = as_user(client, create_user("lost")).get("/queue/").content.decode()
+    assert "You are in no project yet." in lost
+    assert "Nothing waits for you." not in lost
+    assert "You are in no project yet." in client.get("/queue/team/").content.decode()
+    as_user(client, tom)
     dispute(ledger)
     assert "Nothing matches." in client.get("/queue/", {"q": "turtles"}).content.decode()
 
