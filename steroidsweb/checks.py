@@ -183,7 +183,7 @@ def check_groups(
     return [
         Warning(
             f"STEROIDS_OIDC_GROUPS gives {group} a role in {project}, and there is no such project.",
-            hint=f"Its people sign in without any right. There are: {', '.join(known[:20]) or 'no projects'}.",
+            hint=f"Its people get no right there. There are: {', '.join(known[:20]) or 'no projects'}.",
             id="steroids.W013",
         )
         for group, project, _ in settings.OIDC.groups
