@@ -79,7 +79,7 @@ def items_of(verb: Verb, wanted: Iterable[int], user: Any) -> list[BulkItem]:
     """
     disputes = _load(wanted, user)
     ruled = set(projects_for(user, RULE).values_list("pk", flat=True))
-    left_out = {dispute.pk: _why_not(dispute, ruled) for dispute in disputes}
+    left_out = {dispute.pk: _why_not(dispute, ruled, verb) for dispute in disputes}
     conflicts = [
         conflict for dispute in disputes if not left_out[dispute.pk] for conflict in _open(dispute)
     ]  # fmt: skip
@@ -122,7 +122,7 @@ def _open(dispute: Dispute) -> list[Conflict]:
     return [each for each in dispute.conflicts.all() if each.is_open]
 
 
-def _why_not(dispute: Dispute, ruled: set[int]) -> str:
+def _why_not(dispute: Dispute, ruled: set[int], verb: Verb) -> str:
     """Return why nothing can be done with the dispute, or "" if something can."""
     if dispute.project_id not in ruled:
         return no_right(dispute.project, RULE, "rule").message
@@ -132,7 +132,7 @@ def _why_not(dispute: Dispute, ruled: set[int]) -> str:
         if last is None:
             return "It does not wait for anybody any more."
         return f"{last.by} ruled {last.letter} on it meanwhile."
-    if dispute.severity == Severity.CRITICAL:
+    if dispute.severity == Severity.CRITICAL and verb is not ASSIGN:
         return "CRITICAL is taken one at a time, with the code before you."
     return ""
 

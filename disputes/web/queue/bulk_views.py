@@ -59,20 +59,21 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 
 def _wanted(request: HttpRequest) -> list[int]:
-    """Return the keys of the disputes, up to the limit of one bulk action."""
+    """Return the keys of the disputes, up to one more than one bulk action takes."""
     if "all" in request.POST or "all" in request.GET:
         reach = listing.VisibleProjects.of(request.user)
         disputes = listing.disputes_in(_tab(request), request.user)
         data = QueryDict(request.POST.get("query", "")[:2000])
         found = QueueFilter(data, queryset=disputes, request=request, reach=reach)
-        return list(found.qs.values_list("pk", flat=True)[: bulk.BULK_MAX])
+        return list(found.qs.values_list("pk", flat=True)[: bulk.BULK_MAX + 1])
     picked = map(whole_number, request.POST.getlist("dispute"))
-    return [number for number in picked if number is not None][: bulk.BULK_MAX]
+    return [number for number in picked if number is not None][: bulk.BULK_MAX + 1]
 
 
 def _preview(
     request: HttpRequest, verb: bulk.Verb, wanted: list[int], refused: Refused | None = None
 ) -> HttpResponse:
+    has_more, wanted = len(wanted) > bulk.BULK_MAX, wanted[: bulk.BULK_MAX]
     items = bulk.items_of(verb, wanted, request.user)
     possible = [item for item in items if not item.why_not]
     projects = {item.dispute.project_id for item in possible}
@@ -83,6 +84,7 @@ def _preview(
         "items": items,
         "possible": len(possible),
         "disputes": wanted,
+        "has_more": has_more,
         "people": _people(projects) if verb is bulk.ASSIGN else [],
         "endings": endings() if verb is bulk.SNOOZE else [],
         "back": _back(request),

@@ -139,6 +139,8 @@ def test_critical_and_what_one_may_not_rule_on_is_left_out_with_the_reason(
     assert set(items) == {worst.dispute.ref, foreign.dispute.ref}
     assert "one at a time" in items[worst.dispute.ref].why_not
     assert items[foreign.dispute.ref].why_not == "You may not rule in Atlas."
+    assert "one at a time" in preview(bulk.SNOOZE, tom, worst)[worst.dispute.ref].why_not
+    assert preview(bulk.ASSIGN, tom, worst)[worst.dispute.ref].why_not == "", "a turn asks for no code"
     made = bulk.apply(
         bulk.RULE_A, {each.ref: "" for each in (worst, foreign, unseen)}, bulk.Terms(), tom
     )  # fmt: skip
@@ -315,6 +317,18 @@ def test_all_that_match_the_filters_are_taken_not_only_those_of_the_page(
     asked = {"verb": "adopt", "all": "1", "tab": "queue", "query": "severity=high"}
     page = as_user(client, tom).post("/queue/bulk/", asked)
     assert len(page.context["items"]) == 3
+
+
+def test_of_more_than_one_act_takes_the_page_says_that_these_are_the_first(
+    client: Client, ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "BULK_MAX", 2)
+    for number in (2, 3):
+        while Dispute.objects.count() < number:
+            dispute(ledger)
+        shown = as_user(client, tom).post("/queue/bulk/", {"verb": "assign", "all": "1"}).content.decode()
+        assert "on 2 of 2" in shown
+        assert ("More than 2 match; these are the first." in shown) == (number == 3)
 
 
 def test_what_was_typed_stays_where_something_is_missing(client: Client, ledger: Project, tom: User) -> None:
