@@ -40,6 +40,8 @@ PURE = [
     "tasks.configuration.stages",
     "tasks.todo.format",
     "tasks.todo.lenient",
+    "tasks.todo.lists",
+    "tasks.todo.wording",
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in sorted((ROOT / "disputes/protocol").rglob("*.py"))
