@@ -400,6 +400,10 @@ class _Words:
     def __init__(self, reader: _Reader) -> None:
         self.reader, self.sections = reader, reader.sections
         self.tasks = [task for section in self.sections for task in section.tasks if not task.identity]
+        self.section_of = {id(task): section for section in self.sections for task in section.tasks}
+        self.said: list[
+            tuple[_Task, str, _Task, int]
+        ] = []  # who waits, by which name, for whom, in which line
         self.titles: dict[str, list[_Task]] = defaultdict(list)
         self.numbers: dict[str, list[_Task]] = defaultdict(list)
         for section in self.sections:
@@ -423,6 +427,8 @@ class _Words:
             for task in section.tasks:
                 if not task.identity:
                     self.link(task, section)
+        _cut_circles(self.tasks)
+        self.tell_links()
 
     def below(self, says: Callable[[_Section], str]) -> Iterator[tuple[_Section, str, list[_Task]]]:
         """Yield each section that says a word, with it and the tasks to which no other word is nearer."""
@@ -474,13 +480,22 @@ class _Words:
                 continue
             for name, label in names_in(value):
                 needed = self.meant(name, label, task, section)
-                if needed is None:
-                    told = f"“{name[:NAMES_MAX]}” names no task for which this one could wait."
-                    self.reader.note(number, told)
+                if needed is None or needed is task:
+                    self.refuse(name, number)
                 elif not any(needed is each for each in [*task.parts, *task.needs]):
                     task.needs.append(needed)
-                    self.reader.understood.add(number)
-                    self.tell(name, needed, number)
+                    self.said.append((task, name, needed, number))
+
+    def tell_links(self) -> None:
+        for task, name, needed, number in self.said:
+            if any(needed is each for each in task.needs):
+                self.reader.understood.add(number)
+                self.tell(name, needed, number)
+            else:
+                self.refuse(name, number)
+
+    def refuse(self, name: str, number: int) -> None:
+        self.reader.note(number, f"“{name[:NAMES_MAX]}” names no task for which this one could wait.")
 
     def tell(self, name: str, needed: _Task, number: int) -> None:
         told = f"“{name[:NAMES_MAX]}” is read as depends: {needed.title[:NAMES_MAX]}."
@@ -501,24 +516,32 @@ class _Words:
     def meant(self, name: str, label: str, task: _Task, section: _Section) -> _Task | None:
         """Return the one task that a name means, if it can be named and does not wait for this one."""
         same = self.titles.get(plain(name)) or (self.numbers.get(label, []) if label else [])
-        beside = [each for each in same if any(each is other for other in section.tasks)]
+        beside = [each for each in same if self.section_of[id(each)] is section]
         if len(found := beside or same) != 1:
             return None
-        alike = [each for each in self.titles.get(plain(found[0].title), []) if each is not found[0]]
-        return None if (alike and not beside) or _waits(found[0], task) else found[0]
+        alike = self.titles.get(plain(found[0].title), [])
+        return None if len(alike) > 1 and not beside else found[0]
 
 
-def _waits(task: _Task, other: _Task) -> bool:
-    """Whether the task is the other one, or waits for it in the end."""
-    seen: set[int] = set()
-    coming = [task]
-    while coming:
-        if (each := coming.pop()) is other:
-            return True
-        if id(each) not in seen:
-            seen.add(id(each))
-            coming += [*each.parts, *each.needs]
-    return False
+def _cut_circles(tasks: list[_Task]) -> None:
+    """Let no task wait, by what its text names, for one that waits for it."""
+    above: set[int] = set()
+    done: set[int] = set()
+    for first in tasks:
+        path = [] if id(first) in done else [(first, iter([*first.parts, *first.needs]))]
+        above.update(id(task) for task, _ in path)
+        while path:
+            task, rest = path[-1]
+            needed = next(rest, None)
+            if needed is None:
+                path.pop()
+                above.discard(id(task))
+                done.add(id(task))
+            elif id(needed) in above:
+                task.needs = [each for each in task.needs if each is not needed]
+            elif id(needed) not in done:
+                path.append((needed, iter([*needed.parts, *needed.needs])))
+                above.add(id(needed))
 
 
 def _own(task: _Task, key: str) -> bool:

@@ -395,6 +395,9 @@ def test_a_task_waits_for_those_whose_number_or_title_it_names() -> None:
         assert found == wanted, text
         parts = "  - [ ]" in text
         assert any("depends" in note.reason for note in read.notes) == bool(wanted and not parts), text
+    chain = "".join(f"- [ ] Task {n}: A\n  Depends on: Task {n + 1}\n" for n in range(2000))
+    (section,) = parse(read_leniently(chain).text).sections
+    assert sum(bool(task.depends) for task in section.tasks) == 1999, "however long it is"
     (note,) = read_leniently("- [ ] A\n- [ ] B\n  Depends on: Phase 7\n").notes
     assert (note.line, "“Phase 7” names no task" in note.reason) == (3, True)
 
