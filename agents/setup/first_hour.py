@@ -380,7 +380,7 @@ def bring_file(asker: Asker, project: Project, path: Path) -> ImportReport:
     """
     text = text_of(path)
     if boxes := count_boxes(text):
-        question = f"Take {counted(boxes, 'line')} without a box, which may be meant so, for tasks? [y/N]"
+        question = f"Take {counted(boxes, 'line')} that may be meant so for tasks? [y/N]"
         if asker.more(question).lower() in YES:
             text = with_boxes(text)
     try:
