@@ -1,10 +1,12 @@
 """The two small questions of each turn: what they cost, and that they miss nothing."""
 
 import re
+import sqlite3
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.utils import timezone
 
@@ -202,6 +204,8 @@ def test_what_nobody_rings_for_is_seen(db: None) -> None:
 
 def test_no_large_table_is_read_through_for_them(db: None) -> None:
     """On SQLite a partial index serves only where the query says its condition word by word."""
+    if connection.vendor == "sqlite" and sqlite3.sqlite_version_info < (3, 51):
+        pytest.skip("Older versions of SQLite choose other indexes.")
     with Reconciler() as host:
         pk = host.row.pk
     plan = ""
