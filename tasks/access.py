@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from tasks.errors import Refused
 from tasks.models import Membership, Project, Task
 from tasks.models.prepared import Prepared
-from tasks.models.task import TaskQuerySet
+from tasks.models.task import TaskQuerySet, parts_of
 
 READ = frozenset(Membership.Role.values)
 RULE = frozenset({Membership.Role.TRIAGER, Membership.Role.MAINTAINER})
@@ -84,6 +84,51 @@ def tasks_for(user: Any, roles: frozenset[str] = READ) -> TaskQuerySet:
     if user.is_superuser and user.is_active:
         return Task.objects.all()  # filtering by every project's key, SQLite would read in the order of keys
     return Task.objects.filter(project__in=projects_for(user, roles))
+
+
+def tasks_named(user: Any, ref: str) -> TaskQuerySet:
+    """Return the task of that name, such as ledger-214, if the user may see it.
+
+    A run may go on naming its own task as it was told, although its project has another short name by now.
+    """
+    tasks = tasks_for(user)
+    if getattr(user, "task_pk", None) is not None and (task := tasks.select_related("project").first()):
+        return tasks if went_by(task, ref) else tasks.none()
+    return tasks.named(ref)
+
+
+def went_by(task: Task, ref: str) -> bool:
+    """Whether `ref` names the task, or did so before its project was renamed and names no other now."""
+    name = parts_of(ref)
+    if name is None or name[1] != task.number:
+        return False
+    return name[0] == task.project.slug or not Task.objects.named(ref).exists()
+
+
+def visible_project(user: Any, slug: str) -> Project:
+    """Return the project of that short name. Raises Refused("no_project") if the user may not see it."""
+    own = getattr(user, "task_pk", None)
+    seen = projects_for(user) if own is None else Project.objects.filter(tasks=own)
+    project = seen.filter(slug=slug).first()
+    if project is None:
+        raise Refused(
+            "no_project", f"There is no project {slug} that you may see.", "See `steroids projects`.",
+            status=404,
+        )  # fmt: skip
+    return project
+
+
+def visible_task(user: Any, ref: str) -> Task:
+    """Return the task of that name. Raises Refused("not_found") if the user may not see it."""
+    task = tasks_named(user, ref).first()
+    if task is None:
+        raise no_task(ref)
+    return task
+
+
+def no_task(ref: str) -> Refused:
+    """Return the refusal of a name under which the user may see no task."""
+    return Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
 
 
 def may(user: Any, project: Project, roles: frozenset[str]) -> bool:

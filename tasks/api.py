@@ -12,7 +12,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tasks import idempotency
-from tasks.access import MAINTAIN, RULE, projects_for, require, require_any, require_superuser, tasks_for
+from tasks.access import (
+    MAINTAIN,
+    RULE,
+    projects_for,
+    require,
+    require_any,
+    require_superuser,
+    tasks_for,
+    tasks_named,
+    visible_project,
+    visible_task,
+)
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -29,10 +40,26 @@ from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-[0-9]+"  # a name in a URL: ledger-214, D-7
 
 
-class TaskFilter(django_filters.FilterSet):
-    """The filters of the list of tasks, shared with the pages."""
+class ProjectNameFilter(django_filters.CharFilter):
+    """A project by its short name; one that the caller may not see is refused instead of finding nothing."""
 
-    project = django_filters.CharFilter(field_name="project__slug")
+    def filter(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if value:
+            visible_project(self.parent.request.user, value)
+        return super().filter(queryset, value)
+
+
+class TaskNameFilter(django_filters.CharFilter):
+    """A task by its name; one that the caller may not see is refused instead of finding nothing."""
+
+    def filter(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return super().filter(queryset, visible_task(self.parent.request.user, value) if value else "")
+
+
+class TaskFilter(django_filters.FilterSet):
+    """The filters of the list of tasks."""
+
+    project = ProjectNameFilter(field_name="project__slug")
     status = django_filters.ChoiceFilter(choices=STATUS_CHOICES)
     severity = SeverityFilter()
     search = django_filters.CharFilter(method="filter_search", label="Words of the title or the text")
@@ -275,7 +302,8 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         )
 
     def get_object(self) -> Task:
-        return get_object_or_404(self.get_queryset().named(self.kwargs["ref"]))
+        named = tasks_named(self.request.user, self.kwargs["ref"])
+        return get_object_or_404(named.select_related("project", "section"))
 
     @extend_schema(responses=TaskDetailSerializer)
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -292,14 +320,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         body.is_valid(raise_exception=True)
         said = dict(body.validated_data)
         slug, title = said.pop("project"), as_line(said.pop("title"))
-        project = projects_for(request.user).filter(slug=slug).first()
-        if project is None:
-            raise Refused(
-                "no_project",
-                f"There is no project {slug} that you may see.",
-                "See `steroids projects`.",
-                status=404,
-            )
+        project = visible_project(request.user, slug)
         require(request.user, project, MAINTAIN, "add tasks")
         task = add_task(project, title, actor=Actor.person(request.user), **said)
         return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is added."}

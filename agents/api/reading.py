@@ -14,6 +14,7 @@ from agents.setup.adding import agent_from, missing_program
 from tasks import idempotency
 from tasks.access import projects_for, require_superuser
 from tasks.adding import as_refused
+from tasks.api import ProjectNameFilter, TaskNameFilter
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -21,8 +22,8 @@ from tasks.models import Project
 class RunFilter(django_filters.FilterSet):
     """The filters of the list of runs."""
 
-    project = django_filters.CharFilter(field_name="project__slug")
-    task = django_filters.CharFilter(method="filter_task", label="The name of its task: ledger-214")
+    project = ProjectNameFilter(field_name="project__slug")
+    task = TaskNameFilter(label="The name of its task: ledger-214")
     role = django_filters.ChoiceFilter(choices=Run.Role.choices)
     status = django_filters.ChoiceFilter(choices=Run.Status.choices)
     outcome = django_filters.ChoiceFilter(choices=Run.Outcome.choices)
@@ -30,13 +31,6 @@ class RunFilter(django_filters.FilterSet):
     class Meta:
         model = Run
         fields = ["project", "task", "role", "status", "outcome"]
-
-    def filter_task(self, queryset: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        slug, _, number = value.rpartition("-")
-        is_number = number.isascii() and number.isdigit() and len(number) < 10
-        return (
-            queryset.filter(task__project__slug=slug, task__number=number) if is_number else queryset.none()
-        )
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):

@@ -16,6 +16,7 @@ from disputes.models import Amendment
 from disputes.protocol.rulings.amendments import WORDS_MAX
 from tasks import idempotency
 from tasks.access import RULE, projects_for, require
+from tasks.api import ProjectNameFilter
 from tasks.models import Submission
 
 AS_SHOWN = (
@@ -27,7 +28,7 @@ AS_SHOWN = (
 class AmendmentFilter(django_filters.FilterSet):
     """The filters of the list of amendments."""
 
-    project = django_filters.CharFilter(field_name="decision__conflict__dispute__project__slug")
+    project = ProjectNameFilter(field_name="decision__conflict__dispute__project__slug")
     state = django_filters.ChoiceFilter(choices=Amendment.State.choices)
 
     class Meta:
@@ -168,7 +169,7 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 class DisputedWorkFilter(django_filters.FilterSet):
     """The filters of the list of disputed work."""
 
-    project = django_filters.CharFilter(field_name="task__project__slug")
+    project = ProjectNameFilter(field_name="task__project__slug")
 
     class Meta:
         model = Submission

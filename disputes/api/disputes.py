@@ -20,8 +20,8 @@ from disputes.protocol.rulings.options import read_choice
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
 from tasks import idempotency
-from tasks.access import RULE, projects_for, require, tasks_for
-from tasks.api import REF
+from tasks.access import RULE, projects_for, require, tasks_for, tasks_named
+from tasks.api import REF, ProjectNameFilter
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -35,7 +35,7 @@ TEXT_MAX = 20_000
 class DisputeFilter(django_filters.FilterSet):
     """The filters of the list: `open` means waiting for a human, `resolved` means ruled on or closed."""
 
-    project = django_filters.CharFilter(field_name="project__slug")
+    project = ProjectNameFilter(field_name="project__slug")
     severity = SeverityFilter()
     status = django_filters.ChoiceFilter(
         choices=[("open", "Open"), ("resolved", "Resolved")], method="filter_status"
@@ -307,7 +307,11 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             return get_object_or_404(disputes, pk=number)
         if head.upper() == "C":
             return get_object_or_404(disputes.filter(conflicts__pk=number))
-        found = disputes.filter(task__project__slug=head, task__number=number).order_by("-pk").first()
+        found = (
+            disputes.filter(task__in=tasks_named(self.request.user, self.kwargs["ref"]))
+            .order_by("-pk")
+            .first()
+        )
         if found is None:
             raise Refused(
                 "not_found", f"There is no dispute on {self.kwargs['ref']} that you may see.",

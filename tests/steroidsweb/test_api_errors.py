@@ -23,7 +23,7 @@ from agents.models import Host, Run, Token, new_token, token_hash
 from disputes.models import Conflict, Decision
 from tasks.models import Comment, Event, Project, Task
 from tests.cases import for_each
-from tests.factories import create_agent, create_run, create_task, create_token, create_user
+from tests.factories import create_agent, create_project, create_run, create_task, create_token, create_user
 from tests.filling import fill
 
 pytestmark = pytest.mark.django_db
@@ -342,6 +342,29 @@ def test_the_schema_tells_of_the_key_of_whatever_may_be_sent_twice() -> None:
 def test_a_project_that_is_not_there_is_an_answer_that_the_schema_knows() -> None:
     told = schema_of_the_api()["paths"]["/api/v1/tasks/"]["post"]["responses"]["404"]
     assert told["content"]["application/json"]["schema"]["$ref"].endswith("/Refusal")
+
+
+def test_every_list_says_that_the_project_or_task_in_its_filter_is_not_there(
+    task: Task, client: APIClient
+) -> None:
+    foreign = create_task(create_project("foreign"))
+    asked = {
+        (path, parameter["name"])
+        for path, operations in schema_of_the_api()["paths"].items()
+        for parameter in operations.get("get", {}).get("parameters", ())
+        if parameter["in"] == "query" and parameter["name"] in {"project", "task"}
+    }
+    assert {name for _, name in asked} == {"project", "task"}
+    assert len(asked) == 6
+    known = {"project": task.project.slug, "task": task.ref}
+    for path, name in asked:
+        assert client.get(f"{path}?{name}={known[name]}").status_code == 200
+        assert client.get(f"{path}?{name}=").status_code == 200
+        for unknown in ("no-such-9", foreign.project.slug if name == "project" else foreign.ref):
+            reply = client.get(f"{path}?{name}={unknown}")
+            assert reply.status_code == 404, (path, name, unknown)
+            assert error_of(reply)["message"] == f"There is no {name} {unknown} that you may see."
+        assert "404" in schema_of_the_api()["paths"][path]["get"]["responses"]
 
 
 def test_the_schema_names_every_address() -> None:

@@ -141,7 +141,6 @@ def test_tasks_stand_as_in_their_project(ledger: Project, vera: User) -> None:
         ("?severity=CRITICAL", ["ledger-3"]),
         ("?project=ledger", ["ledger-1", "ledger-2", "ledger-3"]),
         ("?project=atlas", ["atlas-4"]),
-        ("?project=nothing", []),
         ("?search=RETRY", ["ledger-1"]),
         ("?search=backoff", ["ledger-2"]),
         ("?search=100%25", []),

@@ -6,7 +6,7 @@ from typing import Any
 
 from agents.api.principals import RunPrincipal
 from agents.models import Run
-from tasks.access import MAINTAIN, RULE, require, tasks_for
+from tasks.access import MAINTAIN, RULE, no_task, require, tasks_for, went_by
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
@@ -54,7 +54,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
     if isinstance(user, RunPrincipal):
         run = user.run
         task = _of_run.first(run.task_id)
-        if task is None or task.ref != ref:
+        if task is None or not went_by(task, ref):
             raise Refused(
                 "other_task", f"This run works on {run.task.ref}, not on {ref}.",
                 f"Name {run.task.ref}.", status=403,
@@ -74,7 +74,7 @@ def caller_of(user: Any, verb: str, ref: str, model: str = "") -> tuple[Caller, 
         return Caller(actor, run), task
     task = next(iter(_held(tasks_for(user).named(ref))), None)
     if task is None:
-        raise Refused("not_found", f"There is no task {ref} that you may see.", "Check the name.", status=404)
+        raise no_task(ref)
     if verb not in PERSON_VERBS:
         raise Refused(
             "wrong_role", f"People give no {verb}: they rule.", "Use `steroids dispute resolve`.", status=403

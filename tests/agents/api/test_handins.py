@@ -279,6 +279,22 @@ def test_each_verb_takes_its_callers_only(
     assert (rows() == before) == (answer != "yes")
 
 
+def test_a_run_whose_project_was_renamed_names_its_task_as_it_was_told(ledger: Project) -> None:
+    other = create_task(create_project("shop"), number=7, status="in_progress", round=1)
+    task = create_task(ledger, number=7, status="in_progress", round=1)
+    secret = live_run(task, "coder")[1]
+    client = client_with(secret)
+    Project.objects.filter(pk=ledger.pk).update(slug="accounts")
+    assert client.get("/api/v1/tasks/ledger-7/").json()["ref"] == "accounts-7"
+    assert client.get("/api/v1/tasks/?project=accounts").json()["count"] == 1
+    accepted(client.post("/api/v1/tasks/ledger-7/comment/", BODIES["comment"], format="json"))
+    for name in (other.ref, "ledger-8", "ledger"):
+        assert client.get(f"/api/v1/tasks/{name}/").status_code == 404
+        refused(client.post(f"/api/v1/tasks/{name}/log/", BODIES["log"], format="json"), 403, "other_task")
+    told = accepted(client.post("/api/v1/tasks/ledger-7/dispute/", BODIES["dispute"], format="json"))
+    assert told["task"] == "accounts-7"
+
+
 def test_the_matrix_names_every_verb() -> None:
     assert {verb for verb, *_ in LINES} == set(BODIES)
 

@@ -169,7 +169,6 @@ def four(ledger: Project, tom: User) -> dict[str, str]:
         ("?severity=low", {"logged"}),
         ("?severity=LOW", {"logged"}),
         ("?project=ledger", {"open", "stale", "ruled", "logged"}),
-        ("?project=atlas", set()),
     ],
 )
 def test_the_list_is_narrowed_down(four: dict[str, str], vera: User, query: str, names: set[str]) -> None:
