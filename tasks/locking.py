@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -33,6 +34,18 @@ REASONS_SQLITE = {
     sqlite3.SQLITE_FULL: "its disk is full", sqlite3.SQLITE_IOERR: "its disk is in trouble",
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened", sqlite3.SQLITE_READONLY: "it takes no writes",
 }  # fmt: skip
+
+
+def database_time() -> datetime:
+    """Return the time by the database's clock, by which everything rests: the clocks of hosts differ."""
+    if connection.vendor == "postgresql":
+        text = "SELECT statement_timestamp()"
+    else:
+        text = "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')"
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        (found,) = cursor.fetchone()
+    return datetime.fromisoformat(found) if isinstance(found, str) else found
 
 
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:

@@ -15,7 +15,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, QuerySet
-from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.crew import attempts, pauses, tasks_in_review
@@ -23,6 +22,7 @@ from agents.models import Agent, ProviderPause, Run
 from tasks.configuration.ladder import Step, step_for
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage, stage_named
+from tasks.locking import database_time
 from tasks.models import Task
 from tasks.models.prepared import Prepared
 from tasks.spans import clock
@@ -84,7 +84,12 @@ class Crew:
 
     def __init__(self, puller: Agent | None = None, now: datetime | None = None) -> None:
         """Make no query yet. A `puller` is an agent that asks for work itself; only it is chosen (COL-3)."""
-        self.puller, self.now = puller, now or timezone.now()
+        self.puller, self.by = puller, now
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time for which the crew is asked: by the database's clock, unless a time was given."""
+        return self.by or database_time()
 
     @cached_property
     def agents(self) -> list[Agent]:
@@ -103,7 +108,7 @@ class Crew:
     @cached_property
     def pauses(self) -> dict[str, ProviderPause]:
         """The pauses of accounts in trouble, by account."""
-        return pauses.paused(self.now)
+        return pauses.paused(self.by)
 
     def look_again(self) -> None:
         """Forget which agents are busy, since others may have begun something; the agents are kept."""

@@ -11,11 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from agents.models import ProviderPause, Run
 from agents.providers.reports import MESSAGE_MAX, ErrorClass
-from tasks.locking import locked
+from tasks.locking import database_time, locked
 from tasks.models.prepared import Prepared
 
 
@@ -67,15 +67,15 @@ EFFECTS = {
 
 def paused(at: datetime | None = None) -> dict[str, ProviderPause]:
     """Return the pauses in effect at that time, or now, by account."""
-    return {row.name: row for row in _holding.found(at or timezone.now())}
+    return {row.name: row for row in (_holding_then.found(at) if at else _holding.found())}
 
 
 def holding(at: Any = None) -> QuerySet[ProviderPause]:
     """Return the pauses in effect at that time, or now."""
-    return ProviderPause.objects.filter(until__gt=at or timezone.now())
+    return ProviderPause.objects.filter(until__gt=at or Now())
 
 
-_holding = Prepared(lambda at: holding(at))
+_holding, _holding_then = Prepared(lambda: holding()), Prepared(lambda at: holding(at))
 _begun_before = Prepared(
     lambda account, at: ProviderPause.objects.filter(name=account, since__lte=at).values_list("pk", flat=True)
 )
@@ -105,7 +105,7 @@ def pause(
 def _pause(
     account: str, error: ErrorClass, message: str, until: datetime | None, began: datetime | None
 ) -> ProviderPause:
-    effect, now = EFFECTS[error], timezone.now()
+    effect, now = EFFECTS[error], database_time()
     reason = f"{effect.says}: {' '.join(message.split())}"[:MESSAGE_MAX] if message else effect.says
     row = locked(ProviderPause.objects).filter(name=account).first()
     if row is None:
@@ -147,5 +147,4 @@ def end(account: str) -> bool:
 
     Returns False if no pause is in effect.
     """
-    now = timezone.now()
-    return bool(ProviderPause.objects.filter(name=account, until__gt=now).update(until=now))
+    return bool(holding().filter(name=account).update(until=Now()))

@@ -31,7 +31,7 @@ from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
 from tasks.configuration.stages import Stage, escalations_of, stages_of
-from tasks.locking import locked, repeated
+from tasks.locking import database_time, locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
@@ -218,7 +218,7 @@ def tick_project(
 
 def _rests(project: Project) -> bool:
     """Whether nothing may be started: its repository is in trouble, or its settings are not valid."""
-    in_trouble = project.trouble_until and project.trouble_until > timezone.now()
+    in_trouble = project.trouble_until and project.trouble_until > database_time()
     return bool(in_trouble or pause_invalid([project]))
 
 
@@ -227,7 +227,7 @@ def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew,
     wanted = _wanted(project, crew)
     if is_closed:  # builds and tests cost nothing, so they go on
         wanted &= Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
-    tasks = _candidates(wanted).found(project.pk, timezone.now())
+    tasks = _candidates(wanted).found(project.pk)
     for task in tasks:
         task.project = project
     for first in range(0, len(tasks), LOOKED_AT_ONCE):
@@ -248,10 +248,10 @@ def _working() -> QuerySet[Run]:
 def _candidates(wanted: Q) -> Prepared:
     """Return the query for wanted tasks that may be picked, with the last submission's state and commit."""
 
-    def rows(project: Expression, now: Expression) -> QuerySet[Task]:
+    def rows(project: Expression) -> QuerySet[Task]:
         held = Conflict.objects.of(OuterRef("pk")).open().holding()
         seated = _working().filter(task=OuterRef("pk"))
-        tasks = Task.objects.filter(project=project).startable(now).exclude(Exists(held))
+        tasks = Task.objects.filter(project=project).startable().exclude(Exists(held))
         known = _with_last(tasks).annotate(is_seated=Exists(seated)).select_related("section")
         return known.filter(wanted).filter(_may_go_on())[:LOOKED_AT]
 
@@ -340,14 +340,14 @@ def _pass_by(project: Project) -> None:
     """Send what was handed in straight on to its review if there is nothing to build or test."""
     if not nothing.may_pass_by(project):
         return
-    for task in _kept.found(project.pk, timezone.now()):
+    for task in _kept.found(project.pk):
         task.project = project
         if not nothing.is_to_be_run(task):
             _let_pass(task)
 
 
-def _kept_in_review(project: Expression, now: Expression) -> QuerySet[Task]:
-    in_review = Task.objects.filter(project=project).startable(now).filter(status=Status.REVIEW)
+def _kept_in_review(project: Expression) -> QuerySet[Task]:
+    in_review = Task.objects.filter(project=project).startable().filter(status=Status.REVIEW)
     return _with_last(in_review).filter(last_state=Submission.State.KEPT)
 
 
@@ -438,7 +438,7 @@ def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
 
 def _queue_landings(project: Project) -> int:
     """Queue a landing for each accepted submission that has none under way, and return how many."""
-    tasks = _accepted.found(project.pk, timezone.now())
+    tasks = _accepted.found(project.pk)
     for task in tasks:
         landing = Landing(
             project=project, task=task, submission=task.accepted, sha=task.accepted.sha,
@@ -448,13 +448,13 @@ def _queue_landings(project: Project) -> int:
     return len(tasks)
 
 
-def _may_land(project: Expression, now: Expression) -> QuerySet[Task]:
+def _may_land(project: Expression) -> QuerySet[Task]:
     live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
     held = Conflict.objects.of(OuterRef("pk")).open().holding()
     return (
         Task.objects.filter(project=project)
         .to_land()
-        .filter(Q(not_before__isnull=True) | Q(not_before__lte=now))
+        .filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()))
         .exclude(Exists(live))
         .exclude(Exists(held))
         .select_related("accepted")

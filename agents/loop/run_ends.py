@@ -19,7 +19,7 @@ from disputes.models import Conflict
 from disputes.sessions import repair
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import repeated
+from tasks.locking import database_time, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
@@ -132,7 +132,7 @@ def _count(run: Run, task: Task, reason: str) -> None:
     failures, used_up = len(stuck), None if climbs else refusals.exhausted(task, failed)
     if failures < settings.EMPTY_RUNS_MAX and not used_up:
         Task.objects.filter(pk=task.pk, version=task.version).update(
-            not_before=timezone.now() + backoff(len(failed))
+            not_before=database_time() + backoff(len(failed))
         )
         return
     if used_up and task.is_session and repair.may_repair(task):
@@ -162,7 +162,7 @@ def end_token(run: Run) -> None:
 
 def rest(task: Task, seconds: float) -> None:
     """Let the task rest for a while, without counting a failure."""
-    Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=seconds))
+    Task.objects.filter(pk=task.pk).update(not_before=database_time() + timedelta(seconds=seconds))
 
 
 def _given_back(run: Run) -> QuerySet[Run]:
@@ -202,7 +202,8 @@ def send_back(task: Task, note: str) -> None:
                 question = f"Nothing could be taken in {counted(failures, 'attempt')}: {task.title}"
                 opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question, detail=note)
         else:
-            task.send_back(note=note, not_before=timezone.now() + backoff(failures) if failures > 1 else None)
+            rested = database_time() + backoff(failures) if failures > 1 else None
+            task.send_back(note=note, not_before=rested)
     except StaleTask:
         return
 

@@ -34,7 +34,7 @@ from agents.verification.unreachable import trouble
 from agents.verification.verdicts import Verdict
 from disputes import alerts
 from tasks import base
-from tasks.locking import locked
+from tasks.locking import database_time, locked
 from tasks.models import Project, Verification
 from tasks.text.counting import counted
 
@@ -51,7 +51,7 @@ def is_under_way(until: datetime | None = None, *, host: Host | None = None) -> 
 
     With `host`, only what runs there or may begin there counts.
     """
-    due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or timezone.now())
+    due = Q(trouble_until__isnull=True) | Q(trouble_until__lte=until or Now())
     waiting = Project.objects.filter(
         due, status=Project.Status.ACTIVE, base_state__in=[Base.UNKNOWN, Base.TRYING]
     )
@@ -73,7 +73,7 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     projects = projects.filter(pk=only) if only else projects
     _take_over_lost(host)
     for project in projects.filter(base_state=Base.UNKNOWN) if host.takes_work else ():
-        is_due = not project.trouble_until or project.trouble_until < timezone.now()
+        is_due = not project.trouble_until or project.trouble_until < database_time()
         if is_due and host.may_run(project):
             do(f"base-{project.pk}", lambda project=project: _begin(project))
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
@@ -306,7 +306,7 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
     """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
     now = timezone.now()
     unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
-    for project in unfit.exclude(trouble_until__gt=now):
+    for project in unfit.exclude(trouble_until__gt=Now()):
         if not host.may_run(project):
             continue
         key = f"base-{project.pk}"
@@ -315,7 +315,7 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
             base.try_again(project, why="What was missing may be there now.")
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
-    fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=now)
+    fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=Now())
     for pk in fit.values_list("pk", flat=True):  # it may be long until somebody works there
         if _is_due(pk, "base_retry"):
             do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))

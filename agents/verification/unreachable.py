@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from django.conf import settings
-from django.utils import timezone
 
+from tasks.locking import database_time
 from tasks.models import Project
 from tasks.models.event import record
 
@@ -18,7 +18,7 @@ def pause_after(failures: int) -> float:
 def trouble(project: Project, problem: str) -> None:
     """Let the project rest for a while, so that nothing of it is started, and store why for the pages."""
     project.refresh_from_db()
-    now = timezone.now()
+    now = database_time()
     rests_already = bool(project.trouble_until and project.trouble_until > now)  # another run failed too
     count = max(project.trouble_count + (not rests_already), 1)
     until = now + timedelta(seconds=pause_after(count))

@@ -3,6 +3,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import apps
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from tasks import states
@@ -37,8 +38,11 @@ FEW = 200  # a search that finds at most so many tasks is repeated by their keys
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
-    def startable(self, now: Any = None) -> "TaskQuerySet":
-        """Return what the loop may pick, in its order: reviews, work under way, new work; each by rank."""
+    def startable(self, by: Any = None) -> "TaskQuerySet":
+        """Return what the loop may pick, in its order: reviews, work under way, new work; each by rank.
+
+        With `by`, also what will have rested enough then; without it, the database's clock decides.
+        """
         order = models.Case(
             *[
                 models.When(status=status, then=states.MEANINGS[status].order)
@@ -49,7 +53,7 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return (
             self.in_the_loop()
             .open_to_agents()
-            .filter(Q(not_before__isnull=True) | Q(not_before__lte=now or timezone.now()))
+            .filter(Q(not_before__isnull=True) | Q(not_before__lte=by or Now()))
             .alias(pick_order=order)
             .order_by("pick_order", "rank")
         )

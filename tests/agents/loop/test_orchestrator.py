@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import Schedule
 
-from agents.crew import choosing
+from agents.crew import choosing, pauses
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, run_ends
-from agents.models import Agent, Run
+from agents.models import Agent, ProviderPause, Run
+from agents.providers.reports import ErrorClass
 from agents.verification import unreachable
 from disputes import opening, rulings
 from disputes.models import Conflict
@@ -205,6 +206,32 @@ def test_a_task_that_rests_is_left_alone_until_its_time(project: Project) -> Non
     rested = create_task(project, status="in_progress", round=1, not_before=timezone.now() - SOON)
     assert tick() == [(rested.pk, "coder")]
     assert resting not in Task.objects.startable()
+
+
+def test_a_rest_is_as_long_whatever_the_clock_of_the_host_that_began_it_says(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = create_task(project, status="in_progress", round=1)
+    now = timezone.now()
+    for hours in (1, -1):
+        monkeypatch.setattr(timezone, "now", lambda hours=hours: datetime.now(UTC) + timedelta(hours=hours))
+        run_ends.rest(task, 300)
+        assert rests(task, now) == pytest.approx(300, abs=60)
+        assert tick() == []
+        Task.objects.update(not_before=now - SOON)
+        unreachable.trouble(project, "The remote is away.")
+        project.refresh_from_db()
+        assert -60 < (project.trouble_until - now).total_seconds() < 1800
+        Project.objects.update(trouble_until=now + SOON)
+        assert tick() == []
+        Project.objects.update(trouble="", trouble_until=None, trouble_count=0)
+        pause = pauses.pause("acme", ErrorClass.RATE, "Too many requests.")
+        assert 0 < (pause.until - now).total_seconds() < 1800
+        ProviderPause.objects.update(until=now + SOON)
+        assert list(pauses.paused()) == ["acme"]
+        ProviderPause.objects.all().delete()
+        with set_back():
+            assert tick() == [(task.pk, "coder")]
 
 
 def test_nothing_is_started_in_a_stopped_section(project: Project) -> None:
