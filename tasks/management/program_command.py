@@ -12,6 +12,9 @@ from django.db.migrations.executor import MigrationExecutor
 from tasks.models import Project
 
 
+INTERRUPTED = 130  # the exit status after Ctrl+C
+
+
 class ProgramCommand(BaseCommand):
     """A command that first runs the program's own checks, because Django's would load every page."""
 
@@ -24,7 +27,7 @@ class ProgramCommand(BaseCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; if the database refuses something, report any missing migration first.
 
-        A reader that has gone away, as that of `| head`, is no fault of the command.
+        A reader that has gone away, as that of `| head`, is no fault of the command, and neither is Ctrl+C.
         """
         try:
             done = super().execute(*args, **options)
@@ -32,6 +35,9 @@ class ProgramCommand(BaseCommand):
         except DatabaseError:
             check_database()
             raise
+        except KeyboardInterrupt:
+            self.stderr.write("\nStopped. What was done stays; run it again to go on.")
+            raise SystemExit(INTERRUPTED) from None
         except _Unwritable as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error.__cause__, BrokenPipeError):

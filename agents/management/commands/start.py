@@ -41,12 +41,7 @@ class Command(ProgramCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         check_database()
         asker = Asker({name: options[name] for name in ANSWERS}, self._say, never=options["yes"])
-        try:
-            walked = first_hour.walk(asker, check_agents=not options["no_check"])
-        except KeyboardInterrupt:
-            raise CommandError(
-                "\nStopped. What was done stays; run it again to go on.", returncode=130
-            ) from None
+        walked = first_hour.walk(asker, check_agents=not options["no_check"])
         why = base.keeps_waiting(walked.project).rstrip(".")
         waits = f"No coder begins in {walked.project.slug}: {why}." if why else ""
         if walked.problems:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,20 @@ def test_a_closed_pipe_or_a_full_disk_below_a_command_is_no_traceback(home: Path
         assert "Traceback" not in done.stderr, done.stderr
         assert done.returncode == code, done.stderr
         assert says in done.stderr
+
+
+def test_ctrl_c_ends_a_command_that_waits_with_a_sentence(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    create_run(create_task(ledger, status="in_progress"), host=create_host("atlas"))
+    with pytest.raises(SystemExit) as ended:
+        call_command("host", "drain", "atlas", "--wait")
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "\nStopped. What was done stays; run it again to go on.\n"
 
 
 def test_with_a_project_goes_the_trial_that_is_under_way(tried: Project, home: Path) -> None:
