@@ -25,7 +25,7 @@ from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
 from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove
-from tasks.text.counting import counted
+from tasks.text.counting import counted, enumerated
 
 NAMED_MAX = 20  # tests that a card names
 DETAIL_MAX = 4000  # characters of output on a card
@@ -107,10 +107,11 @@ def _after_losses(run: Run, task: Task) -> None:
     ended = Run.objects.filter(
         task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
     ).order_by("-pk")
-    outcomes = ended.values_list("outcome", flat=True)[: settings.EMPTY_RUNS_MAX]
-    losses = len([*takewhile(lambda outcome: outcome == Run.Outcome.LOST, outcomes)])
+    newest = ended[: settings.EMPTY_RUNS_MAX]
+    lost = [*takewhile(lambda each: each.outcome == Run.Outcome.LOST, newest)]
+    losses = len(lost)
     if losses >= settings.EMPTY_RUNS_MAX:
-        question = f"{losses} runs of {run.agent_label or run.role} were lost in a row: {task.title}"
+        question = f"{losses} runs of {_whose(lost[::-1])} were lost in a row: {task.title}"
         with suppress(StaleTask, IllegalMove):
             opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
     elif losses > 1:
@@ -138,7 +139,7 @@ def _count(run: Run, task: Task, reason: str) -> None:
     if used_up and task.is_session and repair.may_repair(task):
         repair.repair(task, f"{used_up.failure_type}: {used_up.message}")
         return
-    who = run.agent_label or run.role
+    who = _whose(stuck)
     question = f"{counted(failures, 'run')} of {who} ended without a hand-in: {task.title}"
     if used_up:
         question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
@@ -152,6 +153,11 @@ def _count(run: Run, task: Task, reason: str) -> None:
         )
     except (StaleTask, IllegalMove):
         return
+
+
+def _whose(runs: list[Run]) -> str:
+    """Return the names of the agents whose runs these are, in the order in which they came."""
+    return enumerated([*dict.fromkeys(run.agent_label or run.role for run in runs)])
 
 
 def end_token(run: Run) -> None:

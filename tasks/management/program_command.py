@@ -11,7 +11,6 @@ from django.db.migrations.executor import MigrationExecutor
 
 from tasks.models import Project
 
-
 INTERRUPTED = 130  # the exit status after Ctrl+C
 
 

@@ -731,13 +731,13 @@ def test_a_run_without_result_rests_its_task_for_longer_and_longer(settings: Any
 
 
 def test_the_sixth_run_without_result_asks_a_human(task: Task) -> None:
-    fail(task, 5)
+    fail(task, 5, agent_label="coder-2")
     assert task.status == "in_progress"
     fail(task, agent_label="coder-1 (fast)")
     conflict = Conflict.objects.get()
     assert (task.status, task.accepted) == ("disputed", None)
     assert (conflict.kind, conflict.origin, conflict.effect) == ("help", "empty_runs", "hold")
-    assert "6 runs of coder-1 (fast) ended without a hand-in" in conflict.question
+    assert "6 runs of coder-2 and coder-1 (fast) ended without a hand-in" in conflict.question
     assert "Nothing handed in. It said goodbye." in conflict.coder_position
 
 
@@ -766,12 +766,12 @@ def test_a_run_that_was_lost_once_is_begun_again_at_once(task: Task) -> None:
 
 
 def test_a_run_that_is_lost_each_time_rests_and_then_asks_a_human(task: Task) -> None:
-    fail(task, 5, outcome=Run.Outcome.LOST)
+    fail(task, 5, outcome=Run.Outcome.LOST, agent_label="coder-2")
     assert task.status == "in_progress"
     assert task.not_before is not None
-    fail(task, outcome=Run.Outcome.LOST)
+    fail(task, outcome=Run.Outcome.LOST, agent_label="coder-1")
     assert task.status == "disputed"
-    assert "6 runs of" in Conflict.objects.get().question
+    assert "6 runs of coder-2 and coder-1 were" in Conflict.objects.get().question
     assert run_ends.failed_in_a_row(task, "coder") == []
 
 
