@@ -1,7 +1,9 @@
 """A judge that earns the right to rule alone by agreeing with people, and loses it again."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ from tasks.models import Event, Project
 from tests.disputes.test_opinions import DISMISS, ENFORCE, JUDGE, disagreement
 
 pytestmark = pytest.mark.django_db
+
+ARBITRATION = Path(__file__).parents[2] / "docs" / "arbitration.md"
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +62,11 @@ def test_the_limit_is_wilsons() -> None:
         0.0, 0.566, 0.851, 0.855, 0.598,
     ]  # fmt: skip
     assert not Record(1000, 1000).reaches(0)
-    assert Record(22, 22).reaches(0.85)
-    assert not Record(21, 21).reaches(0.85)
+    told = re.search(r"for 0\.85 at least (\d+) of (\d+) or (\d+) of (\d+)", ARBITRATION.read_text())
+    assert told, "docs/arbitration.md no longer says how much is enough"
+    for agreed, judged in (map(int, told.groups()[:2]), map(int, told.groups()[2:])):
+        assert Record(agreed, judged).reaches(0.85)
+        assert not Record(agreed - 1, judged - 1).reaches(0.85)
 
 
 def test_one_dispute_in_five_is_sampled_and_only_who_knows_the_secret_tells_which() -> None:

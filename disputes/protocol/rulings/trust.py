@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from math import sqrt
 
-Z = 1.96  # for a confidence of 95 %
+from disputes.protocol.rulings.figures import wilson
+
 NEWEST = 100  # how many rulings of one kind count, so that a judge that gets worse loses the right
 AUDIT_EVERY = 5  # one dispute in so many waits for people although the judge might rule
 
@@ -19,12 +19,7 @@ class Record:
     @property
     def at_least(self) -> float:
         """The lower limit of the agreement (Wilson's, so that a few rulings alone prove little)."""
-        if not self.judged:
-            return 0.0
-        share, n = self.agreed / self.judged, self.judged
-        middle = share + Z * Z / (2 * n)
-        spread = Z * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-        return max((middle - spread) / (1 + Z * Z / n), 0.0)
+        return wilson(self.agreed, self.judged)[0]
 
     def reaches(self, bound: float) -> bool:
         """Whether the judge may rule alone if so much agreement is required; 0 means never (ARB-10)."""
