@@ -41,7 +41,7 @@ def propose(session: Task, text: str) -> Task:
     response = handing_in.read_document(session, text)
     number = session.submissions.count() + 1
     submission = Submission(task=session, sha=sha(number), base_sha=sha(0), by_agent=ENGINEER.label)
-    intake.take_submission(submission, response, actor=ENGINEER)
+    intake.take_submission(submission, response, intake.check_response(session, response), actor=ENGINEER)
     Submission.objects.filter(pk=submission.pk).update(state=Submission.State.VERIFIED)
     return tick(session.project)
 

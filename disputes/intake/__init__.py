@@ -6,6 +6,7 @@ The callers hold the transaction in which the task moves, so that rows and statu
 from disputes.intake.due import findings_to_answer, last_reviews, newest_of
 from disputes.intake.reviews import Taken, allot_code, conclude_reviews, take_review
 from disputes.intake.submissions import (
+    WAYS_TO_ANSWER,
     check_response,
     disagree,
     not_raised_by,
@@ -16,6 +17,7 @@ from disputes.intake.submissions import (
 )
 
 __all__ = [
+    "WAYS_TO_ANSWER",
     "Taken",
     "allot_code",
     "check_response",

@@ -11,6 +11,7 @@ from disputes.intake.due import asked_findings, findings_to_answer, newest_of, n
 from disputes.models import Conflict
 from disputes.protocol.responses.response import Disagreement, ReadResponse
 from disputes.protocol.rulings.rearguing import StandingDecision
+from disputes.protocol.text.documents import Problem
 from disputes.sessions import findings as session_findings
 from disputes.sessions import gaps
 from disputes.silence import flags
@@ -21,6 +22,11 @@ from tasks.models import Answer, Finding, Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Status
 
+WAYS_TO_ANSWER = (
+    "Give each finding a table row `| CODE | addressed | what was done |`, or a block `## DISAGREE: CODE` "
+    "with the concern quoted and a rationale"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldAgainst:
@@ -29,6 +35,7 @@ class HeldAgainst:
     known: dict[str, Finding] = field(default_factory=dict)
     due: list[Finding] = field(default_factory=list)
     decided: list[StandingDecision] = field(default_factory=list)
+    unclear: dict[str, Problem] = field(default_factory=dict)  # answers that may be refusals, by code (ANS-7)
 
 
 def _attempts(task: Expression, round_: Expression) -> QuerySet[Submission]:
@@ -67,7 +74,7 @@ def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
     rearguing.refuse_rearguing(response, decided)
     _refuse_silence(task, response, known, owed)
     rates.demand_justification(task, response, due, known)
-    return HeldAgainst(known, due, decided)
+    return HeldAgainst(known, due, decided, _unclear(response, known, owed))
 
 
 def _refuse_unknown(
@@ -89,41 +96,39 @@ def _refuse_unknown(
 def _refuse_silence(
     task: Task, response: ReadResponse, known: dict[str, Finding], owed: list[Finding]
 ) -> None:
-    """Raise Refused if the response passes over findings that the coder has to answer.
-
-    An answer that does not say what was done may be a refusal in other words (ANS-7).
-    """
-    named = {known[answer.code].origin.pk: answer for answer in response.answers}
-    unclear = {pk: answer.line for pk, answer in named.items() if answer.is_unclear}
-    silent = [each for each in owed if each.origin.pk not in named or each.origin.pk in unclear]
+    """Raise Refused if the response passes over findings that the coder has to answer."""
+    named = {known[answer.code].origin.pk for answer in response.answers}
+    silent = [each for each in owed if each.origin.pk not in named]
     if silent:
         raise Refused(
             "unanswered_findings",
             f"The response to {task.ref} does not answer {', '.join(f.code for f in silent)}.",
-            "Give each finding a table row `| CODE | addressed | what was done |`, or a block "
-            "`## DISAGREE: CODE` with the concern quoted and a rationale.",
+            f"{WAYS_TO_ANSWER}.",
             status=422,
             details=[
-                {
-                    "line": unclear.get(each.origin.pk, 0),
-                    "reason": f"{each.code} ({each.severity}): {each.title}"
-                    + (": its answer does not say what was done" if each.origin.pk in unclear else ""),
-                }
-                for each in silent
+                {"line": 0, "reason": f"{each.code} ({each.severity}): {each.title}"} for each in silent
             ],
         )
 
 
+def _unclear(response: ReadResponse, known: dict[str, Finding], owed: list[Finding]) -> dict[str, Problem]:
+    due = {finding.origin.pk for finding in owed}
+    return {
+        answer.code: Problem(answer.line, f"the answer to {answer.code} does not say what was done")
+        for answer in response.answers
+        if answer.is_unclear and known[answer.code].origin.pk in due
+    }
+
+
 def take_submission(
-    submission: Submission, response: ReadResponse, *, actor: Actor, note: str = ""
+    submission: Submission, response: ReadResponse, against: HeldAgainst, *, actor: Actor, note: str = ""
 ) -> list[Conflict]:
     """Save a coder's submission with its answers and conflicts, and move the task. Return its open conflicts.
 
-    The submission is not saved yet: it becomes the next attempt of the task's round. Raises Refused as
-    `check_response` does.
+    The submission is not saved yet: it becomes the next attempt of the task's round. The response has been
+    checked with `check_response`.
     """
     task = submission.task
-    against = check_response(task, response)
     earlier = _last_attempt.first(task.pk, task.round) or 0
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note

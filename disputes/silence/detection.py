@@ -11,7 +11,7 @@ from disputes.intake import newest_of
 from disputes.models import Conflict, Flag
 from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.disagree_blocks import Disagreement
-from disputes.protocol.responses.response import Answered, ReadResponse
+from disputes.protocol.responses.response import Answered, ReadResponse, read_response
 from disputes.protocol.rulings.compliance import place_changed
 from disputes.protocol.settings import part_of
 from disputes.protocol.silence.heuristics import SilenceSettings, Suspicion, Watched, judge_silence
@@ -170,12 +170,14 @@ def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadRespon
     if apart and len(submission.response.encode()) > MAX_BYTES // 2:
         lines = []
     answers = []
+    unclear = {each.line for each in read_response(submission.response).answers if each.is_unclear}
     for code, answer in given:
         line = answer.line or 0
         if not answer.place:
             lines += ["", f"- {code}: {' '.join(answer.text[:room].split())}"]
             line = len(lines)
-        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, answer.place))
+        is_unclear = bool(answer.place) and line in unclear
+        answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, answer.place, is_unclear))
     declined = tuple(
         Disagreement(answer.code, answer.text, "", "", "", answer.line)
         for answer in answers

@@ -5,12 +5,14 @@ from django.db import transaction
 from django.db.models import Expression, QuerySet
 
 from agents.api.handins import caller as callers
+from agents.api.handins.asking_back import ask_back
 from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
 from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about_rejection
 from disputes.protocol.reviews.review import ReadReview, read_review
+from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
 from tasks.errors import Refused
 from tasks.models import Submission, Task
@@ -18,7 +20,6 @@ from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.states import Status
 
 MAX_FINDINGS = 200
-ASKED_BACK = "It is not sure that this was meant"
 
 
 @transaction.atomic(savepoint=False)
@@ -39,7 +40,11 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
             read_as=[*read_as(read, approves), *doubts],
         )  # fmt: skip
     if caller.run and not data["confirm"]:
-        _ask_back(caller.run, read, approves, is_data=isinstance(data["review"], dict))
+        ask_back(
+            caller.run, _doubts(data, read, approves),
+            "Correct the review, or repeat the command with --confirm. This is how it is read:",
+            understood=read_as(read, approves),
+        )  # fmt: skip
     agent = caller.run.agent if caller.run else None
     turn = choosing.Roster(choosing.Crew(), [task]).turn_of(task) if agent else choosing.Turn()
     end_run(caller, task)
@@ -94,26 +99,10 @@ def read_as(read: ReadReview, approves: bool) -> list[str]:
     return lines if read.findings else [*lines, "No finding."]
 
 
-def _ask_back(run: Run, read: ReadReview, approves: bool, *, is_data: bool) -> None:
-    """Have the agent confirm or correct a review that the reader is unsure of, once in a round.
-
-    The run goes on meanwhile. An agent that does not know how is taken at its word the second time. Raises
-    Refused: asked_back.
-    """
-    reviews = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
-    about = doubts_about_approval if approves else doubts_about_rejection
-    doubts = read.warnings if is_data else about(read)
-    if not doubts or any(ASKED_BACK in each["reason"] for one in reviews for each in one.refusal):
-        return
-    understood = [{"line": 0, "reason": line} for line in read_as(read, approves)]
-    raise Refused(
-        "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.",
-        "Correct the review, or repeat the command with --confirm. This is how it is read:", status=422,
-        details=[
-            *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in doubts),
-            *understood,
-        ],
-    )  # fmt: skip
+def _doubts(data: dict[str, Any], read: ReadReview, approves: bool) -> tuple[Problem, ...]:
+    if isinstance(data["review"], dict):
+        return read.warnings
+    return doubts_about_approval(read) if approves else doubts_about_rejection(read)
 
 
 def _coded_by(submission: Submission, agent_pk: int) -> bool:

@@ -3,6 +3,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.api.handins import caller as callers
+from agents.api.handins.asking_back import ask_back
 from agents.api.handins.caller import Caller, close_run, reply, require_status, require_turn
 from agents.pull import leases
 from disputes import intake
@@ -11,6 +12,8 @@ from disputes.sessions import handing_in
 from tasks.configuration.policy import HOLD
 from tasks.models import Submission, Task
 from tasks.states import Status
+
+ASKED_MAX = 20  # answers; of one refusal no more than 50 reasons are kept
 
 
 @transaction.atomic(savepoint=False)
@@ -29,7 +32,11 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         by_model=actor.model, by_vendor=run.agent.made_by if run and run.agent else "",
         by_user_id=actor.user_id,
     )  # fmt: skip
-    conflicts = intake.take_submission(submission, response, actor=actor, note=data["notes"])
+    against = intake.check_response(task, response)
+    if run:
+        asked = dict(list(against.unclear.items())[:ASKED_MAX])
+        ask_back(run, [*asked.values()], f"{intake.WAYS_TO_ANSWER}; or repeat the command.", about=asked)
+    conflicts = intake.take_submission(submission, response, against, actor=actor, note=data["notes"])
     close_run(caller, submission=submission)
     if run and run.is_pulled:
         leases.hand_over(run, submission)

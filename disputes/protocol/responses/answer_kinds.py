@@ -97,7 +97,7 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          rf"|(?:moved|pushed|put|scheduled|planned|queued) (?:{_IT} )?(?:to|for|in|into|as|on) "
          r"(?:an? |the |its own )?(?:\w+ ){0,2}(?:task|ticket|issue|release|sprint|follow up|version"
          r"|milestone|iteration|backlog|roadmap)"
-         r"|not (?:now|this round|in this)", AnswerKind.DEFERRED),
+         r"|not (?:now|this round|in this(?: \w+)?)", AnswerKind.DEFERRED),
         (r"in part|partly|(?:mostly|almost|nearly|half) (?:done|fixed|addressed|resolved|implemented)|half",
          AnswerKind.PARTLY),
     ]
@@ -140,7 +140,8 @@ RESERVED = regex(
 PROMISE = regex(
     r"(?:(?:i|we)(?:['’]ll| will| shall| am going to| are going to)|will) (?:\w+ly )?"
     r"(?:fix|do|address|implement|resolve|add|change|look|follow)\b"
-    r"|(?:(?:this|it|that)(?:['’]ll| will) be|will be|to be) (?:fixed|done|addressed|implemented|resolved)\b"
+    r"|(?:(?:this|it|that)(?:['’]ll| will) be|will be|to be) "
+    r"(?:fixed|done|addressed|handled|implemented|resolved)\b"
 )
 # A refusal of the coder's own behind its reasons: "This would break the callers, so I did not do it."
 REFUSING = regex(

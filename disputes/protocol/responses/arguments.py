@@ -5,33 +5,63 @@ import re
 from disputes.protocol.responses.answer_kinds import COURTESY, AnswerKind, is_open, stated_kind
 from tasks.text.regex import regex
 
-# Verbs in the past that tell of no deed: "I looked at it", "it is expected".
+# Verbs in the past that tell of no deed: "I looked at it", "We decided on this order".
 _NO_DEEDS = (
-    r"(?:looked|checked|considered|reviewed|verified|discussed|wanted|needed|tried|noticed|believed|assumed"
-    r"|agreed|decided|confirmed|investigated|expected|intended|designed|overlooked|confused|asked|talked|used"
-    r"|covered|handled|required|based|allowed|guaranteed|protected|documented|supposed|called|mentioned|stated"
-    r"|indeed|need|exceed|proceed|embed)"
+    r"(?:accepted|agreed|allowed|asked|assumed|based|believed|called|checked|confirmed|confused|considered"
+    r"|covered|decided|designed|discussed|documented|expected|filed|guaranteed|handled|intended|investigated"
+    r"|logged|looked|mentioned|needed|noticed|opened|overlooked|protected|required|reviewed|stated|supposed"
+    r"|talked|tested|tracked|tried|used|verified|wanted|indeed|need|exceed|proceed|embed)"
 )
-# What coders do, in the words of commit messages, as far as these are no nouns, too.
-_ACTS = (
-    r"(?:add|use|remove|replace|rename|move|make|validate|close|raise|return|limit|cap|wrap|split|extract|drop"
-    r"|update|introduce|switch|guard|catch|escape|sort|rewrite|revert|simplify|refactor|convert|restrict"
-    r"|enforce|ensure|reject|refuse|delete)"
+# How words for added, changed, corrected, removed, done and now begin in other languages.
+_STEMS = {
+    "Dutch": r"nu\b|toegevoegd|gewijzigd|verwijderd|verplaatst|opgelost|gedaan",
+    "French": r"maintenant|désormais|ajouté|changé|corrigé|supprimé",
+    "German": r"habe\b|wurden?\b|ergänzt|geändert|jetzt|nun\b",
+    "Italian": r"ora\b|aggiunt|corrett|modificat|rimoss|spostat|risolt|fatto\b",
+    "Polish": r"doda[nł]|zmieni|napraw|poprawi|przenios|usun[ią]|teraz",
+    "Portuguese": r"agora|adicion[ae]|alterei|corrigi|movi\b|removi|resolvid|feito",
+    "Russian": r"добав|измен[еи]|исправ|перен[её]с|сделан|удал[еи]|теперь",
+    "Spanish": r"ahora|añadid|cambiad|corregid|eliminad",
+}
+_CHARACTERS = (
+    "修复|已处理|添加|新增|增加|改为|删除|现在"  # Chinese
+    "|修正|追加|変更|削除|対応済|しました|ようにした"  # Japanese
 )
-# What was done, whatever else is said: a verb in the past, or of a commit message at the beginning, or "now".
-DEED = regex(
-    r"(?:^\W*|[.;,:!)–—]\s+|\b(?:and|so|but|then|i|we|have|has|been|it|was|were|is|are|['’]ve)\s+)"
-    rf"(?:also |just )?(?!{_NO_DEEDS}\b)[a-z]{{2,20}}ed\b|^\W*{_ACTS}\b"
-    r"|^\W*(?!nothing|something|missing|leaving|keeping)[a-z]{2,20}ing\b"
-    r"(?![^.;]{0,80}\b(?:would|could|might|requires?|needs?|breaks?|is|are|seems?)\b)"
-    r"|(?<!not )(?<!never )(?<!be )\b(?:added|changed|removed|replaced|renamed|moved|updated|rewritten"
-    r"|extended|introduced|implemented|corrected|adjusted|tightened|deleted|extracted)\b"
-    r"|\b(?:(?<!for )(?<!right )(?<!until )now|instead|any ?more|no longer|made|wrote|rewrote|took|built|gave"
-    r"|(?<!better )(?<!best )(?<!be )done|habe|wurden?|ergänzt|geändert|jetzt|nun|ahora|añadid[oa]"
-    r"|cambiad[oa]|ajoutée?s?|changée?s?|maintenant|désormais)\b|\bis (?:left|gone)\b"
-    r"|\b(?:in|by|with|commit) [`(]?[0-9a-f]{7,40}\b",
-    re.IGNORECASE,
+# What a clause that tells of a deed holds.
+_DEEDS = {
+    "a verb in the past at the beginning": (
+        r"^(?:(?:also|and|but|has|have|i|it|just|so|then|was|we|were)\W+|['’]ve ){0,4}"
+        rf"(?:(?!{_NO_DEEDS}\b)[a-z]{{2,20}}ed|brought|built|caught|chose|cut|did|gave|got|hid|made|put"
+        r"|rewrote|set|split|threw|took|went|wrote)\b"
+    ),
+    "a verb of a commit message at the beginning": (
+        r"^(?:add|allow|avoid|cap|catch|check|clamp|close|convert|default|delete|document|don['’]t|drop|enforce"
+        r"|ensure|escape|extract|fail|give|guard|handle|hash|introduce|let|limit|lock|log|make|move|never|pass"
+        r"|quote|raise|read|refactor|reject|remove|rename|replace|restrict|return|revert|rewrite|run|simplify"
+        r"|skip|sort|stop|store|switch|update|use|validate|wrap)\s(?!(?:of|is|are|has|does)\b)"
+    ),
+    "a change": (
+        r"(?<!not )(?<!never )(?<!be )\b(?:added|adjusted|changed|corrected|deleted|dropped|extended"
+        r"|extracted|implemented|introduced|moved|removed|renamed|replaced|rewritten|tightened|updated)\b"
+    ),
+    "a new state": (
+        r"(?<!for )(?<!right )(?<!until )\bnow\b|\b(?:instead|any ?more|no longer)\b|\bis (?:gone|left)\b"
+        r"|(?<!be )\bdone\b|\S (?:->|→) \S|\bas (?:proposed|requested|suggested)\b"
+    ),
+    "a new thing at the beginning": (
+        r"^(?:(?:a|an|the|one|two|three|\d+) )?(?:additional|new|regression)\b"
+        r"(?!.{0,80}\b(?:would|could|might|are|is|makes?)\b)"
+        r"|\b(?:and|plus|\+) (?:an? )?(?:\w+ )?tests?\b(?! (?:cover|check|pass|show)\w*)"
+    ),
+    "a commit": r"(?:^|\b(?:in|by|with|commit) )[`(]?(?=[a-f]{0,9}\d)[0-9a-f]{7,40}\b",
+    "a deed or a new state in another language": rf"\b(?:{'|'.join(_STEMS.values())})|{_CHARACTERS}",
+}
+DEED = regex("|".join(_DEEDS.values()), re.IGNORECASE)
+# What makes the deed of a clause one of earlier times: "The lock was added in an earlier change".
+BEFORE = regex(
+    r"\b(?:already|earlier|previous\w*|long ago|last (?:release|week|month|year))\b", re.IGNORECASE
 )
+CLAUSES = regex(r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s|\b(?:but|because)\b")
 _LATER = r"(?:follow[- ]?up|separate|another|different|later|future|next|own|dedicated)"
 _WORK = (
     r"(?:pr|pull request|mr|task|ticket|issue|release|change|commit|sprint|version|story|refactor\w*|step)"
@@ -60,9 +90,9 @@ MAX_QUESTION = 200
 def answer_kind(text: str) -> AnswerKind | None:
     """Return what became of a finding, as `stated_kind` does, or that other work is to treat it."""
     kind, text = stated_kind(text), text[:MAX_READ]
-    if kind is AnswerKind.ADDRESSED and HEDGED.match(text) and not DEED.search(text):
+    if kind is AnswerKind.ADDRESSED and HEDGED.match(text) and not tells_of_deed(text):
         return None  # "I agree in principle, but …"
-    return kind or (AnswerKind.DEFERRED if PUT_OFF.search(text) and not DEED.search(text) else None)
+    return kind or (AnswerKind.DEFERRED if PUT_OFF.search(text) and not tells_of_deed(text) else None)
 
 
 def tells_of_deed(text: str) -> bool:
@@ -70,7 +100,8 @@ def tells_of_deed(text: str) -> bool:
 
     If it does not, it may be a refusal in other words (ANS-7): "The caller already holds the lock."
     """
-    return DEED.search(text[:MAX_READ]) is not None
+    clauses = (clause.strip(" *_\"'“”") for clause in CLAUSES.split(text[:MAX_READ]))
+    return any(DEED.search(clause) and not BEFORE.search(clause) for clause in clauses)
 
 
 def says_nothing(text: str) -> bool:
@@ -83,4 +114,4 @@ def says_nothing(text: str) -> bool:
     if (match := COURTESY.match(f"{text}.")) and match.end() > len(text):
         return True
     asks = text[-1] == "?" or QUESTION_FIRST.match(text) is not None or ASKING.search(text) is not None
-    return asks and not DEED.search(text)
+    return asks and not tells_of_deed(text)

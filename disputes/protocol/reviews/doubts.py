@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from disputes.protocol.reviews.first_lines.prose import NOTHING
 from disputes.protocol.reviews.group_labels import ASKING
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.review import ReadReview
@@ -11,12 +12,13 @@ from disputes.protocol.text.documents import STATED, Line, Problem, scan
 from tasks.text.regex import regex
 
 WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
+MAX_BEFORE = 80  # the characters before a severity that may say there is nothing of it
 IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
 # A sentence that demands something without words for a severity.
 DEMANDING = regex(
-    r"\b(?:must|has to|have to|needs? to|should) (?:\w+ ){1,4}before (?:\w+ ){0,2}"
-    r"(?:merg|land|ship|releas|deploy|approv)\w*"
-    r"|\bnot (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
+    r"(?<!nothing )(?<!nothing here )\b(?:must|has to|have to|needs? to|should) (?:\w+ ){1,4}"
+    r"before (?:\w+ ){0,2}(?:merg|land|ship|releas|deploy|approv)\w*"
+    r"|\b(?<!was )(?<!were )not (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
     re.IGNORECASE,
 )
 
@@ -78,5 +80,8 @@ def _grave_word(text: str) -> str:
     """Return the word in parentheses that calls something critical or high; empty if there is none."""
     if "(" not in text and "[" not in text:
         return ""
-    said = (match["words"] for match in IN_PARENTHESES.finditer(text))
-    return next((words for words in said if severity_in(words) in GRAVE), "")
+    for match in IN_PARENTHESES.finditer(text):
+        before = text[max(match.start() - MAX_BEFORE, 0) : match.start()]
+        if severity_in(match["words"]) in GRAVE and not NOTHING.search(before):
+            return match["words"]
+    return ""

@@ -67,7 +67,7 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
             [
                 r"\b(?:revision|version|review|document|change) (?:history|log)\b",
                 r"^revisions?$",
-                "changelog",
+                r"changelog|^release notes|^what (?:has )?changed",
             ],
         ),
         # "Remaining", "New" and "Unresolved" say that the issues are open.

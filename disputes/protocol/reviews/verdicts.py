@@ -68,7 +68,8 @@ VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "itera
 NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
 # Words that refuse even in a sentence. "Rejected" may be about a request, unless it is in capitals.
 REFUSED = regex(
-    r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)|[Cc]hanges (?:are )?requested"
+    r"\b(?:[Nn]eeds (?:\w+ )?(?:work|changes|revisions?|fixes|rework)\b(?! (?:elsewhere|later|in another)\b)"
+    r"|[Cc]hanges (?:are )?requested"
     r"|[Rr]equest(?:ing)? changes|[Rr]evise and resubmit|[A-Z][A-Z_ ]*(?:REJECT|NEEDS|CHANGES)[A-Z_ ]*"
     r"|REJECT(?:ED)?)\b"
 )

@@ -9,7 +9,7 @@ from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.silence.deflection import deflections, response_section
-from disputes.protocol.silence.evidence import Suspect, evidence, signs
+from disputes.protocol.silence.evidence import QUOTE_MAX, Suspect, evidence, signs
 from disputes.protocol.silence.matching import Haystack, SoftMatch
 from disputes.protocol.silence.substance import Change, Comparison, Substance
 from disputes.protocol.silence.suspicion import (
@@ -129,6 +129,8 @@ class _Judge:
             case.match = self._soft_match(finding)
         elif finding.code not in self.declined and case.change.substance is not Substance.YES:
             case.deflections = self._deflections(answer)
+            if answer.is_unclear and case.change.substance is Substance.NO:
+                case.deflections = case.deflections or [answer.text[:QUOTE_MAX]]  # ANS-7
         silent = answer is None
         claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
         fires = {

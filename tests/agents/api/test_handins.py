@@ -991,6 +991,26 @@ def test_what_the_reader_is_unsure_of_is_asked_back_once(reviewed: Task) -> None
     assert Review.objects.get().findings.count() == 2
 
 
+def test_an_answer_that_does_not_say_what_was_done_is_asked_back_once_for_each_finding(
+    rejected: Task,
+) -> None:
+    """ANS-7"""
+    create_finding(rejected.findings.get().review, code="ISSUE-R1-002")
+    run, secret = live_run(rejected)
+    argues = "- ISSUE-R1-00{}: the caller holds the lock\n"
+    asked = submit(secret, rejected, response=f"- ISSUE-R1-001: fixed\n{argues.format(2)}")
+    body = refused(asked, 422, "asked_back")
+    assert [each["line"] for each in body["details"]] == [2]
+    assert "ISSUE-R1-002 does not say what was done" in body["message"]
+    assert "DISAGREE" in body["hint"]
+    assert_live(run)
+    both = argues.format(1) + argues.format(2)
+    assert len(refused(submit(secret, rejected, response=both), 422, "asked_back")["details"]) == 2
+    # Whoever cannot say it in other words is taken at its word.
+    accepted(submit(secret, rejected, response=both))
+    assert set(Answer.objects.values_list("kind", flat=True)) == {"addressed"}
+
+
 def test_a_rejection_in_which_nothing_can_be_read_is_asked_back_and_may_be_given_as_front_matter(
     reviewed: Task,
 ) -> None:

@@ -30,6 +30,7 @@ HIGH = {"title": "Failed calls are retried at once", "severity": "high", "locati
 OTHER = {"title": "The tests wait for seconds", "severity": "high", "location": "tests/test_calls.py:3"}
 LOW = {"title": "A name is vague", "severity": "low", "location": "src/names.py:1"}
 ELSEWHERE = "README.md"
+ARGUES = "- ISSUE-R1-001: the queue holds them back"
 NEW = {"title": "The text is out of date", "severity": "high", "location": "README.md:12"}
 
 
@@ -127,10 +128,21 @@ def test_an_untouched_place_that_is_said_to_be_done_is_flagged(task: Task) -> No
     assert kinds(task)[-1] == "flagged"
 
 
-@pytest.mark.parametrize("changed", [("src/calls.py",), (ELSEWHERE, "src/calls.py")])
-def test_a_place_that_changed_is_not(task: Task, changed: tuple[str, ...]) -> None:
+def test_an_answer_that_tells_of_nothing_done_turns_away_where_the_place_is_unchanged(task: Task) -> None:
+    """SIL-5, ANS-7: a person is asked at once."""
     rejected(task, HIGH)
-    hand_in(task, addressed("ISSUE-R1-001"), *changed)
+    hand_in(task, ARGUES, ELSEWHERE)
+    flag = Flag.objects.get()
+    assert (flag.heuristics, flag.level) == (["H4", "H5"], "review")
+    assert 'phrase: "the queue holds them back"' in flag.evidence
+    assert card().question == HIGH["title"]
+
+
+@pytest.mark.parametrize("changed", [("src/calls.py",), (ELSEWHERE, "src/calls.py")])
+@pytest.mark.parametrize("answer", ["- ISSUE-R1-001: fixed", ARGUES])
+def test_a_place_that_changed_is_not(task: Task, answer: str, changed: tuple[str, ...]) -> None:
+    rejected(task, HIGH)
+    hand_in(task, answer, *changed)
     assert not Flag.objects.exists()
 
 

@@ -37,10 +37,19 @@ CLAUSES = regex(
     r"[.!?;:]\s+|\b(?:but|however|except(?: that| for)?|although|though|apart from|besides|yet)\b[\s,]*",
     re.IGNORECASE,
 )
-SETTLED = regex(
-    r"\b(?:fixed|resolved|addressed|gone|closed|done)\b|\b(?:no|none|nothing|zero|without)\b(?: \w+){0,3}$",
+# Words before a severity that say there is nothing of it: "No issues (high)", "None of the findings (high)".
+NOTHING = regex(
+    r"\b(?:no|none of the|zero|without) (?:\w+ ){0,2}"
+    r"(?:blockers?|bugs?|concerns?|defects?|findings?|issues?|points?|problems?)\W{0,2}$|\bnothing\W{0,2}$",
     re.IGNORECASE,
 )
+# A clause about other times, or about the task itself.
+BESIDE = regex(
+    r"\bused to\b(?!.{0,200}\bnot\b)|\bwithout (?:this|the) (?:change|fix|patch)\b|^\W*(?:the )?priority\b",
+    re.IGNORECASE,
+)
+DONE = regex(r"\b(?:fixe[sd]|resolved|addressed|gone|closed|done)\b", re.IGNORECASE)
+UNDONE = regex(r"\b(?:not|never|still|only|half|partly|partially|nobody|wrong)\b|n['’]t\b", re.IGNORECASE)
 # What is asked for behind a point.
 DEMAND = regex(r"\b(?:please|fix|must|should|needs?|see|before|change|add|remove)\b", re.IGNORECASE)
 MAX_LINES = 6  # of a paragraph, in which its first sentence is looked for
@@ -136,16 +145,22 @@ def _severe_clause(text: str) -> tuple[str, str]:
     """
     first = first_sentence(text)
     if first[1]:
-        return first
+        return ("", "") if _is_settled(first[0]) else first
     named = [match for match in IN_PARENTHESES.finditer(text) if severity_in(match[1])]
     if len(named) != 1 or not AFTER_CLAUSE.match(text, named[0].end()):
         return "", ""
     before, behind = text[: named[0].start()], text[named[0].end() :]
     *others, clause = CLAUSES.split(before)
     contrast = before[: len(before) - len(clause)].rstrip(" ,")[-1:].isalpha() and bool(others)
-    if SETTLED.search(clause) or not (contrast or OBJECTION.search(clause) or DEMAND.search(behind)):
+    if _is_settled(clause) or not (contrast or OBJECTION.search(clause) or DEMAND.search(behind)):
         return "", ""
     return clause.strip(" \t,:;-–—*_"), named[0][1]
+
+
+def _is_settled(clause: str) -> bool:
+    if NOTHING.search(clause) or BESIDE.search(clause):
+        return True
+    return DONE.search(clause) is not None and not UNDONE.search(clause)
 
 
 def _praises(text: str) -> bool:

@@ -301,6 +301,14 @@ ARGUING = [
     "I agree in principle, but it is out of proportion for this change.",
     "Das ist so gewollt.",
     "No estoy de acuerdo, el protocolo lo pide.",
+    "`close()` is called by the framework.",
+    "The lock was added in an earlier change, so the race cannot occur.",
+    "This was discussed in the design review and accepted.",
+    "The old API is deprecated and nobody calls it.",
+    "这是预期行为，无需修改。",
+    # nobody can tell that this was done
+    "Both writes are wrapped in one transaction.",
+    "The helper closes the file in `finally`.",
 ]
 DOING = [
     "Added an assertion, though the caller already holds the lock.",
@@ -310,16 +318,30 @@ DOING = [
     "Not needed any more, since I dropped the whole module.",
     "see commit 3f2a9c1",
     "Use a set in place of the list",
-    "Both writes are wrapped in one transaction.",
     "A test was added.",
     "`retry()` now gives up after three attempts.",
     "Habe ich ergänzt.",
+    "Got rid of the global, because the callers would share it.",
+    "Check the return code of git",
+    "Avoid the second query",
+    "New test for empty input",
+    "Null check, plus a test",
+    "`timeout=None` → `timeout=30`",
+    "3f2a9c1",
+    "As suggested: one query.",
+    "已修复，添加了空值检查。",
+    "修正しました。空の入力のテストを追加しました。",
+    "Добавил проверку диапазона в `parse()`.",
+    "Removi a variável global.",
+    "Aggiunto un test per l'input vuoto.",
+    "Test voor lege invoer toegevoegd.",
+    "Dodałem sprawdzanie zakresu w `parse()`.",
 ]
 
 
 @for_each("text", ARGUING)
 def test_an_answer_that_tells_of_nothing_done_is_unclear(text: str) -> None:
-    """ANS-7: it may be a refusal in other words. About documents nobody is asked: there it is a claim."""
+    """ANS-7: it may be a refusal in other words."""
     for form in ("- ISSUE-R1-001: {}", "**ISSUE-R1-001** \u2013 {}", "### ISSUE-R1-001: a\n\n{}",
                  "| ISSUE-R1-001 | {} |"):  # fmt: skip
         (answer,) = read(form.format(text)).answers
@@ -579,6 +601,8 @@ WORDS = [
     ("Moved to a follow-up ticket", "deferred"),
     ("Noted.", "accepted_as_is"),
     ("Noted in the README", None),
+    ("Not in this change; I opened a ticket for it.", "deferred"),
+    ("Will be handled in the next release, filed #212.", "deferred"),
     ("Left for later", "deferred"),
     ("Leaving this for a follow-up", "deferred"),
     ("TODO: a test", "deferred"),

@@ -20,7 +20,16 @@ def doubtful(text: str) -> list[int]:
         ("Approved.\n\nThe token [P1] is written to the log, by the way.", [3]),
         ("Approved.\n\nThe rest is fine, the lock (must fix) aside.", [3]),
         ("Approved. I ran the linter at its strictest level (high), and it is clean.", [1]),
+        # what is told of may be done; the reviewer knows
+        ("This fixes the critical bug (high) from last week. Approved.", [1]),
+        ("The token used to never expire (high), but now it does. Approved.", [1]),
+        ("Without this fix, the export would be wrong (critical). Approved.", [1]),
+        ("Release notes:\n\n- Fixed: crash on start (high)\n\nVerdict: APPROVED", [3]),
         # nothing is demanded
+        ("No issues (critical, high, or medium) found. APPROVED", []),
+        ("None of the findings (high) of round 2 remain. Approved.", []),
+        ("Nothing here must be fixed before merging.", []),
+        ("A great step from the last version, which was not mergeable.\n\nApproved.", []),
         ("LGTM with a few thoughts, none of which should hold this up.\n\nUp to you.", []),
         ("Approved. The critical path is well tested, and the names are good (at last).", []),
         ("No issues found. Checked for bugs.", []),

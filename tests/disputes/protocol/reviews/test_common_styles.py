@@ -977,6 +977,41 @@ LGTM. I looked for anything severe (high or critical) and found nothing. The ear
         ("-", []),
     ),
     (
+        "what the change mends, and what is to be done elsewhere",
+        """\
+LGTM. The old parser needs work elsewhere, but that is not this change.
+
+This fixes the crash of the import (critical).
+
+The token used to never expire (high), but now it does.
+
+Without this fix, the export would be wrong (high). With it, all totals match.
+
+Release notes:
+
+- Fixed: wrong total in the export (critical)
+""",
+        ("-", []),
+    ),
+    (
+        "what is not mended",
+        """\
+LGTM, but the file is not closed (high), please fix that.
+
+This fixes the wrong branch (high). The other one is the one in use.
+
+The token used to be checked, now it is not (high).
+""",
+        (
+            "-",
+            [
+                (1, "h", "the file is not closed"),
+                (3, "h", "This fixes the wrong"),
+                (5, "h", "The token used"),
+            ],
+        ),
+    ),
+    (
         "a place before the badge, below parts that fold",
         """\
 **Actionable comments posted: 2**
