@@ -30,7 +30,9 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     **dict.fromkeys(
         ["declined", "decline", "disagree", "disagreed", "disagreement", "disputed", "rejected", "invalid"]
         + ["incorrect", "mistaken", "misread", "abgelehnt", "refusé", "rejeté", "rechazado"]
-        + ["declining", "reject", "rejecting", "denied", "refuted"],
+        + ["declining", "reject", "rejecting", "denied", "refuted", "recusado", "rejeitado", "rifiutato"]
+        + ["respinto", "afgewezen", "geweigerd", "odrzucono", "odrzucone", "отклонено", "отказано", "拒绝"]
+        + ["不同意", "却下"],
         AnswerKind.DECLINED,
     ),
     **dict.fromkeys(
@@ -40,7 +42,8 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     ),
     **dict.fromkeys(
         ["deferred", "defer", "later", "postponed", "backlog", "backlogged", "verschoben", "zurückgestellt"]
-        + ["reporté", "aplazado"],
+        + ["reporté", "aplazado", "adiado", "rimandato", "rinviato", "uitgesteld", "odłożone", "отложено"]
+        + ["推迟", "延期", "保留"],
         AnswerKind.DEFERRED,
     ),
     **dict.fromkeys(
@@ -158,7 +161,7 @@ MAX_REASONS = 400  # the characters in which such a refusal is looked for
 AGREEING = frozenset({"accept", "accepted", "agree", "agreed"})
 # What may follow an answer of one word, so that "Later calls raise" and "Dropped the column" are not answers.
 AFTER = regex(
-    r"\s*(?:$|[.,;:!?()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
+    r"\s*(?:$|[.,;:!?，。：；！、()/|*_\[\]–—&+→]|-+(?:\s|>)|(?:to|in|until|till|by|because|as|since|for|with|per|via|and"
     r"|but|on|at|from|after|before|here|now|already|today|again|this|that|so|we"
     r"|weil|denn|wegen|auf|bis|parce|porque)\b)"
 )

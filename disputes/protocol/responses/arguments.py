@@ -9,8 +9,8 @@ from tasks.text.regex import regex
 _NO_DEEDS = (
     r"(?:accepted|agreed|allowed|asked|assumed|based|believed|called|checked|confirmed|confused|considered"
     r"|covered|decided|designed|discussed|documented|expected|filed|guaranteed|handled|intended|investigated"
-    r"|logged|looked|mentioned|needed|noticed|opened|overlooked|protected|required|reviewed|stated|supposed"
-    r"|talked|tested|tracked|tried|used|verified|wanted|indeed|need|exceed|proceed|embed)"
+    r"|logged|looked|measured|mentioned|needed|noticed|opened|overlooked|protected|required|reviewed|stated|supposed"
+    r"|talked|tested|tracked|tried|used|verified|wanted|worked|indeed|need|exceed|proceed|embed)"
 )
 # How words for added, changed, corrected, removed, done and now begin in other languages.
 _STEMS = {
@@ -38,7 +38,7 @@ _DEEDS = {
         r"^(?:add|allow|avoid|cap|catch|check|clamp|close|convert|default|delete|document|don['’]t|drop|enforce"
         r"|ensure|escape|extract|fail|give|guard|handle|hash|introduce|let|limit|lock|log|make|move|never|pass"
         r"|quote|raise|read|refactor|reject|remove|rename|replace|restrict|return|revert|rewrite|run|simplify"
-        r"|skip|sort|stop|store|switch|update|use|validate|wrap)\s(?!(?:of|is|are|has|does)\b)"
+        r"|skip|sort|stop|store|switch|update|use|validate|wrap)\s(?!(?:of|is|are|has|does|me|us)\b)"
     ),
     "a change": (
         r"(?<!not )(?<!never )(?<!be )\b(?:added|adjusted|changed|corrected|deleted|dropped|extended"
@@ -50,7 +50,7 @@ _DEEDS = {
     ),
     "a new thing at the beginning": (
         r"^(?:(?:a|an|the|one|two|three|\d+) )?(?:additional|new|regression)\b"
-        r"(?!.{0,80}\b(?:would|could|might|are|is|makes?)\b)"
+        r"(?!.{0,80}\b(?:would|could|should|must|might|are|is|makes?)\b)"
         r"|\b(?:and|plus|\+) (?:an? )?(?:\w+ )?tests?\b(?! (?:cover|check|pass|show)\w*)"
     ),
     "a commit": r"(?:^|\b(?:in|by|with|commit) )[`(]?(?=[a-f]{0,9}\d)[0-9a-f]{7,40}\b",
@@ -59,7 +59,9 @@ _DEEDS = {
 DEED = regex("|".join(_DEEDS.values()), re.IGNORECASE)
 # What makes the deed of a clause one of earlier times: "The lock was added in an earlier change".
 BEFORE = regex(
-    r"\b(?:already|earlier|previous\w*|long ago|last (?:release|week|month|year))\b", re.IGNORECASE
+    r"\b(?:already|previously|years|long ago"
+    r"|(?:earlier|last|previous|before (?:my|the|this)) (?:change|commit|release|task|version|year))\b",
+    re.IGNORECASE,
 )
 CLAUSES = regex(r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s|\b(?:but|because)\b")
 _LATER = r"(?:follow[- ]?up|separate|another|different|later|future|next|own|dedicated)"
