@@ -170,13 +170,13 @@ def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadRespon
     if apart and len(submission.response.encode()) > MAX_BYTES // 2:
         lines = []
     answers = []
-    unclear = {each.line for each in read_response(submission.response).answers if each.is_unclear}
+    unclear = _unclear_lines(submission) if any(_claims(answer) for _, answer in given) else set()
     for code, answer in given:
         line = answer.line or 0
         if not answer.place:
             lines += ["", f"- {code}: {' '.join(answer.text[:room].split())}"]
             line = len(lines)
-        is_unclear = bool(answer.place) and line in unclear
+        is_unclear = _claims(answer) and line in unclear
         answers.append(Answered(code, AnswerKind(answer.kind), answer.text, line, answer.place, is_unclear))
     declined = tuple(
         Disagreement(answer.code, answer.text, "", "", "", answer.line)
@@ -184,3 +184,12 @@ def as_read(submission: Submission, findings: list[Finding]) -> tuple[ReadRespon
         if answer.kind is AnswerKind.DECLINED
     )
     return ReadResponse(tuple(answers), declined, submission.response), "\n".join(lines)
+
+
+def _claims(answer: Answer) -> bool:
+    return bool(answer.place) and answer.kind == AnswerKind.ADDRESSED
+
+
+def _unclear_lines(submission: Submission) -> set[int]:
+    """Return the lines of the answers that do not say what was done; rows do not keep that (ANS-7)."""
+    return {each.line for each in read_response(submission.response).answers if each.is_unclear}
