@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from agents.hosts.git.remotes import Network
+from agents.hosts.git.repository import Size
 from agents.hosts.mending import MendingMirror
 from agents.models import Run
 from tasks.models import Project
@@ -60,6 +61,11 @@ def network() -> Network:
         credentials=credentials if credentials.exists() else None,
         environment=seen,
     )
+
+
+def largest_checkout() -> Size:
+    """Return how large a checkout may be, which no run could hold if it were larger."""
+    return Size(settings.RUN_FILES_MAX, settings.RUN_DISK_MAX_BYTES)
 
 
 def mirror(project: Project) -> MendingMirror:

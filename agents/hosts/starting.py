@@ -126,9 +126,10 @@ def check_out(mirror: Mirror, folder: Path, sha: str, branch: str = "") -> tuple
     A project may do without a submodule, and without the content of what Git LFS keeps: what is missing is
     named at the beginning of the log. Raises GitError and Interrupted.
     """
-    clone = folder / "clone"
+    clone, most = folder / "clone", paths.largest_checkout()
+    mirror.check_size(sha, most)
     mirror.checkout(clone, sha, branch)
-    there = submodules.check_out(mirror, clone, sha, closed=Path(settings.HOME))
+    there = submodules.check_out(mirror, clone, sha, closed=Path(settings.HOME), most=most)
     if said := "".join(f"{each}\n" for each in there.problems) + lfs.said_of(clone):
         processes.write_whole(folder / "output.log", said.encode())
     return (mirror.path / "objects", *there.borrowed)

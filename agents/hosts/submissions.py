@@ -6,6 +6,7 @@ It comes out of the agent's clone or, if the agent is elsewhere, out of the bund
 import contextlib
 import copy
 import logging
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,7 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
         take(run, mirror, submission.sha, ref_of(submission))
     if not mirror.is_ancestor(submission.base_sha, submission.sha):
         raise GitError("your commit", f"does not descend from {submission.base_sha[:12]}, where you began")
+    mirror.check_size(submission.sha, paths.largest_checkout())
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
@@ -257,8 +259,12 @@ def _since_last_round(submission: Submission, mirror: Mirror) -> str:
 
 
 def _is_refused(path: str) -> bool:
-    """Whether the path begins with a refused name, in any case: some disks take Todo.md for TODO.md."""
-    return path.partition("/")[0].casefold() in REFUSED
+    """Whether the path begins with a refused name, in any spelling that some disk takes for it.
+
+    Disks pass over case, over invisible characters, or over points and blanks at the end.
+    """
+    visible = (char for char in path.partition("/")[0] if unicodedata.category(char) != "Cf")
+    return "".join(visible).rstrip(" .").casefold() in REFUSED
 
 
 def send_back(submission: Submission, problem: str) -> None:
@@ -289,6 +295,7 @@ def salvage(run: Run) -> str:
         take(run, mirror, head, ref)
         if not mirror.is_ancestor(run.base_sha, head):
             return ""
+        mirror.check_size(head, paths.largest_checkout())  # the next run begins there
         saved = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
         mirror.keep(saved, ref)
     except (GitError, OSError) as error:

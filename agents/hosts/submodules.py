@@ -17,6 +17,7 @@ from pathlib import Path
 from agents.hosts.git.commands import GitError, run
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import Interrupted, Network, over_network
+from agents.hosts.git.repository import Size
 from tasks.text.regex import regex
 from tasks.text.repository_urls import redact
 
@@ -50,17 +51,18 @@ class CheckedOut:
     problems: tuple[SubmoduleUnavailable, ...] = ()
 
 
-def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut:
+def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path, most: Size) -> CheckedOut:
     """Put the submodules of the commit into its clone, and return what they borrow and what is missing.
 
-    Nothing below `closed`, the data folder, is fetched. Raises Interrupted; other trouble is in the result.
+    Nothing below `closed`, the data folder, is fetched, and none that is larger than `most` is checked out.
+    Raises Interrupted; other trouble is in the result.
     """
     if not os.path.lexists(clone / ".gitmodules"):
         return CheckedOut()
     modules = list(_modules(mirror, sha))
     if not modules:
         return CheckedOut()
-    work = _Work(closed)
+    work = _Work(closed, most)
     work.check_out(mirror, clone, modules, list(_modules(mirror, mirror.resolve(mirror.target_ref))))
     return CheckedOut(tuple(dict.fromkeys(work.borrowed)), tuple(work.problems))
 
@@ -68,8 +70,8 @@ def check_out(mirror: Mirror, clone: Path, sha: str, closed: Path) -> CheckedOut
 class _Work:
     """The checkout of the submodules of one commit, including those inside submodules."""
 
-    def __init__(self, closed: Path) -> None:
-        self.closed, self.count = closed, 0
+    def __init__(self, closed: Path, most: Size) -> None:
+        self.closed, self.most, self.count = closed, most, 0
         self.problems: list[SubmoduleUnavailable] = []
         self.borrowed: list[Path] = []
 
@@ -87,6 +89,7 @@ class _Work:
                 if module.path not in known or known[module.path].url != module.url:
                     raise GitError("address", "the target branch does not name this one for it")
                 inner = self.fetched(mirror, module)
+                inner.check_size(module.sha, self.most)
                 _check_out_at(inner, clone / module.path, module.sha)
                 self.borrowed.append(inner.path / "objects")
             except Interrupted:

@@ -7,6 +7,7 @@ into the trusted mirror.
 import contextlib
 import os
 import re
+import resource
 import selectors
 import signal
 import subprocess
@@ -52,6 +53,8 @@ NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
 WORDS_MAX = 16 * 1024  # bytes of what git says last
 CHUNK = 64 * 1024
+# Bytes that one process of git may take: a commit of a few kilobytes can stand for more than any machine has.
+MEMORY_MAX = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, 1024**3)
 # What git says about this machine's own disk, permissions and repository; a remote's lines have a prefix.
 DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
 OWN_TROUBLE = regex(
@@ -60,6 +63,7 @@ OWN_TROUBLE = regex(
     r"|object file|packfile \S+ |to be a packfile|invalid sha1 pointer|unable to read (tree|sha1)"
     r"|missing (blob|tree|commit)|valid object|broken ref"
 )
+OUT_OF_MEMORY = regex(r"(?im)^(?!remote: ).*(out of memory|unable to create thread)")
 OF_REMOTE = regex(r"remote: |\s*!")
 
 
@@ -151,6 +155,13 @@ class Call:
             )
         except OSError as error:
             raise GitError(self.what, f"cannot be run: {error.strerror}") from error
+        self._limit_memory()
+
+    def _limit_memory(self) -> None:
+        """Limit what the command and what it starts may take; files that it maps do not count."""
+        if hasattr(resource, "prlimit"):  # Linux
+            with contextlib.suppress(OSError, ValueError):  # it has ended, or may take less already
+                resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
 
     def finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
         """Wait for the command to end, and return how it ended. Raises GitError."""
@@ -169,6 +180,8 @@ class Call:
         if is_cut:
             raise GitError(self.what, f"printed more than {limit} bytes")
         if process.returncode not in ok:
+            if OUT_OF_MEMORY.search(err.decode("utf-8", "replace")):
+                raise GitError(self.what, f"needs more than {MEMORY_MAX // 1024**2} MiB of memory")
             words = [err.decode("utf-8", "replace"), out[-WORDS_MAX:].decode("utf-8", "replace")]
             text = "\n".join(filter(None, map(_without_hints, words)))
             raise GitError(self.what, text, code=process.returncode)

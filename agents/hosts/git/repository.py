@@ -5,6 +5,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -24,15 +25,24 @@ LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*
 UNKNOWN_COMMIT = "Not a valid commit name"
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many files a checkout has, and how many bytes are in them."""
+
+    files: int
+    bytes: int
+
+
 class _Memory:
     """What this process knows about repositories without asking git again.
 
-    Where the histories of two commits part never changes, nor does whether one contains the other. What was
-    taken stays until a repository is mended or packed again.
+    Where the histories of two commits part never changes, nor does whether one contains the other, nor what
+    is in a commit. What was taken stays until a repository is mended or packed again.
     """
 
     def __init__(self) -> None:
         self.forks: dict[tuple[str, str], str] = {}
+        self.sizes: dict[str, Size] = {}
         self.present: dict[tuple[Path, int], set[str]] = {}
 
     def fork(self, one: str, other: str) -> str | None:
@@ -232,6 +242,26 @@ class Repository:
         """Return the paths of the first `most` files in a commit's tree."""
         raw = run(self.path, "ls-tree", "-r", "-z", "--name-only", sha).stdout
         return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
+
+    def check_size(self, sha: str, most: Size) -> None:
+        """Raise GitError if a checkout of the commit would have more files or bytes than that.
+
+        What an agent wrote does not tell: a thousand files may be one object, and one may be compressed a
+        thousand times.
+        """
+        size = _memory.sizes.get(sha)
+        if size is None:
+            done = run(self.path, "ls-tree", "-r", "-l", "-z", sha, may_cut=True)
+            words = [entry.partition(b"\t")[0].split() for entry in done.stdout.split(b"\0")[:-1]]
+            size = Size(len(words), sum(int(each[3]) for each in words if each[3].isdigit()))
+            if done.is_cut:
+                size = Size(max(size.files, most.files + 1), size.bytes)
+            elif len(_memory.sizes) < FACTS_MAX:
+                _memory.sizes[sha] = size
+        if size.files > most.files:
+            raise GitError(f"commit {sha[:12]}", f"holds more than {most.files:,} files")
+        if size.bytes > most.bytes:
+            raise GitError(f"commit {sha[:12]}", f"holds more than {most.bytes:,} bytes")
 
     def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
         """Commit everything in an agent's work tree, using an index and a git folder of our own.

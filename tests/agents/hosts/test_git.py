@@ -28,6 +28,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.picking import PICKED_MAX, pick
 from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
+from agents.hosts.git.repository import Size
 from tasks.text.branches import is_branch_name
 from tasks.text.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
@@ -908,6 +909,52 @@ def test_what_is_too_large_is_named_and_never_read(
     ids = {mirror.patch_id(remote.first, one) for one in (sha, other)}
     assert len(ids) == 2
     assert max(map(len, ids)) <= 64
+
+
+def bomb(repository: Path, parent: str) -> str:
+    """Make a commit of a dozen small objects that would be ten thousand million files."""
+    blob = git(repository, "hash-object", "-w", "--stdin", stdin="x\n")
+    entries, name = f"100644 blob {blob}", "f"
+    for _ in range(10):
+        listed = "".join(f"{entries}\t{name}{number}\n" for number in range(10))
+        tree = git(repository, "mktree", stdin=listed)
+        entries, name = f"040000 tree {tree}", "d"
+    return git(repository, "commit-tree", tree, "-p", parent, "-m", "Small")
+
+
+def test_git_takes_no_more_memory_than_it_may(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A diff of such a commit, which is only as large as an e-mail, took 300 MB more each second."""
+    clone = clone_of(mirror, mirror.fetch_target())
+    sha = bomb(clone, remote.first)
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    monkeypatch.setattr(plain, "MEMORY_MAX", 64 * MIB)
+    with pytest.raises(GitError, match="git diff: needs more than 64 MiB of memory"):
+        mirror.changed(remote.first, sha)
+    tree = git(clone, "rev-parse", "HEAD^{tree}")
+    sha = git(clone, "commit-tree", tree, "-p", remote.first, stdin="long\n" * 20 * MIB)
+    with pytest.raises(GitError, match="git fetch: needs more than 64 MiB of memory"):
+        mirror.take(clone, sha, "refs/steroids/submissions/2")
+    assert not mirror.has(sha)
+
+
+def test_a_commit_is_measured_before_it_is_checked_out(remote: Remote, mirror: Mirror) -> None:
+    """Its objects are small where many files are the same one, or where a file repeats itself."""
+    clone = clone_of(mirror, mirror.fetch_target())
+    sha = bomb(clone, remote.first)
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    with pytest.raises(GitError, match="holds more than 5,000 files"):
+        mirror.check_size(sha, Size(5000, 100 * MIB))
+    many = commit(clone, {f"{number}.txt": "same\n" * 1000 for number in range(20)})
+    mirror.take(clone, many, "refs/steroids/submissions/2")
+    count = len(git(clone, "ls-files").splitlines())
+    for most, said in (
+        (Size(count, MIB), ""), (Size(count - 1, MIB), f"holds more than {count - 1} files"),
+        (Size(count, 99_999), "holds more than 99,999 bytes"),
+    ):  # fmt: skip
+        with pytest.raises(GitError, match=said) if said else contextlib.nullcontext():
+            mirror.check_size(many, most)
 
 
 def test_a_change_is_told_the_same_however_it_is_read(remote: Remote, mirror: Mirror) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from agents.hosts import paths, submissions
+from agents.hosts import paths, starting, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
@@ -253,11 +253,26 @@ def test_a_clone_that_is_gone_sends_the_submission_back(world: World) -> None:
     assert_sent_back(submission, "cannot be taken")
 
 
+def test_a_commit_that_no_run_could_hold_comes_back_and_is_never_checked_out(
+    world: World, tmp_path: Path
+) -> None:
+    """Its objects are small, so the agent's own run held it; the host's checkout would fill the disk."""
+    world.settings.RUN_DISK_MAX_BYTES = 1024**2
+    submission, run = handed_in(world, {f"{number}.txt": "same\n" * 10_000 for number in range(30)})
+    git(paths.clone_of(run), "clean", "-fdxq")
+    assert submissions.salvage(run) == ""
+    with pytest.raises(GitError, match="holds more than 1,048,576 bytes"):
+        starting.check_out(world.mirror, tmp_path / "folder", submission.sha)
+    assert not (tmp_path / "folder").exists()
+    submissions.keep(submission, run)
+    assert_sent_back(submission, "holds more than 1,048,576 bytes")
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "TODO.md", "dispute.md", "decisions.md", ".steroids/config.yaml", "Todo.MD", ".Steroids/config.yaml",
-        ".steroids", "todo.md/part",
+        ".steroids", "todo.md/part", "TO\u200cDO.md", "\ufeff.steroids/config.yaml", "dispute.md. ",
     ],
 )  # fmt: skip
 def test_records_that_the_program_writes_itself_are_refused(world: World, path: str) -> None:

@@ -176,7 +176,7 @@ def test_a_coder_neither_loses_a_submodule_nor_turns_it_into_files(world: World,
     for spoil in ("keep", "unpack", "empty", "remove"):
         run = world.coder()
         clone = paths.clone_of(run)
-        submodules.check_out(world.mirror, clone, head, world.settings.HOME)
+        submodules.check_out(world.mirror, clone, head, world.settings.HOME, paths.largest_checkout())
         made = commit(clone, {f"{spoil}.py": "x\n"})
         links = git(clone, "ls-tree", made, "lib", "gone")
         assert links.count("160000 commit") == 2
