@@ -71,6 +71,7 @@ class Gate:
         self.token = own_token(folder) if rules["api"] else b""
         self.reached: set[str] = set()
         self.told: set[str] = set()
+        self.private_names: dict[str, bool] = {}
         self.lock = threading.Lock()
 
     def serve(self, server: socket.socket) -> None:
@@ -105,7 +106,9 @@ class Gate:
         elif target.startswith(b"http://"):
             url = urlsplit(target.decode("ascii"))
             there, _ = self.connect(f"{url.hostname}:{url.port or 80}", is_plain=True)
-            whole = target if self.upstream else _path(target)
+            whole = _path(target)
+            if self.upstream:  # it must not read another host out of the URL than was allowed
+                whole = f"http://{url.hostname}:{url.port or 80}".removesuffix(":80").encode() + whole
             self.forward(here, there, b" ".join([method, whole, version]), headers, rest)
         elif target.startswith(API) and b".." not in re.split(rb"[/\\]", _decoded_path(target)):
             self.to_api(here, line, headers, rest)
@@ -194,7 +197,9 @@ class Gate:
         is_trusted = is_named(host, port, self.trusted)
         if not is_trusted and not is_named(host, port, self.hosts):
             self.refuse(host, port, PRIVATE if _is_private_address(host) else UNNAMED)
-        if self.upstream:
+        if self.upstream and not _is_private_address(host):
+            if not is_trusted and self.is_private_name(host):
+                self.refuse(host, port, PRIVATE)
             there, greeting = self.through_upstream(host, port, is_plain)
         else:
             there, greeting = self.direct(host, port, is_trusted), b""
@@ -218,6 +223,22 @@ class Gate:
                 if number == len(targets):
                     self.miss(host, port, f"{host} does not answer: {error.strerror}.")
         raise AssertionError
+
+    def is_private_name(self, host: str) -> bool:
+        """Whether this host knows the name, and only as one of private addresses.
+
+        A proxy looks names up itself, and may lie on this machine or within the firewall.
+        """
+        from disputes.notifications.courier import is_public
+
+        if host not in self.private_names:
+            try:
+                found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            except OSError:  # many networks with a proxy know no names of others
+                found = []
+            private = bool(found) and not any(is_public(str(each[4][0])) for each in found)
+            self.private_names[host] = private or host.endswith(".localhost")
+        return self.private_names[host]
 
     def through_upstream(self, host: str, port: int, is_plain: bool) -> tuple[socket.socket, bytes]:
         """Connect through the proxy that this host itself must use, and which looks up names itself.
@@ -307,14 +328,16 @@ def _shown(host: str, port: int) -> str:
 
 
 def _is_private_address(host: str) -> bool:
-    """Whether the host is an IP address that is not public.
+    """Whether the host is this machine or an IP address that is not public, in any notation.
 
     A name is not looked up for a run that may not reach it, because that would be a way out.
     """
     from disputes.notifications.courier import is_public
 
+    with contextlib.suppress(OSError):  # 127.1, 0x7f000001 and 2130706433 are addresses too
+        host = socket.inet_ntoa(socket.inet_aton(host))
     try:
-        return not is_public(host)
+        return host == "localhost" or not is_public(host)
     except ValueError:
         return False
 

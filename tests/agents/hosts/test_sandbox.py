@@ -494,6 +494,60 @@ def test_a_server_that_speaks_first_is_heard_behind_the_hosts_own_proxy(tmp_path
     assert heard.endswith(b"\r\n\r\nSSH-2.0-server\r\n")
 
 
+def test_a_proxy_of_the_host_reaches_no_private_address_for_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It often runs on this machine or within the firewall, and looks names up itself."""
+    (tmp_path / "output.log").touch()
+    known = {
+        "inside.example": "10.0.0.9", "outside.example": "93.184.216.34", "localhost": "127.0.0.1",
+        "::1": "::1",
+    }  # fmt: skip
+
+    def look_up(host: str, port: int, *more: Any, **named: Any) -> list[Any]:
+        if host not in known and not host[0].isdigit():
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        number = known.get(host) or socket.inet_ntoa(socket.inet_aton(host))
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, port))]
+
+    asked: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy, socket.create_server(("127.0.0.1", 0)) as model:
+        port = model.getsockname()[1]
+        rules = {
+            "hosts": ["*"], "trusted": [f"127.0.0.1:{port}"], "api": False,
+            "upstream": f"http://127.0.0.1:{proxy.getsockname()[1]}",
+        }  # fmt: skip
+        door = gate.Gate(tmp_path, rules)
+
+        def answer() -> None:
+            while True:
+                there, _ = proxy.accept()
+                with there:
+                    asked.append(there.recv(4096).decode().partition("\r\n")[0])
+                    there.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        door.connect(f"127.0.0.1:{port}")[0].close()
+        monkeypatch.setattr(gate.socket, "getaddrinfo", look_up)
+        for host in (
+            "127.0.0.1", "10.0.0.9", "169.254.169.254", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1",
+            "localhost", "a.localhost", "inside.example", "[::1]",
+        ):  # fmt: skip
+            with pytest.raises(gate.Refused, match="lies on this machine or in a private network"):
+                door.connect(f"{host}:443")
+        assert asked == []
+        for host in ("outside.example", "known-to-the-proxy.example"):
+            door.connect(f"{host}:443")[0].close()
+        here, inside = socket.socketpair()
+        with inside:
+            inside.sendall(b"GET http://a\\b@outside.example/x?y HTTP/1.1\r\nHost: outside.example\r\n\r\n")
+            door.one(here, threading.Semaphore(0))
+    assert asked == [
+        "CONNECT outside.example:443 HTTP/1.1", "CONNECT known-to-the-proxy.example:443 HTTP/1.1",
+        "GET http://outside.example/x?y HTTP/1.1",
+    ]  # fmt: skip
+
+
 def test_a_name_that_the_run_may_not_reach_is_not_looked_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
