@@ -110,6 +110,11 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def is_behind_a_link(path: Path, folder: Path) -> bool:
+    """Whether the path, or a folder between it and `folder`, is a link, which may lead anywhere."""
+    return os.path.realpath(path) != os.path.join(os.path.realpath(folder), path.relative_to(folder))
+
+
 def read_small(path: Path, most: int = SMALL_MAX) -> bytes:
     """Read a file that somebody else may have put there.
 

@@ -873,6 +873,28 @@ def test_a_server_that_only_a_report_says_was_asked_in_vain_is_named_too(tmp_pat
         assert re.findall(r"Nothing answers at port (\d+):", problem) == ([port] if port else []), problem
 
 
+def test_reports_behind_a_link_are_not_read(tmp_path: Path) -> None:
+    """Nobody inside sees what lies there, but the host does: the reports of another project's run."""
+    secret = tmp_path / "other" / "clone" / "target" / "surefire-reports"
+    secret.mkdir(parents=True)
+    case = '<testcase classname="A" name="secret"><failure message="hush"/></testcase>'
+    (secret / "a.xml").write_text(f'<testsuite name="A">{case}</testsuite>')
+    for number, (link, leads) in enumerate((
+        ("clone/target/surefire-reports", secret), ("clone/target", secret.parent),
+        ("reports/first", secret), ("reports", secret.parents[2]),
+        ("clone/target/surefire-reports/x", secret),
+        ("clone/target/surefire-reports/a.xml", secret / "a.xml"), ("clone/target", Path("target")),
+    )):  # fmt: skip
+        place = tmp_path / str(number) / link
+        place.parent.mkdir(parents=True)
+        place.symlink_to(leads)
+        if link == "reports":
+            (leads / "first").symlink_to(secret)
+        verdict = verdict_on(tmp_path / str(number), "Tests run: 1, Failures: 1\n")
+        assert not verdict.tests.failed, link
+        assert "hush" not in f"{verdict.problem}{verdict.tests.said}", link
+
+
 def test_tests_that_met_the_proxy_of_the_sandbox_are_told_how_to_go_without(tmp_path: Path) -> None:
     met = "E  assert {'all://': 'http://127.0.0.1:27081'} == {}\n"
     names = "".join(f"FAILED tests/test_{'x' * 200}.py::test_{number}\n" for number in range(3))
