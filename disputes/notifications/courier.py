@@ -16,6 +16,7 @@ import json
 import logging
 import os
 import re
+import resource
 import socket
 import ssl
 import sys
@@ -25,6 +26,7 @@ from urllib.parse import unquote, urlsplit
 ANSWER_MAX = 64 * 1024
 SECONDS = 8.0  # for each network operation; the whole is limited from outside
 ERROR_MAX = 300
+MEMORY_MAX = 256 * 1024 * 1024
 STARTS_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"}
 READABLE = ("/usr/share/zoneinfo", "/etc/localtime", "/etc/mime.types", "/etc/ssl", "/dev/null")
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -197,12 +199,15 @@ def carry(parcel: dict[str, Any]) -> dict[str, Any]:
         return {"ok": False, "error": "The server did not answer in time."}
     except socket.gaierror:
         return {"ok": False, "error": "There is no such host."}
+    except MemoryError:
+        return {"ok": False, "error": "The server's answer is too long."}
     except (OSError, http.client.HTTPException, ValueError) as error:
         return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:
     sys.dont_write_bytecode = True
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))  # a library reads an answer whole
     parcel = json.load(sys.stdin)
     done = carry(parcel)
     if "error" in done:

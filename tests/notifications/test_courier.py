@@ -1,8 +1,11 @@
 """What a courier may do, and what it refuses whatever the address says."""
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +149,24 @@ def test_a_redirect_to_a_private_address_is_refused_too(receiver: Receiver) -> N
 
     assert json.loads(done.stdout)["permanent"]
     assert [taken.path for taken in receiver.taken] == ["/"]
+
+
+def test_an_answer_without_end_takes_no_memory_of_this_machine(settings: Any) -> None:
+    settings.TELL_PRIVATE = True
+    sent = [0]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            there, _ = server.accept()
+            with there, contextlib.suppress(OSError):
+                there.recv(65536)
+                there.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                while sent[0] < 1024**3:
+                    there.sendall(b"x" * 1024**2)
+                    sent[0] += 1024**2
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"json://127.0.0.1:{server.getsockname()[1]}/"
+        done = post.carry({"kind": "people", "address": address, "title": "a", "body": "b"}, 60)
+    assert done.error == "The server's answer is too long."
+    assert sent[0] < 512 * 1024**2
