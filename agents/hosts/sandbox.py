@@ -254,7 +254,7 @@ def _walls(user: int | None) -> list[str]:
     ]  # fmt: skip
     for place in ("/tmp", "/dev/shm"):  # noqa: S108  (inside, of the run alone)
         walls += ["--size", str(TMP_MAX), "--perms", "1777", "--tmpfs", place]
-    return [*walls, *_system()]
+    return [*walls, "--remount-ro", "/dev", *_system()]  # whoever owns it could fill memory there
 
 
 @functools.cache

@@ -16,6 +16,7 @@ a file, because the death of a pipe's reader would be the death of the agent.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import math
@@ -27,6 +28,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 
 TYPE_CHECKING = False
@@ -47,6 +49,8 @@ GATE_SECONDS = 20.0
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
 SWEPT_AFTER = 8  # folders are measured once the disk has filled by the run's limit divided by this
 PAGE = os.sysconf("SC_PAGE_SIZE")
+IN_MEMORY = ("/tmp", "/dev/shm")  # noqa: S108  (of a sandbox)
+INODE = 1024  # bytes that the kernel takes for each file there, however empty
 HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
 
@@ -98,16 +102,50 @@ def memory_of(pids: list[int]) -> int:
     return pages * PAGE
 
 
+def is_enclosed(pid: int) -> bool:
+    """Whether the process is in a sandbox, where /tmp and /dev/shm are its run's own."""
+    own, its = os.stat("/"), os.stat(f"/proc/{pid}/root")
+    return (own.st_dev, own.st_ino) != (its.st_dev, its.st_ino)
+
+
+def files_in_memory(pids: list[int]) -> int:
+    """Return how many bytes a run's files in memory take, which no process holds as its own."""
+    found: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            for place in IN_MEMORY if is_enclosed(pid) else ():
+                path = f"/proc/{pid}/root{place}"
+                disk = os.statvfs(path)
+                used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+                found[os.stat(path).st_dev, 0] = used + (disk.f_files - disk.f_ffree) * INODE
+            for number in os.listdir(f"/proc/{pid}/fd"):
+                path = f"/proc/{pid}/fd/{number}"
+                with contextlib.suppress(OSError):
+                    if os.readlink(path).startswith("/memfd:"):
+                        file = os.stat(path)
+                        found[file.st_dev, file.st_ino] = file.st_blocks * 512
+    return sum(found.values())
+
+
+def shared_memory() -> int:
+    """Return how many bytes all files in memory take on this machine; 0 if it does not say."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("Shmem:")).split()[1]) * 1024
+    return 0
+
+
 def measure(
     folders: list[str], most_bytes: float = math.inf, most_files: float = math.inf
 ) -> tuple[int, int]:
     """Return the bytes on disk, and the number of files and folders, in these folders.
 
-    Counting stops once there are more than `most_bytes` or `most_files`.
+    Counting stops once there are more than `most_bytes` or `most_files`. What lies too deep to be looked at
+    counts as too many files.
     """
     size, count = 0, 0
-    for folder in folders:
-        for root, below, files in os.walk(folder):
+    try:
+        for root, below, files in chain.from_iterable(os.walk(each, onerror=_too_deep) for each in folders):
             count += len(below) + len(files)
             if count > most_files:
                 return size, count
@@ -116,7 +154,15 @@ def measure(
                     size += os.lstat(os.path.join(root, name)).st_blocks * 512
             if size > most_bytes:
                 return size, count
+    except RecursionError:
+        return size, sys.maxsize
     return size, count
+
+
+def _too_deep(error: OSError) -> None:
+    """Raise RecursionError if a path is longer than the kernel takes; other folders are passed over."""
+    if error.errno == errno.ENAMETOOLONG:
+        raise RecursionError from error
 
 
 class Weight:
@@ -125,6 +171,7 @@ class Weight:
     def __init__(self, folders: list[str], caches: list[str], limits: dict[str, float]) -> None:
         self.folders, self.caches, self.limits = folders, caches, limits
         self.filled = self._filled()
+        self.shared = shared_memory()
         self.cached = (0, 0)
 
     def note_caches(self) -> None:
@@ -136,9 +183,14 @@ class Weight:
         below = descendants(but)
         if len(below) > self.limits["processes"]:
             return "processes"
-        if memory_of(below) > self.limits["memory"]:
+        if memory_of(below) + self._hoarded(below) > self.limits["memory"]:
             return "memory"
         return self._of_disk()
+
+    def _hoarded(self, below: list[int]) -> int:
+        """Return the memory of the run's files in memory, once such files have grown on the whole machine."""
+        grown = shared_memory() - self.shared
+        return files_in_memory(below) if grown > self.limits["memory"] / SWEPT_AFTER else 0
 
     def _of_disk(self) -> str:
         """Return "files" or "disk" if the run exceeds that limit, otherwise "".

@@ -80,6 +80,8 @@ for path in ("mirrors/1.git/config", "runs/7/stop", "runs/7/exit.json", "runs/8/
         open(f"{home}/{path}", "a").write("PLANTED")
     except OSError:
         pass
+for place in ("/", "/dev", "/dev/pts", "/etc", "/proc", "/usr"):  # /dev is memory that nobody counts
+    tried(f"writes to {place}", lambda: open(f"{place}/PLANTED", "w") and True)
 tried("mounts", lambda: ctypes.CDLL(None).mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0)
 tried("makes a device", lambda: os.mknod("disk", 0o60600, os.makedev(8, 0)) is None)
 NEW_USER, CHILD_ENDS = 0x10000000, 17
@@ -310,17 +312,27 @@ def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
     fill = "f = open('big', 'wb')\nwhile True:\n  f.write(bytes(1 << 20)); f.flush()"
     many = "for n in range(10**7): open(f'f{n}', 'w').close()"
     hog = "import time\nkept = [bytearray(b'x' * (1 << 20)) for _ in range(400)]\ntime.sleep(60)"
+    deep = (
+        "import os\nfor n in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)\n"
+        "f = open('big', 'wb')\nwhile True:\n  f.write(bytes(1 << 20)); f.flush()"
+    )
+    memory = "import os\nf = os.memfd_create('x')\nfor _ in range(400): os.write(f, bytes(1 << 20))"
+    shared = "import os\nf = open('/dev/shm/x', 'wb')\nfor _ in range(400): f.write(bytes(1 << 20))"
+    wait = "\nimport time; time.sleep(60)"
     bomb = "import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.1)"
     mebi = 1024 * 1024
     cases = (
         (fill, {"disk": 30 * mebi}, "disk"),
         (many, {"files": 3000}, "files"),
         (hog, {"memory": 150 * mebi}, "memory"),
+        (deep, {"disk": 30 * mebi}, "files"),
+        (memory + wait, {"memory": 150 * mebi}, "memory"),
+        (shared + wait, {"memory": 150 * mebi}, "memory"),
         (bomb, {"processes": 60}, "processes"),
     )
     for script, limits, reason in cases:
         begun = time.monotonic()
-        left = held.play(f'python3 -c "{script}"', **limits)
+        left = held.play(f'git clean -fdxq; python3 -c "{script}"', **limits)
         assert left["reason"] == reason, (reason, left)
         assert time.monotonic() - begun < 30
         assert_gone(held.folder)
