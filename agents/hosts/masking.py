@@ -7,12 +7,13 @@ from typing import Any
 from agents.hosts import processes
 from tasks.text.regex import regex
 
-TOKEN = regex(rb"stx_[A-Za-z0-9_-]{20,}")
+UNSEEN = rb"(?:\x1b\[[0-9;]{0,20}[A-Za-z]|[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f])*"  # by a terminal, and on pages
+TOKEN = regex(rb"stx_(?:" + UNSEEN + rb"[A-Za-z0-9_-]){20,}")
 
 
 def clean(raw: bytes) -> str:
     """Return the text for a row, with tokens masked, NULs removed and broken bytes replaced."""
-    return TOKEN.sub(b"stx_***", raw).replace(b"\0", b"").decode("utf-8", "replace")
+    return TOKEN.sub(b"stx_***", raw.replace(b"\0", b"")).decode("utf-8", "replace")
 
 
 def read(path: Path, begin: Any, end: Any, most: int) -> bytes:

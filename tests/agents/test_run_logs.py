@@ -87,6 +87,19 @@ def test_a_log_without_line_ends_is_kept_whole_and_its_token_masked(run: Run) ->
     assert kept(run) == "\r10 %\r20 é% stx_*** tests st"
 
 
+def test_a_token_is_masked_however_it_is_coloured(run: Run) -> None:
+    """Pages leave out what a terminal does not show, and the parts would be one again."""
+    half = "a" * 20
+    for number, token in enumerate((
+        f"stx_{half}\0{half}", f"s\0tx_{half}", f"stx_\x1b[01;31m{half}\x1b[0m{half}",
+        f"stx_{half[:9]}\x7f{half}",
+    )):  # fmt: skip
+        say(run, f"{token} {number}\n")
+        outcomes.copy_output(run)
+        assert kept(run).endswith(f"stx_*** {number}\n"), token
+    assert "aaa" not in kept(run)
+
+
 def test_a_mark_that_an_agent_wrote_ends_no_copying(run: Run) -> None:
     say(run, "one\n")
     for nonsense in ("-7", "no number", ""):

@@ -14,13 +14,20 @@ OPENED = (
     "HEAD", "commondir", "config", "config.worktree", "packed-refs", "shallow", "info/attributes",
     "info/grafts", "objects/*/*", "objects/info/commit-graphs/*", "refs/*",
 )  # fmt: skip
+FOLDERS = ("refs", "refs/tags", "objects", "objects/*", "objects/info/commit-graphs")
 TAGS = "refs/tags"  # git looks through it for names of the objects that it sends
 OPENED_IN_TREE = (".gitattributes", ".gitignore")
 
 
 def refuse_pipes(clone: Path) -> None:
-    """Refuse an agent's clone that has pipes where git reads to fetch a commit from it. Raises GitError."""
+    """Refuse an agent's clone that has pipes where git reads to fetch a commit from it. Raises GitError.
+
+    So is one with a link in place of a folder, since what is read here would not be what git sees.
+    """
     folder = clone / ".git"
+    for path in (folder, *(path for pattern in FOLDERS for path in folder.glob(pattern))):
+        if path.is_symlink() and path.is_dir():
+            raise GitError("your clone", f"{path.relative_to(clone)} is a link, where git makes a folder")
     named = (path for pattern in OPENED for path in folder.glob(pattern))
     _refuse(clone, named, follow_symlinks=True)
     _refuse(clone, _files_below(folder / TAGS), follow_symlinks=True)

@@ -641,7 +641,6 @@ def test_a_pipe_that_git_passes_by_costs_nobody_their_work(remote: Remote, mirro
     with socket.socket(socket.AF_UNIX) as monitor:
         monitor.bind(str(clone / ".git" / "fsmonitor--daemon.ipc"))
     (clone / ".git" / "refs" / "nowhere").symlink_to("nothing")
-    (clone / ".git" / "objects" / "17").symlink_to(".")
     (clone / ".gitignore").symlink_to("pipe")  # it follows no such links
     write(clone, {"b.py": "b\n"})
     refuse_pipes(clone)
@@ -649,6 +648,17 @@ def test_a_pipe_that_git_passes_by_costs_nobody_their_work(remote: Remote, mirro
     saved = mirror.commit_tree_of(clone, sha, "Saved")
     assert saved is not None
     assert mirror.read(saved, "b.py", 10) == "b\n"
+
+
+def test_no_link_leads_out_of_a_clone_while_it_is_looked_through(remote: Remote, mirror: Mirror) -> None:
+    """The host would walk through all of its disk, and tell which pipes lie there."""
+    for number, name in enumerate((".git", "refs", "refs/tags", "objects", "objects/info", "objects/ab")):
+        clone = clone_of(mirror, mirror.fetch_target(), f"linked-{number}")
+        place = clone / ".git" / name if name != ".git" else clone / ".git"
+        shutil.rmtree(place, ignore_errors=True)
+        place.symlink_to("/")
+        with pytest.raises(GitError, match=f"{name} is a link, where git makes a folder"):
+            refuse_pipes(clone)
 
 
 def test_a_work_tree_with_pipes_that_tell_git_what_to_do_is_not_looked_through(
