@@ -295,8 +295,14 @@ def salvage(run: Run) -> str:
         take(run, mirror, head, ref)
         if not mirror.is_ancestor(run.base_sha, head):
             return ""
+        saved = head
         mirror.check_size(head, paths.largest_checkout())  # the next run begins there
-        saved = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
+        try:
+            whole = mirror.commit_tree_of(clone, head, f"Unfinished work of run {run.pk}") or head
+            mirror.check_size(whole, paths.largest_checkout())
+            saved = whole
+        except GitError as error:
+            log.warning("Only the commits of run %s are saved: %s", run.pk, error)
         mirror.keep(saved, ref)
     except (GitError, OSError) as error:
         log.warning("Nothing salvaged of run %s: %s", run.pk, error)

@@ -259,8 +259,11 @@ def test_a_commit_that_no_run_could_hold_comes_back_and_is_never_checked_out(
     """Its objects are small, so the agent's own run held it; the host's checkout would fill the disk."""
     world.settings.RUN_DISK_MAX_BYTES = 1024**2
     submission, run = handed_in(world, {f"{number}.txt": "same\n" * 10_000 for number in range(30)})
-    git(paths.clone_of(run), "clean", "-fdxq")
     assert submissions.salvage(run) == ""
+    other = world.coder(world.task())
+    made = world.commit(other, {"small.txt": "small\n"})
+    write(paths.clone_of(other), {f"{number}.txt": "same\n" * 10_000 for number in range(30)})
+    assert submissions.salvage(other) == made
     with pytest.raises(GitError, match="holds more than 1,048,576 bytes"):
         starting.check_out(world.mirror, tmp_path / "folder", submission.sha)
     assert not (tmp_path / "folder").exists()
