@@ -23,10 +23,12 @@ def ask_back(
     whole document. The run goes on meanwhile, and an agent that only repeats its hand-in is taken at its
     word. Raises Refused: asked_back.
     """
-    runs = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
-    reasons = [each["reason"] for one in runs for each in one.refusal]
+    if not doubts:
+        return
+    of_round = Run.objects.filter(task=run.task_id, role=run.role, round=run.round)
+    reasons = [each["reason"] for refusal in of_round.values_list("refusal", flat=True) for each in refusal]
     asked = [reason for reason in reasons if reason.startswith(ASKED_BACK)]
-    if not doubts or all(any(subject in reason for reason in asked) for subject in about):
+    if all(any(subject in reason for reason in asked) for subject in about):
         return
     raise Refused(
         "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.", hint, status=422,

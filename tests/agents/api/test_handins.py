@@ -389,7 +389,7 @@ def test_a_first_hand_in_asks_little_of_the_database(
     working: Task, django_assert_max_num_queries: Any
 ) -> None:
     _, secret = live_run(working)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(15):
         assert submit(secret, working, key="once").status_code == 201
 
 
