@@ -180,5 +180,8 @@ def test_there_is_nothing_to_end_in_an_empty_list() -> None:
 def test_it_ends_what_it_found_by_the_mark(start: Start) -> None:
     stubborn(start, mark="crowd")
     start("sleep", "60", mark="crowd")
+    until = time.monotonic() + 10  # a process shows its environment a moment after it has begun
+    while len(processes.marked(MARK, "crowd")) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
     assert processes.end_all(processes.marked(MARK, "crowd"), grace=0.2)
     assert processes.marked(MARK, "crowd") == []
