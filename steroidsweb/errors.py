@@ -73,7 +73,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return HttpResponse(page, status=503, headers={"Retry-After": "1"})
 
 
-@csrf_exempt
+@csrf_exempt  # it does nothing, and who has no cookie is to read this answer instead of a page about cookies
 def not_found(request: HttpRequest, path: str = "") -> JsonResponse:
     """Return the JSON answer for a URL of the API that does not exist."""
     refused = Refused("not_found", f"There is nothing at {request.path[:200]}.", HINTS[404], status=404)

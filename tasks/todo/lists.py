@@ -18,7 +18,7 @@ from tasks.todo.format import (
     after_fence,
     split_lines,
 )
-from tasks.todo.wording import FIELDS, IN_VALUE, TASKS, field_of, marker_of, names_in, urgency
+from tasks.todo.wording import DONE, FIELDS, IN_VALUE, TASKS, TICKS, field_of, marker_of, names_in, urgency
 
 ITEM = regex(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(\S.*)")
 GOES_ON = regex(r"[ \t]+(?![-*+][ \t]|[0-9]{1,9}[.)][ \t])(\S.*)")
@@ -38,13 +38,12 @@ HEADS = {  # what the heads of a table call its columns
     "status": "status|state|done|progress",
     "severity": FIELDS["severity"],
 }
-TICK = "[\N{WHITE HEAVY CHECK MARK}\N{HEAVY CHECK MARK}\N{BALLOT BOX WITH CHECK}]\N{VARIATION SELECTOR-16}?"
-DONE = "(?:done|completed|finished|shipped)"
+TICK = f"[{TICKS}]\N{VARIATION SELECTOR-16}?"
 DONE_HEADING = regex(
-    rf"(?i)(?:[0-9.]{{1,6}}[:)]? )?{DONE}\b(?! (?:when|if|criteria|means)\b).*"
-    rf"|.*(?:[-–—:(] ?{DONE}\)?|{TICK}).*"
+    rf"(?i)(?:[0-9.]{{1,6}}[:)]? )?(?:{DONE})\b(?! (?:when|if|criteria|means)\b).*"
+    rf"|.*(?:[-–—:(] ?(?:{DONE})\)?|{TICK}).*"
 )
-DONE_ITEM = regex(rf"(?i)(?:[(\[]{DONE}[)\]]|{DONE}:|{TICK}) *(\S.*)|~~(.+)~~[.!]?")
+DONE_ITEM = regex(rf"(?i)(?:[(\[](?:{DONE})[)\]]|(?:{DONE}):|{TICK}) *(\S.*)|~~(.+)~~[.!]?")
 FEW = 2  # numbered headings of one level from which on they are the tasks
 
 

@@ -60,14 +60,16 @@ NAMED = regex(rf"(?i)\W*?(?:{NUMBER}|([0-9]{{1,3}}))(?: ?\(.*| complete| complet
 NEXT = regex(r"\s*[,;]\s*|\s+and\s+|\s+&\s+")
 NOTHING = regex(r"(?i)\W*(?:(?:none|nothing|no|n/a|nil|无)(?:\W.*)?)?")
 
-DONE = "done|completed?|finished|shipped|closed|archived?"
+DONE = "done|completed|finished|shipped"
 COLUMNS = {
-    "x": regex(rf"(?i)\W*(?:{DONE})(?: (?:tasks|items|work))?\W*(?:\(.*\)|[0-9]+)?\W*"),
+    "x": regex(
+        rf"(?i)\W*(?:{DONE}|complete|closed|archived?)(?: (?:tasks|items|work))?\W*(?:\(.*\)|[0-9]+)?\W*"
+    ),
     ">": regex(r"(?i)\W*(?:icebox|someday(?:\W+maybe)?|parked|on hold|later\W+parked)\W*(?:\(.*\))?\W*"),
     "~": regex(r"(?i)\W*(?:won['’]?t (?:do|fix)|cancell?ed|rejected|abandoned|dropped)\W*(?:\(.*\))?\W*"),
 }
-TICKS = "vV\N{CHECK MARK}\N{HEAVY CHECK MARK}\N{WHITE HEAVY CHECK MARK}"
-MARKS = {"/": "-"} | dict.fromkeys(TICKS, "x")
+TICKS = "\N{CHECK MARK}\N{HEAVY CHECK MARK}\N{WHITE HEAVY CHECK MARK}\N{BALLOT BOX WITH CHECK}"
+MARKS = {"/": "-"} | dict.fromkeys(f"vV{TICKS}", "x")
 LEGEND = regex(r"\[(\S)\][*_`]{0,3}[ \t]*(?:[:=–—-][ \t]*|is |means )?([a-zA-Z]+(?: [a-z]+)?)")
 STANDS = {
     "-": "partial|partly|partially|in progress|wip|started|doing|ongoing|underway",
@@ -129,7 +131,7 @@ def marker_of(status: str) -> str:
     """Return the marker for a status in words, such as Complete or a tick; a blank if it is unknown."""
     words = re.sub(r"[^a-z ]", "", status.lower()).strip()
     known = (marker for marker, each in STANDS.items() if re.match(rf"(?:{each})\b", words))
-    return next(known, "x" if set(status) & set(TICKS[2:]) else " ")
+    return next(known, "x" if set(status) & set(TICKS) else " ")
 
 
 def column_of(title: str) -> str:
