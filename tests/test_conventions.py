@@ -41,6 +41,8 @@ PURE = [
     "tasks.todo.format",
     "tasks.todo.lenient",
     "tasks.todo.lists",
+    "tasks.todo.drafts",
+    "tasks.todo.meaning",
     "tasks.todo.wording",
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -6,13 +6,12 @@ that would be misread here.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tasks.states import MARKERS, Severity
-from tasks.text.counting import counted
 from tasks.text.regex import regex
+from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, Line, key_of
 from tasks.todo.format import (
     ATTRIBUTE,
     ATTRIBUTES,
@@ -29,28 +28,13 @@ from tasks.todo.format import (
     Problem,
     after_fence,
     split_lines,
-    split_list,
 )
-from tasks.todo.wording import (
-    IN_HEADING,
-    IN_TITLE,
-    IN_VALUE,
-    MARKS,
-    column_of,
-    field_of,
-    legend_in,
-    names_in,
-    number_of,
-    plain,
-    severity_of,
-    urgency,
-)
+from tasks.todo.meaning import WordsOfTasks
+from tasks.todo.wording import MARKS, legend_in
 
-Line = tuple[str, int]  # a line for `parse`, and the line of the file that it comes from
 BOXED = regex(r"\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(\S.*)")  # the title of a heading that is a task
 INDENTED = regex(r"([ \t]+)(\S.*)")
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
-NAMES_MAX = 60  # characters of a title in a note
 BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
 
@@ -71,44 +55,6 @@ class Reading:
         return self.origins[min(line, len(self.origins)) - 1] if self.origins else line
 
 
-@dataclass(slots=True)
-class _Task:
-    line: int
-    marker: str
-    title: str
-    identity: str
-    indent: int
-    lines: list[Line] = field(default_factory=list)
-    parts: list["_Task"] = field(default_factory=list)
-    severity: Severity | None = None  # as its words say, if no attribute does
-    needs: list["_Task"] = field(default_factory=list)  # as its words say
-
-    @property
-    def name(self) -> str:
-        """The name by which an attribute of another task means this one."""
-        match = IDENTITY.fullmatch(self.identity)
-        return match[1] if match else re.sub(r"([\\;])", r"\\\1", self.title)
-
-    def plain_lines(self) -> Iterator[Line]:
-        """Yield the lines of its text that are in no fence."""
-        fence = ""
-        for line, number in self.lines:
-            before, fence = fence, after_fence(line.strip(), fence)
-            if not before and not fence:
-                yield line, number
-
-
-@dataclass(slots=True)
-class _Section:
-    """A heading with the text and the tasks below it; the first one has no heading."""
-
-    line: int
-    level: int
-    title: str
-    lines: list[Line] = field(default_factory=list)
-    tasks: list[_Task] = field(default_factory=list)
-
-
 def read_leniently(text: str, *, is_followed: bool = False) -> Reading:
     """Return the file in the form that `parse` reads. What cannot be mended is left for `parse` to report.
 
@@ -122,8 +68,8 @@ class _Reader:
     def __init__(self, lines: list[str], is_followed: bool) -> None:
         self.lines, self.is_followed = lines, is_followed
         self.notes: list[Problem] = []
-        self.sections = [_Section(0, 0, "")]
-        self.open: list[_Task] = []  # the task that is being read, preceded by the tasks that contain it
+        self.sections = [DraftSection(0, 0, "")]
+        self.open: list[DraftTask] = []  # the task that is being read, preceded by the tasks that contain it
         self.fence = ""
         self.has_title = False
         self.shift = 0  # 1 if the file has several top headings, which puts all others one level lower
@@ -152,7 +98,9 @@ class _Reader:
             else:
                 self.take(number, line)
         self.tell_apart()
-        _Words(self).read()
+        words = WordsOfTasks(self.sections, self.note, is_followed=self.is_followed)
+        words.read()
+        self.understood = words.understood
         written = list(self.written())
         return Reading(
             tuple(line for line, _ in written),
@@ -208,7 +156,7 @@ class _Reader:
             return False
         above, whole = self.lines[number - 2].rstrip(), self.open[-1].title
         is_broken = len(above) >= BROKEN_FROM and not above.endswith((".", ":", ";", "!", "?"))
-        return is_broken and text[0].islower() and not _key(text) and len(whole) + len(text) < TITLE_MAX
+        return is_broken and text[0].islower() and not key_of(text) and len(whole) + len(text) < TITLE_MAX
 
     def may_be_part(self) -> bool:
         """Whether a box in an indented line is a task; below a task of the export it is part of its text."""
@@ -227,7 +175,7 @@ class _Reader:
             level = min(last + 1, MAX_LEVEL)
             self.note(number, f"A heading that skips a level is read as one with {'#' * level}.")
         self.open, self.outside = [], False
-        section = _Section(number, level, title)
+        section = DraftSection(number, level, title)
         if len(title) > SECTION_TITLE_MAX:
             section.title = title[: SECTION_TITLE_MAX - 1] + "…"
             section.lines.append((title, number))
@@ -249,7 +197,7 @@ class _Reader:
         if not identity and self.legend.get(marker, marker) != marker:
             self.note(number, f"[{marker}] is read as [{self.legend[marker]}], as the file explains it.")
             marker = self.legend[marker]
-        task = _Task(number, self.marker(number, marker), rest, identity, indent)
+        task = DraftTask(number, self.marker(number, marker), rest, identity, indent)
         if match.re.pattern == NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
         if len(rest) > TITLE_MAX:
@@ -313,7 +261,7 @@ class _Reader:
 
     def tell_apart(self) -> None:
         """Rename sections under one parent, and tasks of one section, that have the same name."""
-        around: list[_Section] = []
+        around: list[DraftSection] = []
         used: set[tuple[int, str]] = set()
         for section in self.sections[1:]:
             while around and around[-1].level >= section.level:
@@ -327,7 +275,7 @@ class _Reader:
                 if not task.identity:
                     task.title = self.free(task, taken, 0, "task")
 
-    def free(self, item: _Section | _Task, used: set[tuple[int, str]], parent: int, what: str) -> str:
+    def free(self, item: DraftSection | DraftTask, used: set[tuple[int, str]], parent: int, what: str) -> str:
         title, number = item.title, 1
         while (parent, title) in used or (
             what == "section" and title == FIRST_SECTION and self.is_taken(item)
@@ -339,9 +287,9 @@ class _Reader:
             self.note(item.line, f"A second {what} of this name is called “{title[:NAMES_MAX]}” here.")
         return title
 
-    def is_taken(self, item: _Section | _Task) -> bool:
+    def is_taken(self, item: DraftSection | DraftTask) -> bool:
         """Whether tasks above the first heading have taken this section's name already."""
-        return isinstance(item, _Section) and item.level == 2 and bool(self.sections[0].tasks)
+        return isinstance(item, DraftSection) and item.level == 2 and bool(self.sections[0].tasks)
 
     def written(self) -> Iterator[Line]:
         for section in self.sections:
@@ -353,10 +301,10 @@ class _Reader:
                 yield f"- [{task.marker}] {task.title}{identity}", task.line
                 yield from self.below(task)
 
-    def below(self, task: _Task) -> Iterator[Line]:
+    def below(self, task: DraftTask) -> Iterator[Line]:
         """Yield the attributes first, with the parts that the task waits for, and then its text."""
         values, others, rest = self.attributes(task)
-        given = {_key(line): at for at, (line, _) in enumerate(values)}
+        given = {key_of(line): at for at, (line, _) in enumerate(values)}
         if task.severity and "severity" not in given:
             values.append((f"  severity: {task.severity}", task.line))
         if (needed := [*task.parts, *task.needs]) and task.marker != "x":
@@ -372,7 +320,7 @@ class _Reader:
         yield from others
         yield from rest
 
-    def attributes(self, task: _Task) -> tuple[list[Line], list[Line], list[Line]]:
+    def attributes(self, task: DraftTask) -> tuple[list[Line], list[Line], list[Line]]:
         """Return the attributes directly below a task, lines that only look like attributes, and the rest."""
         values: list[Line] = []
         others: list[Line] = []
@@ -394,181 +342,9 @@ class _Reader:
         return values, others, []
 
 
-class _Words:
-    """What the words of a file say of tasks besides their attributes; tasks of the export are passed over."""
-
-    def __init__(self, reader: _Reader) -> None:
-        self.reader, self.sections = reader, reader.sections
-        self.tasks = [task for section in self.sections for task in section.tasks if not task.identity]
-        self.section_of = {id(task): section for section in self.sections for task in section.tasks}
-        self.said: list[
-            tuple[_Task, str, _Task, int]
-        ] = []  # who waits, by which name, for whom, in which line
-        self.titles: dict[str, list[_Task]] = defaultdict(list)
-        self.numbers: dict[str, list[_Task]] = defaultdict(list)
-        for section in self.sections:
-            for task in section.tasks:
-                self.titles[plain(task.title)].append(task)
-                self.numbers[number_of(task.title)].append(task)
-
-    def read(self) -> None:
-        for section, marker, tasks in self.below(lambda section: column_of(section.title)):
-            self.put(section, marker, tasks)
-        for task in self.tasks:
-            self.weigh(task)
-        for section, word, tasks in self.below(_urgency_of):
-            if unsaid := [task for task in tasks if not task.severity and not _own(task, "severity")]:
-                for task in unsaid:
-                    task.severity = severity_of(word)
-                told = counted(len(unsaid), "task")
-                words = f"“{word}” is read as severity: {severity_of(word)} of {told}."
-                self.reader.note(section.line, words)
-        for section in self.sections:
-            for task in section.tasks:
-                if not task.identity:
-                    self.link(task, section)
-        _cut_circles(self.tasks)
-        self.tell_links()
-
-    def below(self, says: Callable[[_Section], str]) -> Iterator[tuple[_Section, str, list[_Task]]]:
-        """Yield each section that says a word, with it and the tasks to which no other word is nearer."""
-        found: list[tuple[_Section, str, list[_Task]]] = []
-        around: list[tuple[_Section, str, list[_Task]]] = []
-        for section in self.sections[1:]:
-            while around and around[-1][0].level >= section.level:
-                around.pop()
-            if word := says(section):
-                around.append((section, word, []))
-                found.append(around[-1])
-            if around:
-                around[-1][2].extend(task for task in section.tasks if not task.identity)
-        yield from found
-
-    def put(self, section: _Section, marker: str, tasks: list[_Task]) -> None:
-        """Mark the open tasks of a column; if some of a finished one are ticked, the others are open."""
-        unmarked = [task for task in tasks if task.marker == " "]
-        if not unmarked or (marker == "x" and (self.reader.is_followed or len(unmarked) < len(tasks))):
-            return
-        for task in unmarked:
-            task.marker = marker
-        told = counted(len(unmarked), "task")
-        self.reader.note(section.line, f"“{section.title[:NAMES_MAX]}” is read as [{marker}] of {told}.")
-
-    def weigh(self, task: _Task) -> None:
-        if _own(task, "severity"):
-            return
-        said = [(urgency(task.title, IN_TITLE), task.line)]
-        for line, number in task.plain_lines():
-            key, value = field_of(line)
-            said.append((urgency(value, IN_VALUE) if key == "severity" else "", number))
-        word, number = next((each for each in reversed(said) if each[0]), ("", 0))
-        if word:
-            task.severity = severity_of(word)
-            self.reader.understood.add(number)
-            self.reader.note(number, f"“{word}” is read as severity: {task.severity}.")
-
-    def link(self, task: _Task, section: _Section) -> None:
-        """Let the task wait for those that its text names."""
-        own = _own(task, "depends")
-        for at, (line, number) in enumerate(task.lines):
-            if own and _key(line) == "depends":
-                task.lines[at] = (self.renamed(line, task, section, number), number)
-                break
-        for line, number in task.plain_lines():
-            key, value = field_of(line)
-            if key != "depends" or (own and _key(line) == "depends"):
-                continue
-            for name, label in names_in(value):
-                needed = self.meant(name, label, task, section)
-                if needed is None or needed is task:
-                    self.refuse(name, number)
-                elif not any(needed is each for each in [*task.parts, *task.needs]):
-                    task.needs.append(needed)
-                    self.said.append((task, name, needed, number))
-
-    def tell_links(self) -> None:
-        for task, name, needed, number in self.said:
-            if any(needed is each for each in task.needs):
-                self.reader.understood.add(number)
-                self.tell(name, needed, number)
-            else:
-                self.refuse(name, number)
-
-    def refuse(self, name: str, number: int) -> None:
-        self.reader.note(number, f"“{name[:NAMES_MAX]}” names no task for which this one could wait.")
-
-    def tell(self, name: str, needed: _Task, number: int) -> None:
-        told = f"“{name[:NAMES_MAX]}” is read as depends: {needed.title[:NAMES_MAX]}."
-        self.reader.note(number, told)
-
-    def renamed(self, line: str, task: _Task, section: _Section, number: int) -> str:
-        """Return the attribute with titles in place of the numbers by which it names tasks."""
-        match = ATTRIBUTE.fullmatch(line.strip())
-        names = []
-        for name in split_list(match[3], ";") if match else ():
-            label = next((label for _, label in names_in(name)), "")
-            needed = None if plain(name) in self.titles else self.meant(name, label, task, section)
-            if needed:
-                self.tell(name, needed, number)
-            names.append(needed.name if needed else re.sub(r"([\\;])", r"\\\1", name))
-        return f"  depends: {'; '.join(names)}"
-
-    def meant(self, name: str, label: str, task: _Task, section: _Section) -> _Task | None:
-        """Return the one task that a name means, if it can be named and does not wait for this one."""
-        same = self.titles.get(plain(name)) or (self.numbers.get(label, []) if label else [])
-        beside = [each for each in same if self.section_of[id(each)] is section]
-        if len(found := beside or same) != 1:
-            return None
-        alike = self.titles.get(plain(found[0].title), [])
-        return None if len(alike) > 1 and not beside else found[0]
-
-
-def _cut_circles(tasks: list[_Task]) -> None:
-    """Let no task wait, by what its text names, for one that waits for it."""
-    above: set[int] = set()
-    done: set[int] = set()
-    for first in tasks:
-        path = [] if id(first) in done else [(first, iter([*first.parts, *first.needs]))]
-        above.update(id(task) for task, _ in path)
-        while path:
-            task, rest = path[-1]
-            needed = next(rest, None)
-            if needed is None:
-                path.pop()
-                above.discard(id(task))
-                done.add(id(task))
-            elif id(needed) in above:
-                task.needs = [each for each in task.needs if each is not needed]
-            elif id(needed) not in done:
-                path.append((needed, iter([*needed.parts, *needed.needs])))
-                above.add(id(needed))
-
-
-def _own(task: _Task, key: str) -> bool:
-    """Whether the task has this attribute itself, in the form that `parse` reads."""
-    for line, _ in task.lines:
-        match = ATTRIBUTE.fullmatch(line.strip())
-        if match is None or (match[1].lower() not in ATTRIBUTES and match[3] and not match[2]):
-            return False
-        if match[1].lower() == key:
-            return key != "severity" or match[3].lower() in set(Severity)
-    return False
-
-
-def _urgency_of(section: _Section) -> str:
-    fields = [field_of(line) for line, _ in section.lines]
-    words = [urgency(value, IN_VALUE) for key, value in fields if key == "severity"]
-    return urgency(section.title, IN_HEADING) or next(filter(None, words), "")
-
-
 def _item(line: str) -> re.Match[str] | None:
     """Match a task in the first column, with a bullet or a number."""
     return TASK.fullmatch(line) or NUMBERED.fullmatch(line)
-
-
-def _key(line: str) -> str:
-    match = ATTRIBUTE.fullmatch(line.strip())
-    return match[1].lower() if match else ""
 
 
 def _within(line: str, indent: int) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from tasks.text.regex import regex
+from tasks.todo.drafts import key_of
 from tasks.todo.format import (
-    ATTRIBUTE,
     ATTRIBUTES,
     HEADING,
     NUMBERED,
@@ -176,9 +176,8 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
     made: list[str] = []
     begun = -1  # the item that may go on in the next line
     for line in lines:
-        more = (
-            None if begun < 0 or line.is_fenced or _is_attribute(line.text) else GOES_ON.fullmatch(line.text)
-        )
+        may_go_on = begun >= 0 and not line.is_fenced and key_of(line.text) not in ATTRIBUTES
+        more = GOES_ON.fullmatch(line.text) if may_go_on else None
         if more and len(made[begun]) < TITLE_MAX:
             made[begun] += f" {more[1].rstrip()}"
             made.append("")
@@ -187,11 +186,6 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
         begun = len(made) if item else -1
         made.append(_box(item[1].rstrip(), line.is_done) if item else line.text)
     return made
-
-
-def _is_attribute(line: str) -> bool:
-    match = ATTRIBUTE.fullmatch(line.strip())
-    return bool(match and match[1].lower() in ATTRIBUTES)
 
 
 def _box(title: str, is_done: bool) -> str:
