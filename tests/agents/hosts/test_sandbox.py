@@ -531,14 +531,15 @@ def test_a_proxy_of_the_host_reaches_no_private_address_for_a_run(
         }  # fmt: skip
         door = gate.Gate(tmp_path, rules)
 
-        def answer() -> None:
-            while True:
+        def answer_three() -> None:
+            for _ in range(3):
                 there, _ = proxy.accept()
                 with there:
                     asked.append(there.recv(4096).decode().partition("\r\n")[0])
                     there.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
-        threading.Thread(target=answer, daemon=True).start()
+        answering = threading.Thread(target=answer_three, daemon=True)
+        answering.start()
         door.connect(f"127.0.0.1:{port}")[0].close()
         monkeypatch.setattr(gate.socket, "getaddrinfo", look_up)
         for host in (
@@ -554,6 +555,7 @@ def test_a_proxy_of_the_host_reaches_no_private_address_for_a_run(
         with inside:
             inside.sendall(b"GET http://a\\b@outside.example/x?y HTTP/1.1\r\nHost: outside.example\r\n\r\n")
             door.one(here, threading.Semaphore(0))
+        answering.join(20)
     assert asked == [
         "CONNECT outside.example:443 HTTP/1.1", "CONNECT known-to-the-proxy.example:443 HTTP/1.1",
         "GET http://outside.example/x?y HTTP/1.1",
