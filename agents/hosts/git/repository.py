@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from agents.hosts.git.commands import SHA, GitError, run, text
+from agents.hosts.git.commands import OUTPUT_MAX, SHA, GitError, run, text
 from agents.hosts.git.pipes import refuse_pipes_in_tree
 from disputes.protocol.text.diffs import CUT
 from tasks.text.regex import regex
@@ -20,6 +20,7 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
 FACTS_MAX = 50_000
+LISTED = 256  # bytes that a file takes in a listing, with a long path
 # The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
 UNKNOWN_COMMIT = "Not a valid commit name"
@@ -251,9 +252,10 @@ class Repository:
         """
         size = _memory.sizes.get(sha)
         if size is None:
-            done = run(self.path, "ls-tree", "-r", "-l", "-z", sha, may_cut=True)
-            words = [entry.partition(b"\t")[0].split() for entry in done.stdout.split(b"\0")[:-1]]
-            size = Size(len(words), sum(int(each[3]) for each in words if each[3].isdigit()))
+            limit = max(most.files * LISTED, OUTPUT_MAX)
+            done = run(self.path, "ls-tree", "-r", "-l", "-z", sha, limit=limit, may_cut=True)
+            sizes = [entry.partition(b"\t")[0].split()[3] for entry in done.stdout.split(b"\0")[:-1]]
+            size = Size(len(sizes), sum(int(each) for each in sizes if each.isdigit()))
             if done.is_cut:
                 size = Size(max(size.files, most.files + 1), size.bytes)
             elif len(_memory.sizes) < FACTS_MAX:

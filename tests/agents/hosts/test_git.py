@@ -967,6 +967,19 @@ def test_a_commit_is_measured_before_it_is_checked_out(remote: Remote, mirror: M
             mirror.check_size(many, most)
 
 
+def test_a_large_repository_is_measured_as_a_whole(remote: Remote, mirror: Mirror) -> None:
+    """Long names make a listing long, whatever the checkout would take."""
+    clone = clone_of(mirror, mirror.fetch_target())
+    blob = git(clone, "hash-object", "-w", "--stdin", stdin="")
+    inner = git(clone, "mktree", stdin="".join(f"100644 blob {blob}\t{n:090}\n" for n in range(500)))
+    outer = git(clone, "mktree", stdin="".join(f"040000 tree {inner}\t{n:090}\n" for n in range(600)))
+    sha = git(clone, "commit-tree", outer, "-p", remote.first, "-m", "Large")
+    mirror.take(clone, sha, "refs/steroids/submissions/1")
+    mirror.check_size(sha, Size(300_000, MIB))
+    with pytest.raises(GitError, match="holds more than 299,999 files"):
+        mirror.check_size(sha, Size(299_999, MIB))
+
+
 def test_a_change_is_told_the_same_however_it_is_read(remote: Remote, mirror: Mirror) -> None:
     """What a page shows and what an approval is for come from one reading."""
     text = "".join(f"line {number}\n" for number in range(40))
