@@ -96,7 +96,6 @@ lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/bandit --quiet --recursive --severity-level high tasks disputes agents steroidsweb
 
 check: lint test
 
