@@ -17,7 +17,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import structure
@@ -500,8 +500,10 @@ class _House:
             self.reach((settings.name, name))
 
     def is_called(self, entry: Entry, owner: str, method: str) -> bool:
-        called = self.attributes | self.words | ASKED_OF_USERS
-        if entry.is_entered or method in called or method.startswith((*self.prefixes, "__")):
+        called = (self.attributes, self.words, ASKED_OF_USERS)
+        if entry.is_entered or any(method in names for names in called):
+            return True
+        if method.startswith((*self.prefixes, "__")):
             return True
         outside = self.outside(entry.module, owner) | self.outside_of_heirs((entry.module, owner))
         return method in outside or (bool(outside) and bool(CALLED_BY_PATTERN.match(method)))
@@ -510,12 +512,19 @@ class _House:
     def outside_of_heirs(self, name: Name) -> frozenset[str]:
         """Return what subclasses of this class get from packages, since it may be a mixin before them."""
         found: set[str] = set()
+        for heir in self.heirs.get(name, ()):
+            found |= self.outside(*heir) | self.outside_of_heirs(heir)
+        return frozenset(found)
+
+    @cached_property
+    def heirs(self) -> dict[Name | None, list[Name]]:
+        """The classes that are made from each one."""
+        found: dict[Name | None, list[Name]] = {}
         for module in self.modules.values():
             for entry in module.entries.values():
-                if any(self.base_of(module, base) == name for base in entry.bases):
-                    found |= self.outside(module.name, entry.name)
-                    found |= self.outside_of_heirs((module.name, entry.name))
-        return frozenset(found)
+                for base in entry.bases:
+                    found.setdefault(self.base_of(module, base), []).append((module.name, entry.name))
+        return found
 
     def base_of(self, module: Module, base: str) -> Name | None:
         first, _, rest = base.partition(".")

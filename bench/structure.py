@@ -97,16 +97,8 @@ def code_lines(path: Path) -> int:
 
 def imports(path: Path) -> set[str]:
     """Return the product's modules that a module imports, at its top or later, but not for type checking."""
-    for_types = {
-        id(below)
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for below in ast.walk(node)
-    }
     found: set[str] = set()
-    for node in ast.walk(tree_of(path)):
-        if id(node) in for_types:
-            continue
+    for node in _that_run(tree_of(path)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -118,6 +110,15 @@ def imports(path: Path) -> set[str]:
             if name and modules()[name] != path:
                 found.add(name)
     return found
+
+
+def _that_run(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements below, without those for type checking."""
+    for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for each in getattr(node, part, ()):
+            if not (isinstance(each, ast.If) and ast.unparse(each.test).endswith("TYPE_CHECKING")):
+                yield each
+                yield from _that_run(each)
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -151,19 +152,21 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 def _branches() -> Iterator[tuple[int, str]]:
     """Yield the number of branches of each function, without those of functions inside it."""
     for path in modules().values():
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield (
-                    sum(_divides(each) for each in _own(node)),
-                    f"{path.relative_to(ROOT)}:{node.lineno} {node.name}",
-                )
-
-
-def _own(function: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield child
-            yield from _own(child)
+        found: dict[ast.FunctionDef | ast.AsyncFunctionDef, int] = {}
+        waiting: list[tuple[ast.AST, ast.AST | None]] = [(tree_of(path), None)]
+        while waiting:
+            node, function = waiting.pop()
+            for child in ast.iter_child_nodes(node):
+                inside = function
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                    inside, found[child] = child, 0
+                elif isinstance(child, ast.ClassDef | ast.Lambda):
+                    inside = None
+                elif function in found:
+                    found[function] += _divides(child)
+                waiting.append((child, inside))
+        for each, number in found.items():
+            yield number, f"{path.relative_to(ROOT)}:{each.lineno} {each.name}"
 
 
 def _divides(node: ast.AST) -> int:
