@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Q, QuerySet
 from django.utils import timezone
 
 from disputes import searching, triage
@@ -103,7 +103,11 @@ _undecided = Prepared(_of_gate)
 
 def live_dispute(task: Task) -> Dispute | None:
     """Return the task's dispute that is not closed, or None."""
-    return Dispute.objects.live().filter(task=task).first()
+    found: Dispute | None = _live.first(task.pk)
+    return found
+
+
+_live = Prepared(lambda task: Dispute.objects.live().filter(task=task)[:1])
 
 
 @transaction.atomic
@@ -179,7 +183,15 @@ def open_conflict(
 
 def _last_raised(finding: Finding | None) -> Finding | None:
     """Return the point as it was last raised in rounds that were not rolled back."""
-    return finding and (finding.chain().standing().order_by("-pk").first() or finding)
+    return finding and (_last.first(finding.first_id or finding.pk) or finding)
+
+
+def _raised(origin: Expression) -> QuerySet[Finding]:
+    of_point = Finding.objects.standing().filter(Q(pk=origin) | Q(first=origin))
+    return of_point.order_by("-pk")[:1]
+
+
+_last = Prepared(_raised)
 
 
 def _propose(conflict: Conflict, views: Views) -> None:
@@ -226,11 +238,9 @@ def withdrawn_by(alert: Conflict) -> QuerySet[Conflict]:
 
 def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str]:
     """Close what else is asked about the point, which is now in dispute. Return what its open flags say."""
-    about = Conflict.objects.about(finding).select_related("dispute__project", "dispute__task")
-    silences = list(about.open().silences())
+    origin = finding.first_id or finding.pk
+    silences, cards = _silences.found(origin), _asked.found(origin)
     is_answer = opened_as == "coder"
-    asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
-    cards = list(about.awaited().filter(decisions__in=asked))
     status = Flag.Status.ANSWERED if is_answer else Flag.Status.MOOT
     Flag.objects.filter(conflict__in=silences).open().update(status=status)
     why = "the point is in dispute"
@@ -241,6 +251,20 @@ def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str
     for silence in silences:
         silence.drop(why, actor=actor)
     return [line for silence in silences for line in silence.evidence]
+
+
+def _about(origin: Expression) -> QuerySet[Conflict]:
+    cards = Conflict.objects.filter(finding=origin).order_by("pk")
+    return cards.select_related("dispute__project", "dispute__task")
+
+
+def _asked_about(origin: Expression) -> QuerySet[Conflict]:
+    asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
+    return _about(origin).awaited().filter(decisions__in=asked.order_by())  # type: ignore[attr-defined]
+
+
+_silences = Prepared(lambda origin: _about(origin).open().silences())  # type: ignore[attr-defined]
+_asked = Prepared(_asked_about)
 
 
 def _dispute_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
@@ -264,7 +288,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
 
     `moot` is the reason with which the dispute closes if none of its conflicts was ruled on.
     """
-    conflicts = list(dispute.conflicts.select_related("finding"))
+    conflicts: list[Conflict] = _of_dispute.found(dispute.pk)
     waiting = [conflict for conflict in conflicts if conflict.is_open]
     if waiting:
         head = max(waiting, key=lambda conflict: (severity_rank(conflict.severity), -conflict.pk))
@@ -282,6 +306,13 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
         dispute.blocks = blocked_by(dispute.task)
     dispute.search_text = searching.text_of(dispute, conflicts)
     dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks", "search_text"])
+
+
+def _in_dispute(dispute: Expression) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(dispute=dispute).select_related("finding").order_by("pk")
+
+
+_of_dispute = Prepared(_in_dispute)
 
 
 def close(dispute: Dispute, reason: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Expression, QuerySet
+
 from disputes.models import NOT_STATED, Conflict
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.rulings.options import Option
@@ -15,6 +17,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 
 LINES_MAX = 20
 
@@ -50,14 +53,15 @@ def standing(task: Task, known: dict[str, Finding], settled: Iterable[Conflict])
     codes: dict[int, set[str]] = {}
     for code, finding in known.items():
         codes.setdefault(finding.origin.pk, set()).add(code)
-    decided = (
-        Conflict.objects.of(task)
-        .ruled()
-        .filter(finding__isnull=False)
-        .exclude(kind=Conflict.Kind.SILENCE)
-        .prefetch_related("decisions")
-    )
-    return [_standing(conflict, codes) for conflict in {*decided, *settled}]
+    return [_standing(conflict, codes) for conflict in {*_decided.found(task.pk), *settled}]
+
+
+def _decided_of(task: Expression) -> QuerySet[Conflict]:
+    on_findings = Conflict.objects.of(task).ruled().filter(finding__isnull=False)
+    return on_findings.exclude(kind=Conflict.Kind.SILENCE).prefetch_related("decisions").order_by()
+
+
+_decided = Prepared(_decided_of)
 
 
 def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> StandingDecision:

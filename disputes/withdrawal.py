@@ -85,7 +85,9 @@ def _is_moved(finding: Finding, submission: Submission) -> bool:
 def take_withdrawals(task: Task, read: ReadReview, *, actor: Actor) -> list[Conflict]:
     """Withdraw the earlier findings that a review takes back, and return the conflicts closed by that."""
     codes = {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
-    named = Finding.objects.standing().filter(task=task, code__in=codes) if codes else Finding.objects.none()
+    if not codes:
+        return []
+    named = Finding.objects.standing().filter(task=task, code__in=codes)
     return withdraw(named.select_related("first"), task, actor=actor)
 
 

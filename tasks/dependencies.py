@@ -141,14 +141,12 @@ def _waiting_sections(project_id: int, sections: list[int]) -> list[int]:
 def blocked_by(task: Task) -> int:
     """Return how many unfinished tasks wait for this one, directly or through others."""
     seen: set[int] = set()
-    frontier = [task.pk]
+    frontier = {pk for (pk,) in _waiting_for_it.rows(task.pk)}
     while frontier:
-        frontier = [
-            pk
-            for pk in Dependency.objects.filter(on__in=frontier)
-            .exclude(task__status__in=[Status.COMPLETED, Status.CANCELLED])
-            .values_list("task", flat=True)
-            if pk not in seen
-        ]
-        seen.update(frontier)
+        seen |= frontier
+        frontier = set(_unfinished.filter(on__in=frontier).values_list("task", flat=True)) - seen
     return len(seen)
+
+
+_unfinished = Dependency.objects.exclude(task__status__in=[Status.COMPLETED, Status.CANCELLED]).order_by()
+_waiting_for_it = Prepared(lambda task: _unfinished.filter(on=task).values_list("task"))

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from tasks.models import Event, Task
+from tasks.models.prepared import Prepared
 from tests.factories import create_token
 
 
@@ -102,7 +103,11 @@ def every_row(*labels: str, without: str = "") -> dict[str, list[Any]]:
 
 def fresh(task: Task) -> Task:
     """The task as it is in the database now."""
-    return Task.objects.select_related("project").get(pk=task.pk)
+    [found] = _again.found(task.pk)
+    return found
+
+
+_again = Prepared(lambda pk: Task.objects.select_related("project").filter(pk=pk).order_by())
 
 
 def kinds(task: Task) -> list[str]:

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 
 from agents.models import Agent, Host, Run, Token, new_token, token_hash
 from tasks.models import Finding, Membership, Project, Review, Section, Submission, Task
+from tasks.models.prepared import Prepared
 
 _numbers = count(10_001)  # away from the numbers that tests give themselves
 BASE = "b" * 40
@@ -49,19 +50,27 @@ def create_section(project: Project | None = None, title: str = "", **kwargs: An
     )
 
 
+_first_section = Prepared(lambda project: Section.objects.filter(project=project).order_by("rank")[:1])
+
+
 def create_task(project: Project | None = None, *, section: Section | None = None, **kwargs: Any) -> Task:
     project = project or (section.project if section else create_project())
-    section = section or project.sections.first() or create_section(project)
+    section = section or _first_section.first(project.pk) or create_section(project)
     number = next(_numbers)
     kwargs = {"number": number, "rank": number, "title": f"Task {number}"} | kwargs
     return Task.objects.create(project=project, section=section, **kwargs)
+
+
+_in_round = Prepared(
+    lambda task, round_: Submission.objects.filter(task=task, round=round_).values_list("pk")
+)
 
 
 def create_submission(task: Task, **kwargs: Any) -> Submission:
     number = next(_numbers)
     kwargs = {
         "round": max(task.round, 1),
-        "attempt": task.submissions.filter(round=max(task.round, 1)).count() + 1,
+        "attempt": len(_in_round.rows(task.pk, max(task.round, 1))) + 1,
         "sha": sha(number),
         "base_sha": BASE,
         "by_agent": "coder-1",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Expression, QuerySet
 
 from disputes import opening
 from disputes.models import Conflict
@@ -25,6 +25,7 @@ from tasks.configuration.policy import HOLD, LOG
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
+from tasks.models.prepared import Prepared
 from tasks.states import Severity
 from tasks.text.regex import regex
 
@@ -113,26 +114,13 @@ def _open_alerts(task: Task) -> QuerySet[Conflict]:
 
 def rated_rounds(task: Task) -> dict[int, list[Rated]]:
     """Return how each round answered the findings it had to answer; the last attempt of a round counts."""
-    answers = (
-        Answer.objects.standing()
-        .filter(submission__task=task)
-        .fetched()
-        .select_related("finding")
-        .order_by("submission__round", "submission__attempt", "pk")
-        .values_list("submission__round", "finding", "kind")
-    )
     kinds: dict[int, dict[int, str]] = {}
-    for round_, finding, kind in answers:
+    for round_, finding, kind in _answered.rows(task.pk):
         kinds.setdefault(round_, {})[finding] = kind
     raised: dict[int, list[Finding]] = {}
-    for finding in Finding.objects.standing().filter(task=task).select_related("first").order_by("pk"):
+    for finding in _raised.found(task.pk):
         raised.setdefault(finding.origin.pk, []).append(finding)
-    converted = set(
-        Conflict.objects.of(task)
-        .filter(origin=Conflict.Origin.CONVERTED)
-        .not_moot()
-        .values_list("finding", "submission__round")
-    )
+    converted = set(_converted.rows(task.pk))
     for finding, round_ in converted:  # even if nothing at all was said about the finding
         if round_ in kinds:
             kinds[round_].setdefault(finding, Answer.Kind.SILENT)
@@ -147,6 +135,24 @@ def rated_rounds(task: Task) -> dict[int, list[Rated]]:
         ]
         for round_, answered in kinds.items()
     }  # fmt: skip
+
+
+def _answers_of(task: Expression) -> QuerySet[Answer, Any]:
+    answers = Answer.objects.standing().filter(submission__task=task).fetched()
+    in_order = answers.order_by("submission__round", "submission__attempt", "pk")
+    return in_order.values_list("submission__round", "finding", "kind")
+
+
+def _findings_of(task: Expression) -> QuerySet[Finding]:
+    return Finding.objects.standing().filter(task=task).select_related("first").order_by("pk")
+
+
+def _converted_of(task: Expression) -> QuerySet[Conflict, Any]:
+    converted = Conflict.objects.of(task).filter(origin=Conflict.Origin.CONVERTED).not_moot()
+    return converted.order_by().values_list("finding", "submission__round")
+
+
+_answered, _raised, _converted = Prepared(_answers_of), Prepared(_findings_of), Prepared(_converted_of)
 
 
 def _severity(raised: list[Finding], round_: int) -> Severity:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Expression, Q, QuerySet
 
 from disputes import opening
 from disputes.models import NOT_STATED, Conflict, Flag
@@ -20,6 +20,7 @@ from disputes.silence.changes import changes_since_last_round, round_before
 from disputes.silence.flags import PASSED_OVER
 from tasks.events import SYSTEM, Actor
 from tasks.models import Answer, Finding, Review, Submission, Task
+from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import Status
 
@@ -46,17 +47,28 @@ class Again(NamedTuple):
     score: float | None = None
 
 
+def _raised_in(task: Expression) -> QuerySet[Finding, Any]:
+    of_task = Finding.objects.standing().filter(task=task).order_by()
+    return of_task.values_list("code", "is_follow_up", "first", "pk")
+
+
+def _raised_before(task: Expression, review: Expression) -> QuerySet[Finding]:
+    of_task = Finding.objects.standing().filter(task=task).exclude(review=review)
+    return of_task.select_related("first", "review").defer("review__text").order_by("-pk")[:EARLIER_MAX]
+
+
+_every, _of_others = Prepared(_raised_in), Prepared(_raised_before)
+
+
 class Known:
     """A task's findings when one of its reviews is taken, read once for all the findings of that review."""
 
     def __init__(self, review: Review) -> None:
         self.review, submission = review, review.submission
-        standing = Finding.objects.standing().filter(task=submission.task_id)
-        every = list(standing.values_list("code", "is_follow_up", "first", "pk"))
+        every = _every.rows(submission.task_id)
         self.codes = {code for code, *_ in every}
         self._blocking = {first or pk for _, is_follow_up, first, pk in every if not is_follow_up}
-        rows = standing.exclude(review=review).select_related("first", "review").defer("review__text")
-        self._earlier = list(rows.order_by("-pk")[:EARLIER_MAX])
+        self._earlier: list[Finding] = _of_others.found(submission.task_id, review.pk)
         self._compared = EarlierFindings(
             (
                 _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
@@ -264,11 +276,18 @@ def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor)
 def lacks_what_it_takes(submission: Submission) -> dict[int, Diagnosis]:
     """Return the mandatory findings, as first raised, that the coder says it cannot do anything about."""
     lacking = {}
-    for answer in submission.answers.select_related("finding").order_by("pk"):
+    for answer in _answers.found(submission.pk):
         found = diagnose([Turn(submission.round, True, answer=answer.kind, answer_text=answer.text)])
         if found and found.kind is Stuck.CANNOT_DO and _is_mandatory(answer.finding):
             lacking[answer.finding_id] = found
     return lacking
+
+
+def _given(submission: Expression) -> QuerySet[Answer]:
+    return Answer.objects.filter(submission=submission).select_related("finding").order_by("pk")
+
+
+_answers = Prepared(_given)
 
 
 def _is_mandatory(origin: Finding) -> bool:

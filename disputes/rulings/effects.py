@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db.models import Expression, QuerySet
+
 from disputes import alerts, opening, stage_objections
 from disputes.completion import rates
 from disputes.models import Conflict, Decision
@@ -15,6 +17,7 @@ from tasks import snapshots
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
+from tasks.models.prepared import Prepared
 from tasks.states import MOVES, Status
 
 
@@ -227,10 +230,16 @@ def _to_act_on(task: Task) -> list[Decision]:
     Work that has landed, or is being pushed, comes back for a change but not for an answer.
     """
     is_landing = task.landed_at or task.landings.filter(status=Landing.Status.PUSHING).exists()
-    waiting = Decision.objects.of(task).standing().awaited()
     return [
         ruling
-        for ruling in waiting.select_related("conflict__thread")
+        for ruling in _waiting.found(task.pk)
         if ruling.expects_change or (options.asks(ruling.option) and not is_landing)
         if ruling.used_at is None or not task.submissions.standing().filter(at__gt=ruling.used_at).exists()
     ]
+
+
+def _awaited(task: Expression) -> QuerySet[Decision]:
+    return Decision.objects.of(task).standing().awaited().select_related("conflict__thread")
+
+
+_waiting = Prepared(_awaited)

@@ -1,9 +1,10 @@
 """Looking for silent disagreement in a submission once it is known what it changed."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Q, QuerySet
 
 from disputes.closed_findings import settled_findings
 from disputes.completion import root_causes
@@ -67,14 +68,11 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
 
     What an earlier submission since that review has answered was judged with that submission.
     """
-    since = Submission.objects.standing().filter(
-        task=submission.task_id, round__gt=review.submission.round, round__lt=submission.round
-    )
-    answers = Answer.objects.given()
-    now = set(answers.filter(submission=submission).values_list("finding", flat=True))
-    before = set(answers.filter(submission__in=since.taken()).values_list("finding", flat=True))
-    of_turn = Finding.objects.filter(review__in=review.of_its_turn()).select_related("first", "review")
-    points = {finding.origin.pk: finding for finding in of_turn.order_by("-pk")}  # one per point
+    now = {finding for (finding,) in _answered_by.rows(submission.pk)}
+    between = (submission.task_id, review.submission.round, submission.round)
+    before = {finding for (finding,) in _answered_between.rows(*between)}
+    of_turn = _of_turn.found(review.pk, review.submission_id, review.turn)
+    points = {finding.origin.pk: finding for finding in of_turn}  # one per point
     findings = sorted(points.values(), key=lambda finding: finding.pk)
     asked_besides = now - {finding.origin.pk for finding in findings}
     return [
@@ -82,6 +80,25 @@ def watched_findings(submission: Submission, review: Review) -> list[Finding]:
         for finding in [*findings, *newest_of(submission.task, asked_besides)]
         if not (finding.is_follow_up or finding.is_withdrawn) and finding.origin.pk not in before - now
     ]
+
+
+def _answers_by(submission: Expression) -> QuerySet[Answer, Any]:
+    return Answer.objects.given().filter(submission=submission).order_by().values_list("finding")
+
+
+def _answers_between(task: Expression, after: Expression, before: Expression) -> QuerySet[Answer, Any]:
+    rounds = Submission.objects.standing().filter(task=task, round__gt=after, round__lt=before).taken()
+    given = Answer.objects.given().filter(submission__in=rounds.order_by())
+    return given.order_by().values_list("finding")
+
+
+def _raised_in_turn(review: Expression, submission: Expression, turn: Expression) -> QuerySet[Finding]:
+    of_turn = Q(review=review) | Q(review__submission=submission, review__turn=turn)
+    return Finding.objects.filter(of_turn).select_related("first", "review").order_by("-pk")
+
+
+_answered_by, _answered_between = Prepared(_answers_by), Prepared(_answers_between)
+_of_turn = Prepared(_raised_in_turn)
 
 
 def suspicions(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Expression, F, QuerySet
 
 from disputes import opening
 from disputes.models import NOT_STATED, Conflict, Flag, HeuristicScore
@@ -14,6 +14,7 @@ from tasks.configuration.policy import HOLD, LOG
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission
 from tasks.models.event import record
+from tasks.models.prepared import Prepared
 
 if TYPE_CHECKING:
     from disputes.protocol.silence.heuristics import Suspicion
@@ -68,13 +69,13 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
     effect = EFFECTS.get(Flag.Level(flag.level))
     if effect is None:
         return
-    cards = Conflict.objects.about(flag.finding).silences()
-    waiting = Conflict.objects.about(flag.finding).open()
-    card = waiting.silences().first()
+    about: list[Conflict] = _about.found(flag.finding.first_id or flag.finding_id)
+    silences = [each for each in about if each.kind == Conflict.Kind.SILENCE]
+    card = next((each for each in silences if each.is_open), None)
     if card:
         _strengthen(card, flag, effect)
         flag.conflict = card
-    elif not waiting.exists():
+    elif not any(each.is_open for each in about):
         task = flag.submission.task
         flag.conflict = opening.open_conflict(
             task, kind=Conflict.Kind.SILENCE, origin=Conflict.Origin.FLAGGED, opened_as="system",
@@ -82,9 +83,12 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
             severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
             reviewer_label=finding.review.by_agent, coder_position=NOT_STATED,
             coder_label=flag.submission.by_agent, evidence=flag.evidence, actor=actor,
-            previous=cards.order_by("-pk").first(),
+            previous=silences[-1] if silences else None,
         )  # fmt: skip
     flag.save(update_fields=["conflict"])
+
+
+_about = Prepared(lambda finding: Conflict.objects.filter(finding=finding).order_by("pk"))
 
 
 def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:
@@ -152,13 +156,22 @@ def unconvert(conflict: Conflict, *, actor: Actor) -> None:
         disputed.drop(f"The ruling on {conflict.ref} was taken back.", actor=actor)
 
 
+def _silences_of(task: Expression) -> QuerySet[Conflict]:
+    silences = Conflict.objects.silences().filter(finding__task=task).order_by("pk")
+    return silences.select_related("dispute__project", "dispute__task")
+
+
+_silences = Prepared(_silences_of)
+
+
 def answered(submission: Submission, findings: Iterable[int], *, actor: Actor) -> None:
     """Mark flags about these findings, as first raised, as answered: a later submission treats them."""
-    about = {"finding__in": list(findings), "finding__task": submission.task_id}
-    unsettled = Flag.objects.unsettled().filter(**about)
+    about = set(findings)
+    unsettled = Flag.objects.unsettled().filter(finding__in=about, finding__task=submission.task_id)
     unsettled.exclude(submission=submission).update(status=Flag.Status.ANSWERED)
-    cards = Conflict.objects.silences().filter(**about)
-    for card in cards.select_related("dispute__project", "dispute__task"):
+    for card in _silences.found(submission.task_id):
+        if card.finding_id not in about:
+            continue
         ruling = card.standing_decision()
         if card.is_open:
             card.drop("It was answered.", actor=actor)
