@@ -47,6 +47,7 @@ from tests.factories import (
 )
 from tests.filling import fill
 from tests.steroidsweb.setting_inputs import setting_inputs
+from tests.steroidsweb.silence import silent
 
 pytestmark = pytest.mark.django_db
 
@@ -150,22 +151,12 @@ def filled(ledger: Project, root: User) -> Project:
 
 
 @for_each("label", MODELS)
-def test_every_change_page_answers_and_searching_does_too(
-    label: str, client: Client, filled: Project, root: User
-) -> None:
+def test_every_list_can_be_searched(label: str, client: Client, filled: Project, root: User) -> None:
     as_user(client, root)
-    model = MODELS[label]
-    row = admin.site.get_model_admin(model).get_queryset(_request(root)).first()
-    assert client.get(page(label, "change", row.pk)).status_code == 200
-    assert client.get(page(label, "changelist"), {"q": "1"}).status_code == 200
-
-
-def _request(user: User) -> Any:
-    from django.test import RequestFactory
-
-    request = RequestFactory().get("/admin/")
-    request.user = user
-    return request
+    with silent():
+        found = client.get(page(label, "changelist"), {"q": "1"})
+    assert found.status_code == 200
+    assert len(found.context_data["cl"].result_list) <= found.context_data["cl"].result_count
 
 
 @pytest.mark.slow
@@ -236,12 +227,13 @@ def test_an_outsider_is_told_nothing(
 ) -> None:
     row = MODELS[label]._default_manager.first()
     as_user(client, otto)
-    assert client.get(page(label, "changelist")).status_code == 403
-    assert client.get(page(label, "change", row.pk)).status_code == 404
-    Membership.objects.create(project=create_project("elsewhere"), user=otto, role="maintainer")
-    assert client.get(page(label, "changelist")).context["cl"].result_count <= 1
-    assert client.get(page(label, "change", row.pk)).status_code == 404
-    assert client.get(page(label, "history", row.pk)).status_code == 404
+    with silent():
+        assert client.get(page(label, "changelist")).status_code == 403
+        assert client.get(page(label, "change", row.pk)).status_code == 404
+        Membership.objects.create(project=create_project("elsewhere"), user=otto, role="maintainer")
+        assert client.get(page(label, "changelist")).context_data["cl"].result_count <= 1
+        assert client.get(page(label, "change", row.pk)).status_code == 404
+        assert client.get(page(label, "history", row.pk)).status_code == 404
 
 
 @for_each("label", ["tasks.project", "tasks.section", "tasks.task", "tasks.comment"])
@@ -270,12 +262,14 @@ def test_what_machines_wrote_cannot_be_added_changed_or_deleted(
     row = MODELS[label]._default_manager.first()
     before = MODELS[label]._default_manager.filter(pk=row.pk).values().get()
     as_user(client, root)
-    assert client.get(page(label, "add")).status_code == 403
-    for view, of in (("add", ()), ("change", (row.pk,))):
-        assert client.post(page(label, view, *of), {"name": "tick", "func": "os.system"}).status_code == 403
-    assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
+    typed = {"name": "tick", "func": "os.system"}
     chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
-    client.post(page(label, "changelist"), chosen)
+    with silent():
+        assert client.get(page(label, "add")).status_code == 403
+        for view, of in (("add", ()), ("change", (row.pk,))):
+            assert client.post(page(label, view, *of), typed).status_code == 403
+        assert client.post(page(label, "delete", row.pk), {"post": "yes"}).status_code == 403
+        client.post(page(label, "changelist"), chosen)
     assert MODELS[label]._default_manager.filter(pk=row.pk).values().get() == before
 
 
@@ -287,7 +281,8 @@ def test_what_concerns_the_installation_is_for_superusers(
 
     lea.user_permissions.set(Permission.objects.all())
     as_user(client, lea)
-    assert client.get(page(label, "changelist")).status_code == 403
+    with silent():
+        assert client.get(page(label, "changelist")).status_code == 403
 
 
 def test_a_choice_offers_only_what_the_person_may_use(client: Client, ledger: Project, lea: User) -> None:

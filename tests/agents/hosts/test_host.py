@@ -163,14 +163,15 @@ def test_no_file_in_a_runs_folder_stops_the_host(held: Callable[..., Run], world
 
 def test_a_run_that_left_anything_ends_all_the_same(held: Callable[..., Run], caplog: Any) -> None:
     for name in ("context.json", "copied", "exit.json", "output.log", "lease", "clone"):
-        for spoil in SPOILERS:
-            run = held(has_clone=name == "clone")
+        runs = [held(has_clone=name == "clone") for _ in SPOILERS]
+        for run, spoil in zip(runs, SPOILERS, strict=True):
             end_shim(run)
             replace(paths.run_folder(run.pk) / name, spoil)
-            with within(60), Reconciler() as host:
-                host.step()
-                run.refresh_from_db()
-                assert run.status == Run.Status.ENDED, f"{name} keeps its seat"
+        with within(60), Reconciler() as host:
+            host.step()
+        for run in runs:
+            run.refresh_from_db()
+            assert run.status == Run.Status.ENDED, f"{name} keeps its seat"
             assert not os.path.lexists(paths.run_folder(run.pk) / "context.json")
     assert "Traceback" not in caplog.text
 
