@@ -23,9 +23,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from agents import cli
+from tests.agents.command import CLI, command
 from tests.cases import for_each
 
-CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
 TOKEN = "stx_secret"
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 HANG_UP, CUT, SLEEP = "hang up", "cut", "sleep"
@@ -129,7 +129,7 @@ def bare(home: Path) -> Call:
     ) -> subprocess.CompletedProcess[str]:
         base = {"PATH": os.environ["PATH"], "HOME": str(home), "STEROIDS_RETRY_SECONDS": "0"}
         return subprocess.run(
-            [sys.executable, "-I", "-S", str(CLI), *words],
+            [*command(), *words],
             cwd=cwd,
             env=base | {name: str(value) for name, value in env.items()},
             input=stdin,

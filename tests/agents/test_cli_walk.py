@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from django.utils import timezone
 from agents.models import Agent, Host
 from disputes.models import Conflict, Opinion
 from tasks.models import Project, Rollback, Task
-from tests.agents.test_cli import CLI
+from tests.agents.command import command
 from tests.disputes.api.test_api import open_conflict
 from tests.factories import (
     create_finding,
@@ -45,7 +44,7 @@ def steroids(live_server: Any, tmp_path: Any) -> Callable[..., Any]:
 
         def run(*words: str) -> tuple[int, str]:
             done = subprocess.run(
-                [sys.executable, "-I", "-S", str(CLI), *words],
+                [*command(), *words],
                 env=environment, capture_output=True, text=True, timeout=120, check=False,
             )  # fmt: skip
             return done.returncode, done.stdout + done.stderr

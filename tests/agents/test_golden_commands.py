@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from disputes import opening
 from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Submission, Task
+from tests.agents.command import command
 from tests.factories import (
     BASE,
     create_agent,
@@ -39,7 +39,6 @@ from tests.factories import (
     sha,
 )
 
-CLI = Path(__file__).resolve().parents[2] / "agents" / "cli.py"
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 PROMPT = re.compile(r"^(?P<who>[a-z]+)\$ steroids (?P<words>.+)$")
 TIME = re.compile(
@@ -123,7 +122,7 @@ class Desk:
     def call(self, who: str, words: str) -> str:
         """What the command says; an exit code that is not 0 is named."""
         done = subprocess.run(
-            [sys.executable, "-I", "-S", str(CLI), *shlex.split(words)],
+            [*command(), *shlex.split(words)],
             cwd=self.repository,
             env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.callers[who]},
             stdin=subprocess.DEVNULL,
