@@ -84,13 +84,17 @@ def create_review(submission: Submission, **kwargs: Any) -> Review:
     return Review.objects.create(submission=submission, **kwargs)
 
 
+_of_review = Prepared(lambda review: Finding.objects.filter(review=review).order_by().values_list("pk"))
+_of_task = Prepared(lambda task: Finding.objects.filter(task=task).order_by().values_list("pk"))
+
+
 def create_finding(review: Review, **kwargs: Any) -> Finding:
     task = review.submission.task
-    ordinal = review.findings.count() + 1
+    ordinal = len(_of_review.rows(review.pk)) + 1
     kwargs = {
         "round": review.submission.round,
         "ordinal": ordinal,
-        "code": f"ISSUE-R{review.submission.round}-{task.findings.count() + 1:03d}",
+        "code": f"ISSUE-R{review.submission.round}-{len(_of_task.rows(task.pk)) + 1:03d}",
         "severity": "high",
         "mandatory": True,
         "title": "Failed calls are retried at once",

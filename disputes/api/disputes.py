@@ -3,7 +3,7 @@
 from typing import Any
 
 import django_filters
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Expression, Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -25,6 +25,7 @@ from tasks.api import REF, ProjectNameFilter
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.models.prepared import Prepared
 from tasks.severities import SeverityFilter
 from tasks.text.counting import counted
 from tasks.text.numbers import whole_number
@@ -487,17 +488,23 @@ def _own_words(conflict: Conflict, option: str, notes: str) -> str:
     return notes if offered and offered.needs_text and not rulings.text_of(conflict, option) else ""
 
 
+def _all_of(dispute: Expression) -> QuerySet[Conflict]:
+    conflicts = Conflict.objects.filter(dispute=dispute).order_by("pk")
+    return conflicts.select_related(
+        "finding", "raised_as", "submission", "proposal", "dispute__task__project"
+    )
+
+
+_of_dispute = Prepared(_all_of)
+
+
 def _chosen(dispute: Dispute, ref: str, named: str, *, take_all: bool) -> list[Conflict]:
     """Return the conflicts that are meant.
 
     Without a name and without open conflicts that is the last conflict of the dispute. Raises Refused:
     "not_found", or "several_open" if more than one is open and neither a name nor `take_all` is given.
     """
-    conflicts = list(
-        dispute.conflicts.select_related(
-            "finding", "raised_as", "submission", "proposal", "dispute__task__project"
-        )
-    )
+    conflicts: list[Conflict] = _of_dispute.found(dispute.pk)
     opened = [conflict for conflict in conflicts if conflict.is_open]
     if ref.upper().startswith("C-"):
         named = ref

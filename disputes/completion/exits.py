@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Expression, OuterRef, QuerySet, Subquery
 
 from disputes.completion import checkpoints
 from disputes.models import Conflict, Flag
@@ -28,6 +28,7 @@ from disputes.protocol.rounds.gaps import SETTLED, GapState
 from disputes.protocol.settings import part_of
 from disputes.sessions.gaps import state_of, with_facts
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
+from tasks.models.prepared import Prepared
 from tasks.states import Severity
 
 # The exits that a person may choose; MAX_ROUNDS is a choice on the way, not an exit.
@@ -68,10 +69,17 @@ def settings_of(project: Project) -> TerminationSettings:
 
 
 def _gaps(project: Project) -> list[Gap]:
+    return [_gap(project, task) for task in _counted.found(project.pk)]
+
+
+def _counted_in(project: Expression) -> QuerySet[Task]:
     deferred = Event.objects.filter(task=OuterRef("pk"), kind="defer").order_by("-pk")
-    counted = with_facts(project.tasks.exclude(origin=Task.Origin.ROUNDS))
+    counted = with_facts(Task.objects.filter(project=project).exclude(origin=Task.Origin.ROUNDS))
     tasks = counted.annotate(why=Subquery(deferred.values("note")[:1]))
-    return [_gap(project, task) for task in tasks.defer("body", "tags").order_by("rank")]
+    return tasks.select_related("project").defer("body", "tags").order_by("rank")
+
+
+_counted = Prepared(_counted_in)
 
 
 def _gap(project: Project, task: Any) -> Gap:
@@ -85,9 +93,16 @@ def _conflicts(project: Project) -> list[Unresolved]:
 
     A card that asks for help is not among them: it is a state of its task (BLOCKED_EXTERNAL).
     """
+    rows: list[Conflict] = _open_in.found(project.pk)
+    return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows]
+
+
+def _open_conflicts(project: Expression) -> QuerySet[Conflict]:
     of_tasks = Conflict.objects.filter(dispute__project=project, dispute__task__isnull=False)
-    rows = of_tasks.open().on_findings()
-    return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows.order_by("pk")]
+    return of_tasks.open().on_findings().order_by("pk")
+
+
+_open_in = Prepared(_open_conflicts)
 
 
 def _convergence(project: Project, last: Checkpoint | None) -> State:

@@ -18,19 +18,20 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
 from tasks.models.prepared import Prepared
+from tasks.models.task import locked_task
 from tasks.states import MOVES, Status
 
 
 def act(decision: Decision, actor: Actor) -> None:
     """Carry out what the option says, and move the task once its last blocking conflict is ruled on."""
     conflict = decision.conflict
-    if conflict.dispute.task is None:
+    if conflict.dispute.task_id is None:
         alerts.carry_out(decision, actor=actor)
         decision.action = "apply"
         decision.save(update_fields=["action"])
         _followed(conflict, actor)
         return
-    task = Task.objects.select_related("project", "section").get(pk=conflict.task.pk)
+    task = locked_task(conflict.dispute.task_id)
     note = f"{conflict.ref}: {decision.word}"
     before = snapshots.take(task)
     match Kind(conflict.kind):
