@@ -112,7 +112,7 @@ def create_agent(role: str = "coder", **kwargs: Any) -> Agent:
 
 
 def create_host(name: str = "test-host", **kwargs: Any) -> Host:
-    return Host.objects.get_or_create(name=name, defaults=kwargs)[0]
+    return Host.objects.get_or_create(name=name, defaults={"boot_id": "a boot", **kwargs})[0]
 
 
 def create_run(task: Task, role: str = "coder", **kwargs: Any) -> Run:

@@ -80,7 +80,7 @@ def _is_anothers(row: Host, age: timedelta | None) -> bool:
         return False
     if row.installation != installation():
         return True
-    return row.boot_id != processes.boot_id() and age.total_seconds() < processes.boottime()
+    return row.boot_id not in {"", processes.boot_id()} and age.total_seconds() < processes.boottime()
 
 
 def taken(row: Host) -> NameTaken:
@@ -102,10 +102,10 @@ def still_ours(row: Host) -> bool:
     return bool(mine.update(seen_at=Now()))
 
 
-def let_go(row: Host) -> None:
-    """Give up this host's name, as it has stopped with nothing left on it, so that another may take it."""
+def let_go(row: Host, *, is_empty: bool) -> None:
+    """Record that this host has stopped; if nothing is left on it, another may take its name."""
     mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
-    mine.update(installation="", boot_id="")
+    mine.update(installation="" if is_empty else row.installation, boot_id="")
 
 
 def note_tick() -> None:

@@ -68,10 +68,14 @@ class Resident:
         self._let_go_of_name(host)
 
     def _let_go_of_name(self, host: Reconciler) -> None:
-        """Give up the host's name if nothing is left here, so that another data folder may use it at once."""
+        """Record that this host has stopped, unless agents of it go on.
+
+        If nothing is left here, another data folder may use its name at once.
+        """
         with contextlib.suppress(DatabaseError):
-            if not hosts.left_on(host.row):
-                naming.let_go(host.row)
+            left = hosts.left_on(host.row)
+            if not left.runs:
+                naming.let_go(host.row, is_empty=not left)
 
     def _say_who_goes_on(self, host: Reconciler) -> None:
         with contextlib.suppress(DatabaseError):

@@ -10,8 +10,9 @@ from tasks.models import Project
 
 class HostQuerySet(models.QuerySet["Host"]):
     def alive(self) -> "HostQuerySet":
-        """Return the hosts that reported within the time of a lease, by the database's clock."""
-        return self.filter(seen_at__gte=Now() - timedelta(seconds=settings.DURATIONS["lease"]))
+        """Return the hosts that reported within a lease, by the database's clock, and have not stopped since."""
+        lease = timedelta(seconds=settings.DURATIONS["lease"])
+        return self.exclude(boot_id="").filter(seen_at__gte=Now() - lease)
 
     def given_up(self) -> "HostQuerySet":
         """Return the hosts that are no longer waited for: silent for too long, or removed."""
@@ -39,7 +40,7 @@ class Host(models.Model):
         "why it is open", max_length=300, blank=True, help_text="Why its runs are not sandboxed."
     )
     toolchains = models.JSONField(default=list, blank=True, help_text="Folders that its runs may read.")
-    boot_id = models.CharField(max_length=64, blank=True)
+    boot_id = models.CharField(max_length=64, blank=True)  # empty: it stopped, and no agent of it goes on
     version = models.CharField(max_length=40, blank=True)
     installation = models.CharField(
         max_length=32, blank=True, help_text="The data folder that runs under this name."

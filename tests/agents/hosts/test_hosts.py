@@ -28,9 +28,11 @@ from agents.hosts.reconciler import Reconciler
 from agents.hosts.resident import Resident
 from agents.loop import abandoned, bell, orchestrator
 from agents.models import Host, Run
+from agents.setup import hosts
 from agents.web.standing.facts import Facts
 from agents.web.standing.reasons import standing_of
 from tasks import broker
+from tasks.errors import Refused
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.agents.world import World, at_once, git, hook, make_world  # noqa: F401
 from tests.factories import (
@@ -77,17 +79,30 @@ def test_two_installations_of_one_name_do_not_work_at_once(world: World, tmp_pat
 
 
 def test_a_host_that_stopped_with_nothing_left_lets_go_of_its_name(world: World, tmp_path: Path) -> None:
-    """A data folder that is restored elsewhere goes on at once, not after a lease."""
+    """A data folder that is restored elsewhere goes on at once, and who is gone can be removed at once."""
     resident = Resident(web=False, say=lambda text: None)
-    for home, is_empty in (("first", True), ("second", False)):
+    run, alone = create_run(world.task()), create_submission(world.task(), only_on="another")
+    for home, left in (("first", ""), ("second", "a commit"), ("second", "an agent")):
         world.settings.HOME = tmp_path / home
         with Reconciler() as host:
-            if not is_empty:
-                create_run(world.task(), host=host.row)
+            assert Host.objects.alive().exists()
+            if left == "a commit":
+                Submission.objects.filter(pk=alone.pk).update(only_on=host.row.name)
+            elif left:
+                Run.objects.filter(pk=run.pk).update(host=host.row)
         resident._let_go_of_name(host)
-    world.settings.HOME = tmp_path / "third"
-    with pytest.raises(NameTaken):
-        naming.register()
+        assert Host.objects.alive().exists() == (left == "an agent")
+        world.settings.HOME = tmp_path / "third"
+        if left:
+            with pytest.raises(NameTaken):
+                naming.register()
+    with pytest.raises(Refused, match="it still works"):
+        hosts.remove(host.row)
+    Run.objects.filter(pk=run.pk).update(status="ended", ended_at=timezone.now(), lease_until=None)
+    resident._let_go_of_name(host)
+    hosts.remove(host.row)
+    alone.refresh_from_db()
+    assert alone.state == Submission.State.LOST
 
 
 def test_a_host_that_ends_says_who_goes_on_and_until_when(world: World) -> None:
