@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from disputes import opening, searching
 from disputes.closed_findings import settled_findings
@@ -92,4 +91,4 @@ def _close(origin: Finding, finding: Finding, task: Task, actor: Actor) -> None:
         conflict.dispute.refresh_from_db()
         opening.refresh(conflict.dispute)
     if opened:
-        go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())
+        go_on(task, opened[0].submission, actor=actor, note=note)

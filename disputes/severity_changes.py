@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from disputes import opening
 from disputes.completion import rates
@@ -97,7 +96,7 @@ def _drop(finding: Finding, task: Task, actor: Actor) -> None:
         opening.refresh(dispute)
     if dropped or alerts:
         submission: Submission | None = next((c.submission for c in dropped if c.submission), None)
-        go_on(task, submission, actor=actor, note=note, not_before=timezone.now())
+        go_on(task, submission, actor=actor, note=note)
 
 
 def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
@@ -121,4 +120,4 @@ def _weigh_anew(finding: Finding, task: Task, actor: Actor) -> None:
     if is_held(task) and task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     else:
-        go_on(task, opened[0].submission, actor=actor, note=note, not_before=timezone.now())
+        go_on(task, opened[0].submission, actor=actor, note=note)

@@ -6,7 +6,6 @@ Conflicts that are CRITICAL or about security go on waiting, because those alway
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.utils import timezone
 
 from disputes import opening
 from disputes.models import Conflict, StaleConflict
@@ -124,4 +123,4 @@ def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:
         if task.status != TaskStatus.DISPUTED:  # a review or work under way continues anyway
             continue
         note = f"{conflict.ref}: {reason}."
-        go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())
+        go_on(task, conflict.submission, actor=actor, note=note)

@@ -204,16 +204,16 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
 
 
 def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> str:
-    """Return what a session's commit lacks of what was accepted before it clashed with the branch, or "".
+    """Return what a commit lacks of what was approved before it clashed with the branch, or "".
 
-    The engineer begins anew on the branch, so it brings over every accepted document. No test would miss one,
-    and the next review is about the new gap alone. A document that the proposal names may stay behind.
+    The coder begins anew on the branch, so it brings over every file of the approved commit. No test need
+    miss one, and the next review sees only what is there. A file that the response names may stay behind.
     """
     task = submission.task
-    clash = task.landings.filter(status=Landing.Status.CONFLICT).select_related("submission").last()
-    if not task.is_session or clash is None:
+    last = task.landings.select_related("submission").order_by("pk").last()
+    if last is None or last.status != Landing.Status.CONFLICT:
         return ""
-    accepted = clash.submission
+    accepted = last.submission
     since = task.submissions.standing().taken().filter(pk__gt=accepted.pk)
     if since.exclude(state=Submission.State.RECEIVED).exists():
         return ""  # it was brought over, and later rounds may change it
@@ -226,7 +226,7 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
         return ""
     return (
         f"lacks what {accepted.sha[:12]} changed and a review accepted; bring it over, or say in your"
-        f" document why it is left out: {', '.join(left[:5])}"
+        f" response why it is left out: {', '.join(left[:5])}"
     )
 
 

@@ -10,7 +10,7 @@ from tasks.models import Project
 
 class HostQuerySet(models.QuerySet["Host"]):
     def alive(self) -> "HostQuerySet":
-        """Return the hosts that reported within a lease, by the database's clock, and have not stopped since."""
+        """Return the hosts that reported within a lease, by the database's clock, and did not stop since."""
         lease = timedelta(seconds=settings.DURATIONS["lease"])
         return self.exclude(boot_id="").filter(seen_at__gte=Now() - lease)
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from disputes import opening
 from disputes.models import Bulk, Conflict, Decision, StaleConflict
@@ -13,7 +12,7 @@ from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, require
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
+from tasks.locking import database_time, locked
 from tasks.models import Project
 from tasks.models.task import locked_task
 from tasks.states import Severity
@@ -127,7 +126,7 @@ def _settle(
     """
     conflict = decision.conflict
     wait = conflict.dispute.project.config.undo_seconds if undo_seconds is None else undo_seconds
-    now = timezone.now()
+    now = database_time()  # by which the loop decides when it takes effect
     how: dict[str, Any] = {"option": decision.option, "letter": decision.letter}
     if cited := decision.cited:
         how["cites"] = [each.conflict.ref for each in cited]

@@ -1,5 +1,6 @@
 """What a decision does to the task (GATE-2)."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Expression, QuerySet
@@ -182,8 +183,10 @@ def _may_land_again(conflict: Conflict) -> bool:
     return last is None or last.status != Landing.Status.CONFLICT
 
 
-def go_on(task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: Any) -> str:
-    """Move the task on if nothing holds it any more, and return what was done.
+def go_on(
+    task: Task, disputed: Submission | None, *, actor: Actor, note: str, not_before: datetime | None = None
+) -> str:
+    """Move the task on, not before a time if one is given, if nothing holds it; return what was done.
 
     That is "revise", "review", "accept" or "advance", or "wait" if the task stays where it is.
     """

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.quotes import one_line
 from disputes.ruling_stages import told_at
-from tasks.models import Answer, Finding, Task
+from tasks.models import Answer, Finding, Landing, Task
 from tasks.models.prepared import Prepared
 
 LINE_MAX, REASON_MAX = 300, 300
@@ -18,7 +19,8 @@ LINE_MAX, REASON_MAX = 300, 300
 def rulings_for_prompt(task: Task) -> list[Decision]:
     """Return the rulings that the next coder's prompt begins with (DEC-1): in force, not yet carried out.
 
-    In a session, the rulings on its gaps are among them.
+    In a session, the rulings on its gaps are among them. If the commit that carried them out did not fit onto
+    the branch, they are told again, since it is made anew there.
     """
     if not task.is_session and not _any_decision.rows(task.pk):
         return []
@@ -27,8 +29,8 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
         about |= Decision.objects.filter(conflict__dispute__task__in=task.project.tasks.gaps())
     return list(
         about.standing()
-        .awaited()
-        .filter(effective_at__lte=timezone.now())
+        .filter(_due(task))
+        .filter(effective_at__lte=Now())
         .filter(told_at(task))
         .select_related(
             "conflict__finding",
@@ -38,6 +40,19 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
         .with_cited()
         .order_by("pk")
     )
+
+
+def _due(task: Task) -> Q:
+    """Return a filter for the rulings that are still to be carried out, or have to be once more."""
+    due = Q(conflict__followed=Conflict.Followed.WAITING)
+    landings = list(task.landings.order_by("-pk").values_list("status", "landed_at"))
+    if not landings or landings[0][0] != Landing.Status.CONFLICT:
+        return due
+    carried_out = [Conflict.Followed.APPLIED, Conflict.Followed.CANNOT_TELL]
+    again = Q(expects_change=True, conflict__followed__in=carried_out)
+    if landed := max((at for _, at in landings if at), default=None):
+        again &= Q(used_at__gt=landed)
+    return due | again
 
 
 def _ruled(task: Expression) -> QuerySet[Decision]:

@@ -103,7 +103,7 @@ def _hold_or_let_go(task: Task, decision: Decision, actor: Actor) -> None:
     if is_held(task) and task.status in MOVES["hold"].sources:
         task.hold(actor=actor, note=note)
     elif decision.option == Option.CONVERT and task.status == Status.DISPUTED:
-        go_on(task, conflict.submission, actor=actor, note=note, not_before=timezone.now())
+        go_on(task, conflict.submission, actor=actor, note=note)
 
 
 def _refuse_archived(decision: Decision) -> None:

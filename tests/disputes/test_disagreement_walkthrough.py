@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -142,7 +143,7 @@ class Person:
         form = {"conflict": conflict.ref, "option": option, "shown": rulings.shown_hash(conflict)} | words
         reply = self.client.post(self._url(conflict, "decide/"), form)
         assert reply.status_code == 302, reply.content.decode()
-        Decision.objects.update(effective_at=timezone.now())
+        Decision.objects.update(effective_at=Now())
         return Decision.objects.get(conflict=conflict, revoked_at=None)
 
     def change_severity(self, conflict: Conflict, severity: str, reason: str) -> None:

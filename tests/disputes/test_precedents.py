@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from disputes.protocol.rulings.decision_files import read_decisions
 from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
 from disputes.records import decisions_text, disputes_text
+from disputes.rulings import deciding
 from tasks.errors import Refused
 from tasks.models import Event, Project
 from tasks.models.prepared import Prepared
@@ -200,7 +202,7 @@ def test_a_ruling_cites_a_precedent_wherever_it_is_told(
         for each in (before, other.conflict)
     ]
 
-    Decision.objects.filter(pk=decision.pk).update(effective_at=timezone.now())
+    Decision.objects.filter(pk=decision.pk).update(effective_at=Now())
     assert f"   Precedent: {words}" in told(conflict.task)
     rulings.mark_used([decision], create_run(conflict.task).pk)
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
@@ -228,6 +230,7 @@ def test_a_precedent_expires_where_the_project_says_so(
 ) -> None:
     old, later = ruled(ledger, BACK_OFF, tom, "uphold_coder"), timezone.now() + timedelta(days=30)
     monkeypatch.setattr(timezone, "now", lambda: later)
+    monkeypatch.setattr(deciding, "database_time", lambda: later)
     new = ruled(ledger, BACK_OFF, tom, "uphold_coder")
     ruled(create_project("atlas", members={tom: "triager"}), BACK_OFF, tom, "uphold_coder")
     asked = opened(ledger, BACK_OFF)

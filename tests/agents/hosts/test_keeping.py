@@ -193,19 +193,21 @@ def test_a_commit_that_does_not_descend_from_its_base_comes_back(world: World) -
 
 
 @pytest.mark.parametrize(
-    ("files", "response", "missing"),
+    ("files", "response", "missing", "origin"),
     [
-        ({"c.md": "New.\n"}, "", "a.md, b.md"),
-        ({"a.md": "Fits again.\n"}, "", "b.md"),
-        ({"a.md": "Fits again.\n"}, "The branch decides b.md otherwise.", ""),
-        ({"a.md": "Fits again.\n", "b.md": "Said.\n"}, "", ""),
+        ({"c.md": "New.\n"}, "", "a.md, b.md", "rounds"),
+        ({"a.md": "Fits again.\n"}, "", "b.md", "rounds"),
+        ({"a.md": "Fits again.\n"}, "", "b.md", "manual"),
+        ({}, "", "a.md, b.md", "manual"),
+        ({"a.md": "Fits again.\n"}, "The branch decides b.md otherwise.", "", "rounds"),
+        ({"a.md": "Fits again.\n", "b.md": "Said.\n"}, "", "", "manual"),
     ],
 )
-def test_an_engineer_brings_over_what_was_accepted_before_the_branch_moved_on(
-    world: World, files: dict[str, str], response: str, missing: str
+def test_a_coder_brings_over_what_was_accepted_before_the_branch_moved_on(
+    world: World, files: dict[str, str], response: str, missing: str, origin: str
 ) -> None:
-    """Only the new gap was reviewed, so that accepted documents could be lost without a word."""
-    task = world.task(origin="rounds")
+    """Work could be lost without a word, and a ruling with it: its coder begins anew on the branch."""
+    task = world.task(origin=origin)
     run = world.coder(task)
     accepted = world.hand_in(
         run, world.commit(run, {"a.md": "Said.\n", "b.md": "Said.\n", "d.md": "Both.\n"})
@@ -219,7 +221,8 @@ def test_an_engineer_brings_over_what_was_accepted_before_the_branch_moved_on(
     Task.objects.filter(pk=task.pk).update(status="in_progress")
     task.refresh_from_db()
     run = world.coder(task)
-    again = world.hand_in(run, world.commit(run, files), response=response)
+    head = git(paths.clone_of(run), "rev-parse", "HEAD").strip()
+    again = world.hand_in(run, world.commit(run, files) if files else head, response=response)
 
     submissions.keep(again, run)
 

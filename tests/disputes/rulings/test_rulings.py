@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents.loop import orchestrator
@@ -535,6 +536,21 @@ def test_a_ruling_rests_until_it_can_no_longer_be_undone(
     assert not Task.objects.startable().exists()
 
 
+def test_the_clock_of_a_web_server_does_not_decide_when(
+    ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pauses and leases use the database's clock, by which the loop asks whether a ruling holds yet."""
+    conflict, true_time = declined(ledger), timezone.now
+    for hours in (-3, 3):
+        monkeypatch.setattr(timezone, "now", lambda hours=hours: true_time() + timedelta(hours=hours))
+        decision = rulings.decide(conflict, A, user=tom, undo_seconds=30)
+        assert abs(decision.effective_at - true_time() - timedelta(seconds=30)) < timedelta(seconds=20)
+        assert not rulings.rulings_for_prompt(fresh(conflict.task))
+        Decision.objects.update(effective_at=Now())
+        assert rulings.rulings_for_prompt(fresh(conflict.task)) == [decision]
+        rulings.undo(decision, user=tom)
+
+
 @pytest.mark.parametrize("seconds", [0, 30])
 def test_the_project_says_how_long(ledger: Project, tom: User, seconds: int) -> None:
     Project.objects.update(settings={"undo_seconds": seconds})
@@ -554,7 +570,7 @@ def test_an_accepted_commit_is_not_pushed_before(ledger: Project, tom: User) -> 
     rulings.decide(conflict, B, user=tom)
     orchestrator.tick()
     assert not Landing.objects.exists()
-    Task.objects.update(not_before=timezone.now())
+    Task.objects.update(not_before=Now())
     orchestrator.tick()
     assert Landing.objects.get().submission == conflict.submission
 
@@ -1171,7 +1187,7 @@ def test_a_prompt_begins_with_the_rulings_in_force(ledger: Project, tom: User) -
 def test_not_with_those_that_can_still_be_undone(ledger: Project, tom: User) -> None:
     decision = rulings.decide(declined(ledger), A, user=tom, undo_seconds=60)
     assert not rulings.rulings_for_prompt(decision.conflict.task)
-    Decision.objects.update(effective_at=timezone.now())
+    Decision.objects.update(effective_at=Now())
     assert rulings.rulings_for_prompt(decision.conflict.task) == [decision]
 
 

@@ -11,7 +11,7 @@ from disputes import opening, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Kind, offered
 from tasks.events import SYSTEM
-from tasks.models import Answer, Finding, Project, Rollback, Submission, Task
+from tasks.models import Answer, Finding, Landing, Project, Rollback, Submission, Task
 from tests.cases import for_each
 from tests.disputes.prompt_lines import told as told_of_rulings
 from tests.disputes.prompt_lines import worded
@@ -259,6 +259,22 @@ def test_a_ruling_stays_until_the_review_has_seen_it(task: Task, tom: User) -> N
     assert "Do not argue it again" in told_coder(task)
     Conflict.objects.update(followed="applied")
     assert "Decided since" not in told_coder(task)
+
+
+def test_a_ruling_is_told_again_if_its_commit_is_made_anew_on_the_branch(task: Task, tom: User) -> None:
+    """DEC-5: the commit that carried it out clashed, so that its change could be dropped unseen."""
+    for option in ("uphold_reviewer", "uphold_coder"):
+        rulings.mark_used([rule(opened(task), option, tom)], 1)
+    Conflict.objects.update(followed="applied")
+    for status, told in (("queued", False), ("conflict", True), ("landed", False), ("conflict", False)):
+        landed_at = timezone.now() if status == "landed" else None
+        landing = Landing(project=task.project, task=task, submission=last(task), sha=last(task).sha)
+        landing.status, landing.landed_at = status, landed_at
+        Landing.objects.filter(status="queued").update(status="superseded")
+        landing.save()
+        found = [each.option for each in rulings.rulings_for_prompt(task)]
+        assert found == ["uphold_reviewer"] * told, (status, found)
+        assert ("Do not argue it again" in told_coder(task)) == told
 
 
 def test_a_project_without_tasks_ruled_on_says_nothing(db: None) -> None:
