@@ -94,8 +94,9 @@ def read_as(read: ReadReview, approves: bool) -> list[str]:
     lines = [f"Handed in as {'an approval' if approves else 'a rejection'}; verdict in the text: {verdict}."]
     for number, found in enumerate(read.findings, start=1):
         at = f" at {found.location}" if found.location else ", at no place"
+        severity = found.severity.upper() if found.severity else "MEDIUM, as none is stated"
         back = ", withdrawn" if found.withdrawn else ""
-        lines.append(f"{number}. {found.severity.upper()}{back}: {' '.join(found.title.split())[:200]}{at}")
+        lines.append(f"{number}. {severity}{back}: {' '.join(found.title.split())[:200]}{at}")
     return lines if read.findings else [*lines, "No finding."]
 
 
