@@ -81,9 +81,9 @@ def _is_moved(finding: Finding, submission: Submission) -> bool:
 
 
 @transaction.atomic
-def take_withdrawals(task: Task, read: ReadReview, *, actor: Actor) -> list[Conflict]:
+def take_withdrawals(task: Task, retracted: set[str], read: ReadReview, *, actor: Actor) -> list[Conflict]:
     """Withdraw the earlier findings that a review takes back, and return the conflicts closed by that."""
-    codes = {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
+    codes = retracted | {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
     if not codes:
         return []
     named = Finding.objects.standing().filter(task=task, code__in=codes)

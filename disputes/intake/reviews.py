@@ -78,9 +78,12 @@ def take_review(
     )
     _new_reviews.insert(review)
     taken = Taken(review, Outcome.PASS)
-    _take_findings(taken, task, read.findings)
+    retracted = {found.code for found in read.findings if found.retracts}
+    _take_findings(
+        taken, task, [found for found in read.findings if found.code not in retracted or not found.code]
+    )
     raised = {finding.origin.pk for finding in taken.findings}
-    withdrawal.take_withdrawals(task, read, actor=actor)
+    withdrawal.take_withdrawals(task, retracted, read, actor=actor)
     follow_up(task, submission, raised, actor=actor)
     stuck.open_stuck(review, taken.findings, actor=actor)
     rejected = stated is Verdict.NEEDS_REVISION

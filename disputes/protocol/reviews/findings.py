@@ -36,6 +36,12 @@ WITHDRAWN = regex(
     r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
     re.MULTILINE,
 )
+# The first line of a point that only takes it back.
+RETRACTS = regex(
+    r"^\W*(?:is |was )?(?:now )?(?:withdrawn|retracted|no longer an issue|not an issue after all)"
+    r"(?=\W*(?:[.,:;(–—]|$)|\s+(?:as|because|since|after|by)\b)"
+    r"|[–—:([-]\s*(?:withdrawn|retracted)[\])*_.]*$"
+)
 # Every text that withdraws its finding contains one of these.
 WITHDRAWN_HAS = (
     "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
@@ -49,8 +55,8 @@ class Found:
 
     Without a severity (None) it counts as medium and blocks nothing (SEV-9); without an id its code is empty.
     `ordinal` counts from 1 in the order of the review. `severity_conflict` says that its severities disagree
-    (SEV-10), `withdrawn` that its own text takes it back. `gap` is the gap that it is about; empty if none is
-    named.
+    (SEV-10), `withdrawn` that its own text takes it back, `retracts` that its first line does. `gap` is the
+    gap that it is about; empty if none is named.
     """
 
     title: str
@@ -65,6 +71,7 @@ class Found:
     ordinal: int = 0
     format: str = ""
     withdrawn: bool = False
+    retracts: bool = False
     severity_conflict: bool = False
     gap: str = ""
 
@@ -102,7 +109,8 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         text=text,
         line=layout.lines[block.begin].number,
         format=format_of(start, fields, body),
-        withdrawn=start.struck or _is_withdrawn(text),
+        withdrawn=(withdrawn := start.struck or _is_withdrawn(text)),
+        retracts=withdrawn and (start.struck or RETRACTS.search(head.strip().lower()) is not None),
         severity_conflict=len(set(stated)) > 1,
         gap=gap,
     )

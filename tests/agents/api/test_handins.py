@@ -973,7 +973,9 @@ def test_a_review_is_read_back_without_being_handed_in(reviewed: Task) -> None:
         "1. HIGH: The delay is unbounded at api.py:41", "2. HIGH: No test, at no place",
     ]  # fmt: skip
     assert body["read_as"][3].startswith("Unsure: line 5: the severities of ISSUE-R1-001 disagree")
-    bare = "## Review\n\n- **ISSUE-R1-001**: The delay is unbounded\n\nISSUE-R1-002: withdrawn, it is tested.\n"
+    bare = (
+        "## Review\n\n- **ISSUE-R1-001**: The delay is unbounded\n\nISSUE-R1-002: withdrawn, it is tested.\n"
+    )
     body = accepted(hand_in(secret, reviewed, "reject", review=bare, check=True))
     assert body["read_as"][1:3] == [
         "1. MEDIUM, as none is stated: The delay is unbounded, at no place",

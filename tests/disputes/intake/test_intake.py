@@ -413,6 +413,28 @@ def test_a_finding_keeps_what_the_reviewer_wrote(task: Task) -> None:
     assert (finding.impact, finding.suggestion) == ("A dead server is hammered.", "Wait between tries.")
 
 
+def test_what_a_review_takes_back_is_withdrawn_and_nobody_answers_it(task: Task) -> None:
+    """FND-4: it used to be raised once more, under another code."""
+    review(hand_in(task), HIGH, OTHER)
+    task.refresh_from_db()
+    first, other = Finding.objects.order_by("pk")
+    again = hand_in(task, addressed(first.code, other.code))
+    said = (
+        f"# Review\n\n{first.code}: withdrawn, I misread the loop.\n\n"
+        f"### {other.code}: The tests wait for seconds\n\n**Severity:** HIGH\n\nIt is no false alarm.\n\n"
+        "### ISSUE-R2-007: Withdrawn amounts are booked twice\n\n**Severity:** HIGH\n\n"
+        "- ~~**ISSUE-R2-008** (HIGH): The name is vague~~\n\n## Verdict: NEEDS_REVISION\n"
+    )
+    intake.take_review(again, read_review(said), approves=False, actor=REVIEWER)
+    due = intake.findings_to_answer(fresh(task))
+    assert [each.title for each in due] == [
+        "The tests wait for seconds",
+        "Withdrawn amounts are booked twice",
+    ]
+    first.refresh_from_db()
+    assert first.is_withdrawn
+
+
 def test_a_tag_makes_a_finding_mandatory_where_the_project_says_so(ledger: Project) -> None:
     words = read_review("[MUST] src/a.py:3 rounds wrongly\n\n[SHOULD] src/b.py:4 has a poor name\n")
     for tags, found in ((["must"], [True, False]), (["must", "should"], [True, True]), ([], [False, False])):
