@@ -26,8 +26,8 @@ def launch(run: Run) -> None:
     except HostTrouble as error:
         _give_back(run, f"The repository {error.blame}. {error}", is_of_host=True)
     except Unreachable as error:
-        trouble(run.project, f"{run.project.address} cannot be reached: {error}")  # first: nothing is begun
-        _give_back(run, f"The repository cannot be reached. {error}")
+        trouble(run.project, f"{run.project.address} {error.blame}: {error}")  # first: nothing is begun
+        _give_back(run, f"The repository {error.blame}. {error}")
     except NotReady as error:
         provider_trouble.not_ready(run, error)
         outcomes.remove_folder(run)

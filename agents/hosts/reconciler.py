@@ -438,7 +438,7 @@ class Reconciler:
         try:
             submissions.keep(submission, None)
         except Unreachable as error:
-            trouble(project, f"{project.address} cannot be reached: {error}")
+            trouble(project, f"{project.address} {error.blame}: {error}")
 
     def _keep(self, submission: Submission) -> None:
         def give_up(run: Run, why: str) -> None:

@@ -6,7 +6,7 @@ import django_filters
 from django.db.models import Expression, Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.pagination import PageNumberPagination
@@ -25,10 +25,10 @@ from tasks.api import REF, ProjectNameFilter
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.filtering import NewestFilter
 from tasks.models.prepared import Prepared
 from tasks.severities import SeverityFilter
 from tasks.text.counting import counted
-from tasks.text.numbers import whole_number
 
 TEXT_MAX = 20_000
 
@@ -45,9 +45,11 @@ class DisputeFilter(django_filters.FilterSet):
         choices=[("1", "Yes")], method="filter_stale", label="Open for longer than the project bears"
     )
 
+    recent = NewestFilter(label="Only the newest N")
+
     class Meta:
         model = Dispute
-        fields = ["project", "severity", "status", "stale"]
+        fields = ["project", "severity", "status", "stale", "recent"]
 
     def filter_status(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
         opened = Q(status=Dispute.Status.OPEN)
@@ -320,13 +322,8 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             )  # fmt: skip
         return found
 
-    @extend_schema(parameters=[OpenApiParameter("recent", int, description="Only the newest N")])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        queryset = self.filter_queryset(self.get_queryset())
-        recent = whole_number(request.query_params.get("recent", ""))
-        if recent is not None:
-            queryset = queryset.order_by("-pk")[: min(recent, 200)]
-        page = self.paginate_queryset(queryset)
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         reply = self.get_paginated_response(DisputeSerializer(page, many=True).data)
         limits = {dispute.project.config.timeout_days for dispute in page or []}
         limits = limits or {ProjectSettings().timeout_days}

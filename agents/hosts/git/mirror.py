@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
 from agents.hosts.git.picking import pick
-from agents.hosts.git.remotes import HostTrouble, Network, over_network
+from agents.hosts.git.remotes import HostTrouble, Network, NoBranch, Unreachable, over_network
 from agents.hosts.git.repository import Repository
 from agents.hosts.git.tags import Tags
 
@@ -24,7 +24,7 @@ CLONE_CONFIG = """[core]
 [maintenance]
 \tauto = false
 """
-MOVED_MEANWHILE = "cannot lock ref"
+MOVED_MEANWHILE, NOT_THERE = "cannot lock ref", "couldn't find remote ref"
 SHA1_LENGTH = 40
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
@@ -70,6 +70,11 @@ class Mirror(Repository):
             if MOVED_MEANWHILE not in error.text:
                 raise
             over_network(self.path, self.network, *words)  # a push of our own was faster
+        except Unreachable as error:
+            if NOT_THERE not in error.text:
+                raise
+            said = "is not there; bring it back, or name another branch in the project's settings"
+            raise NoBranch(f"branch {self.branch}", said) from error
 
     def target(self, seconds: float) -> str:
         """Return the head of the target branch as it was at most `seconds` ago. Raises Unreachable.

@@ -38,6 +38,12 @@ class HostTrouble(Unreachable):
     blame = "cannot be worked on by this host"
 
 
+class NoBranch(Unreachable):
+    """The remote answers, but the target branch is not there any more."""
+
+    blame = "has no such branch"
+
+
 class Interrupted(Unreachable):
     """This host is stopping and ended its calls to remotes; that says nothing about the remote."""
 

@@ -27,7 +27,7 @@ from agents.hosts.git.commands import GitError, check_branch
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.picking import PICKED_MAX, pick
 from agents.hosts.git.pipes import refuse_pipes
-from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, Unreachable
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, NoBranch, Unreachable
 from agents.hosts.git.repository import Size
 from tasks.text.branches import is_branch_name
 from tasks.text.repository_urls import redact
@@ -334,7 +334,7 @@ def test_a_remote_that_is_not_there_is_unreachable(tmp_path: Path, url: str) -> 
 
 def test_a_target_that_is_not_there_is_unreachable(remote: Remote, tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "mirror.git", str(remote.path), "release", Network())
-    with pytest.raises(Unreachable, match="refs/heads/release"):
+    with pytest.raises(NoBranch, match="branch release: is not there; bring it back, or name another branch"):
         mirror.fetch_target()
 
 
