@@ -15,6 +15,7 @@ control_socket_disable = True
 graceful_timeout = 5
 timeout = 60
 loglevel = "warning"
+limit_request_line = 8190  # the most that gunicorn takes; what is longer gets a bare page of its own
 
 
 def _lease_is_old() -> bool:

@@ -2,6 +2,7 @@
 
 import fcntl
 import io
+import json
 import subprocess
 import time
 from ast import literal_eval
@@ -9,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -445,6 +448,9 @@ def test_one_api_server_is_there_and_one_that_was_left_behind_is_ended(world: Wo
         assert left.wait(30) != 0
         masters = {who.pid for who in processes.marked(api_server.INSTANCE, mark)}
         assert len(masters) == 2  # gunicorn and its one worker
+        with pytest.raises(HTTPError, match="404") as long:
+            urlopen(f"{urls[0]}/api/v1/nothing/?q={'a' * 8000}")
+        assert json.load(long.value)["code"] == "not_found"  # by this program, not by gunicorn
     finally:
         left.kill()
         api_server.close()
