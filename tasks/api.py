@@ -27,13 +27,13 @@ from tasks.access import (
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.filtering import SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
 from tasks.projects import counts_of
 from tasks.remarks.comments import BODY_MAX
-from tasks.severities import SeverityField, SeverityFilter
 from tasks.states import Status
 from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 

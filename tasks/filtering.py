@@ -1,15 +1,18 @@
-"""How the lists of the API are narrowed down: by the filters that each list names, and by nothing else."""
+"""What requests to the API may say: severities in any case, and for a list only the filters that it names."""
 
 from typing import Any
 
 import django_filters
 from django import forms
 from django.db.models import QuerySet
+from django_filters.fields import ChoiceField
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
 from rest_framework.request import Request
 
 from tasks.errors import Refused
+from tasks.models import SEVERITY_CHOICES
 from tasks.text.counting import enumerated
 
 PAGE = "page"
@@ -43,3 +46,31 @@ class NewestFilter(django_filters.Filter):
 
     def filter(self, queryset: QuerySet[Any], value: int | None) -> QuerySet[Any]:
         return queryset if value is None else queryset.order_by("-pk")[:value]
+
+
+def _as_we_write_it(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+class SeverityField(serializers.ChoiceField):
+    """A severity in a request's body."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=SEVERITY_CHOICES, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value(_as_we_write_it(data))
+
+
+class _Choice(ChoiceField):
+    def to_python(self, value: Any) -> Any:
+        return super().to_python(_as_we_write_it(value))
+
+
+class SeverityFilter(django_filters.ChoiceFilter):
+    """A severity in a request's query string."""
+
+    field_class = _Choice
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=SEVERITY_CHOICES, **kwargs)

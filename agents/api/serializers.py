@@ -8,8 +8,8 @@ from rest_framework import serializers
 
 from disputes.protocol.text.documents import MAX_BYTES
 from tasks.configuration.stages import REASONS, UNKNOWN
+from tasks.filtering import SeverityField
 from tasks.models.choices import validate_sha
-from tasks.severities import SeverityField
 
 NOTES_MAX = 20_000
 

@@ -19,9 +19,9 @@ from agents.web.standing import Facts, Standing, standing_of
 from tasks.configuration import stages
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage
+from tasks.filtering import SeverityFilter
 from tasks.models import Comment, Project, Task
 from tasks.remarks.objections import BACK, tag_of
-from tasks.severities import SeverityFilter
 from tasks.states import MEANINGS, MOVES, STARTABLE, UNFINISHED, Status
 
 CARDS = 15  # shown in one column; each costs half a millisecond

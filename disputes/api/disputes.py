@@ -25,9 +25,8 @@ from tasks.api import REF, ProjectNameFilter
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.filtering import NewestFilter
+from tasks.filtering import NewestFilter, SeverityFilter
 from tasks.models.prepared import Prepared
-from tasks.severities import SeverityFilter
 from tasks.text.counting import counted
 
 TEXT_MAX = 20_000

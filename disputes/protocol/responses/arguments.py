@@ -7,9 +7,9 @@ from tasks.text.regex import regex
 
 # Verbs in the past that tell of no deed: "I looked at it", "We decided on this order".
 _NO_DEEDS = (
-    r"(?:accepted|agreed|allowed|asked|assumed|based|believed|called|checked|confirmed|confused|considered"
+    r"(?:accepted|agreed|allowed|asked|assumed|based|believed|called|checked|concluded|confirmed|confused|considered"
     r"|covered|decided|designed|discussed|documented|expected|filed|guaranteed|handled|intended|investigated"
-    r"|logged|looked|measured|mentioned|needed|noticed|opened|overlooked|protected|required|reviewed|stated|supposed"
+    r"|logged|looked|measured|mentioned|needed|noticed|opened|opted|overlooked|preferred|protected|required|reviewed|stated|supposed"
     r"|talked|tested|tracked|tried|used|verified|wanted|worked|indeed|need|exceed|proceed|embed)"
 )
 # How words for added, changed, corrected, removed, done and now begin in other languages.
@@ -31,7 +31,7 @@ _CHARACTERS = (
 _DEEDS = {
     "a verb in the past at the beginning": (
         r"^(?:(?:also|and|but|has|have|i|it|just|so|then|was|we|were)\W+|['’]ve ){0,4}"
-        rf"(?:(?!{_NO_DEEDS}\b)[a-z]{{2,20}}ed|brought|built|caught|chose|cut|did|gave|got|hid|made|put"
+        rf"(?:(?!{_NO_DEEDS}\b)[a-z]{{2,20}}ed|brought|built|caught|cut|did|gave|got|hid|made|put"
         r"|rewrote|set|split|threw|took|went|wrote)\b"
     ),
     "a verb of a commit message at the beginning": (
@@ -47,6 +47,7 @@ _DEEDS = {
     "a new state": (
         r"(?<!for )(?<!right )(?<!until )\bnow\b|\b(?:instead|any ?more|no longer)\b|\bis (?:gone|left)\b"
         r"|(?<!be )\bdone\b|\S (?:->|→) \S|\bas (?:proposed|requested|suggested)\b"
+        r"|\bfrom (?:this commit|now) on\b|\bby (?:an? )?new tests?\b"
     ),
     "a new thing at the beginning": (
         r"^(?:(?:a|an|the|one|two|three|\d+) )?(?:additional|new|regression)\b"
@@ -61,6 +62,19 @@ DEED = regex("|".join(_DEEDS.values()), re.IGNORECASE)
 BEFORE = regex(
     r"\b(?:already|previously|years|long ago"
     r"|(?:earlier|last|previous|before (?:my|the|this)) (?:change|commit|release|task|version|year))\b",
+    re.IGNORECASE,
+)
+# What makes a clause one that says that something stays as it is.
+STAYS = regex(
+    r"\b(?:on purpose|deliberate(?:ly)?|intentional(?:ly)?|by design|bewusst|absichtlich|so gelassen"
+    r"|volontairement|a propósito|as (?:it )?(?:is|was)$|as before$|suffices?|moved on|my attempt"
+    r"|chose (?:to (?:keep|leave|stay)|not to)|it (?:made|broke|caused))\b",
+    re.IGNORECASE,
+)
+# What says of the whole answer that nothing was done.
+NOTHING_DONE = regex(
+    r"\b(?:changed|did|removed) nothing\b|\bnothing (?:needs|had|has) to\b"
+    r"|^this stays\b|\bthe (?:code|original|present \w+) (?:is as before|remains|stays)\b",
     re.IGNORECASE,
 )
 CLAUSES = regex(r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s|\b(?:but|because)\b")
@@ -92,8 +106,9 @@ MAX_QUESTION = 200
 def answer_kind(text: str) -> AnswerKind | None:
     """Return what became of a finding, as `stated_kind` does, or that other work is to treat it."""
     kind, text = stated_kind(text), text[:MAX_READ]
-    if kind is AnswerKind.ADDRESSED and HEDGED.match(text) and not tells_of_deed(text):
-        return None  # "I agree in principle, but …"
+    is_doubtful = HEDGED.match(text) or STAYS.search(text)
+    if kind is AnswerKind.ADDRESSED and is_doubtful and not tells_of_deed(text):
+        return None  # "I agree in principle, but …", "It was implemented that way on purpose"
     return kind or (AnswerKind.DEFERRED if PUT_OFF.search(text) and not tells_of_deed(text) else None)
 
 
@@ -102,8 +117,13 @@ def tells_of_deed(text: str) -> bool:
 
     If it does not, it may be a refusal in other words (ANS-7): "The caller already holds the lock."
     """
-    clauses = (clause.strip(" *_\"'“”") for clause in CLAUSES.split(text[:MAX_READ]))
-    return any(DEED.search(clause) and not BEFORE.search(clause) for clause in clauses)
+    text = text[:MAX_READ]
+    if NOTHING_DONE.search(text):
+        return False
+    clauses = (clause.strip(" *_\"'“”.") for clause in CLAUSES.split(text))
+    return any(
+        DEED.search(clause) and not (BEFORE.search(clause) or STAYS.search(clause)) for clause in clauses
+    )
 
 
 def says_nothing(text: str) -> bool:

@@ -16,8 +16,8 @@ from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE
+from tasks.filtering import SeverityFilter
 from tasks.models import Project, Task
-from tasks.severities import SeverityFilter
 
 AGES = {
     "4h": ("4 hours", timedelta(hours=4)),
