@@ -230,7 +230,9 @@ def _take_findings(taken: Taken, task: Task, findings: Collection[Found]) -> Non
         taken.findings.append(_finding(taken, found, again, config, code=code, is_late=is_late))
         if about:
             subject, row = about(found), taken.findings[-1]
-            row.gap, row.excerpt, row.excerpt_start = subject.gap, subject.excerpt, subject.start
+            row.gap = subject.gap
+            if not row.path:  # else a host quotes the file
+                row.excerpt, row.excerpt_start = subject.excerpt, subject.start
         raised |= {again.origin.pk} if again.origin else set()
     Finding.objects.bulk_create(taken.findings)
 

@@ -383,7 +383,11 @@ def test_the_example_is_the_document_that_shows_best_what_was_missing() -> None:
 def test_a_card_quotes_the_section_that_its_finding_is_about(project: Project, client: Client) -> None:
     client.force_login(create_user("lea", is_superuser=True))
     session = propose(tick(project), proposal(B, C))
-    session = review(session, verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open")))
+    found = verdict(BACK, {B: BACK, C: FINE}, ("ISSUE-R1-001", B, "Midnight is open"))
+    of_file = "- **ISSUE-R1-002**: No unit\n  - **Gap:** GAP-AUTH-002\n  - **Location:** docs/spec.md:3\n\n"
+    session = review(session, found.replace("## The gaps", f"{of_file}## The gaps"))
+    row = session.findings.get(code="ISSUE-R1-002")
+    assert (row.path, row.excerpt, row.excerpt_start) == ("docs/spec.md", "", None)  # a host reads it
     block = "## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Name the hour.\n\n"
     block += "**Engineer Position:**\nNo.\n\n"
     propose(session, proposal(B, more=f"{block}**Rationale:**\nThe law forbids an hour.\n"))
