@@ -116,13 +116,15 @@ def leads(project: Project) -> set[int | None]:
 
 
 def holder(dispute: Dispute | None) -> set[int | None]:
-    """Return whose turn it is: the assignee, else whoever has claimed the dispute; empty if nobody."""
+    """Return whose turn it is: the assignee, else whoever has claimed the dispute; empty if nobody.
+
+    Somebody who has left the project holds nothing, so that those on call are told instead.
+    """
     if dispute is None:
         return set()
-    if dispute.assignee_id is not None:
-        return {dispute.assignee_id}
     is_claimed = dispute.claimed_until is not None and dispute.claimed_until > timezone.now()
-    return {dispute.claimed_by_id} if is_claimed else set()
+    held = dispute.assignee_id or (dispute.claimed_by_id if is_claimed else None)
+    return set(members(dispute.project, [held]).values_list("pk", flat=True)) if held else set()
 
 
 def _around(dispute: Dispute | None) -> set[int | None]:

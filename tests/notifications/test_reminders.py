@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from disputes import rulings, triage
 from disputes.models import Conflict, Delivery, Dispute, Reminder
-from disputes.notifications import fanout, reminders
+from disputes.notifications import audience, fanout, reminders
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
 from tests.notifications.conftest import create_channel, open_card
@@ -70,6 +70,19 @@ def test_the_holder_is_nudged_then_who_is_on_call_and_leads_are_told(
         assert set(Delivery.objects.values_list("channel__user__username", flat=True)) == told
         assert set(Delivery.objects.values_list("topic", flat=True)) == {"reminder"}
         Delivery.objects.all().delete()
+
+
+def test_whoever_has_left_holds_nothing_and_those_on_call_are_told(
+    card: Conflict, ledger: Project, tom: User
+) -> None:
+    Dispute.objects.update(assignee=tom)
+    User.objects.filter(pk=tom.pk).update(is_active=False)
+    card.dispute.refresh_from_db()
+    assert audience.holder(card.dispute) == set()
+    User.objects.filter(pk=tom.pk).update(is_active=True)
+    assert audience.holder(card.dispute) == {tom.pk}
+    Membership.objects.filter(project=ledger, user=tom).delete()
+    assert audience.holder(card.dispute) == set()
 
 
 def test_who_gets_it_later_has_the_whole_time(card: Conflict, ledger: Project, tom: User, lea: User) -> None:
