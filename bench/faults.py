@@ -26,7 +26,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".yaml")
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "var", "__pycache__", ".*_cache", ".hypothesis")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "var", ".*_cache", ".hypothesis")
 WANTED = 0.95  # of the faults are caught
 TIMEOUT = 900  # seconds that the tests of one fault may take
 

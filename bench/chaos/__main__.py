@@ -2,6 +2,7 @@
 
     python -m bench.chaos [--seed N] [--tasks 3] [--only NAME ...] [--on sqlite|servers] [--json FILE]
     python -m bench.chaos --planted [--only WORDS]
+    [--empty FILE]: an SQLite database with every table and no row, to begin with instead of migrating
 
 Each fault strikes while a batch of tasks is under way in one long-lived installation with real processes,
 real git and real HTTP; first with SQLite, then with PostgreSQL and Redis of its own. The seed decides the
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--undisturbed", type=int, default=3, help="batches to compare with")
     parser.add_argument("--json", metavar="FILE", help="write what was measured")
     parser.add_argument("--planted", action="store_true", help="show that planted bugs are caught")
+    parser.add_argument("--empty", metavar="FILE", help="an SQLite database with every table and no row")
     parser.add_argument("--keep", action="store_true", help="leave the folder where something was found")
     options = parser.parse_args()
     options.seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
@@ -44,7 +46,7 @@ def main() -> int:
         django.setup()
         from bench.chaos import planted, schedule
 
-        return planted.run(options.only) if options.planted else schedule.run(options)
+        return planted.run(options.only, options.empty) if options.planted else schedule.run(options)
 
 
 if __name__ == "__main__":

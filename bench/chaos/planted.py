@@ -31,7 +31,7 @@ class Bug:
     database: str = "sqlite"
 
 
-def run(only: list[str]) -> int:
+def run(only: list[str], empty: str | None) -> int:
     """Plant each bug in turn; return 1 if one was not caught, otherwise 0."""
     bugs = [Bug(**row) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))]
     bugs = [bug for bug in bugs if not only or any(words in bug.what for words in only)]
@@ -43,7 +43,7 @@ def run(only: list[str]) -> int:
             began = time.monotonic()
             found: list[str] = []
             for tries, seed in enumerate(SEEDS, start=1):  # noqa: B007 (the last one is told)
-                if found := findings_with(bug, tree, seed):
+                if found := findings_with(bug, tree, seed, empty):
                     break
             caught += bool(found)
             said = "; ".join(each.replace("|", "/").replace("\n", " ")[:160] for each in of_each_kind(found))
@@ -53,7 +53,7 @@ def run(only: list[str]) -> int:
     return 0 if caught == len(bugs) else 1
 
 
-def findings_with(bug: Bug, tree: Tree, seed: int) -> list[str]:
+def findings_with(bug: Bug, tree: Tree, seed: int, empty: str | None) -> list[str]:
     """Return what chaos with that seed finds in the tree while the bug is planted there.
 
     Raises LookupError if it cannot be planted.
@@ -67,6 +67,7 @@ def findings_with(bug: Bug, tree: Tree, seed: int) -> list[str]:
     report.unlink(missing_ok=True)
     words = ["--seed", str(seed), "--patience", str(PATIENCE), "--tasks", "2", "--undisturbed", "0"]
     words += ["--on", bug.database, "--json", str(report), "--only", bug.fault]
+    words += ["--empty", empty] if empty else []
     try:
         with (tree.root / "chaos.log").open("w") as log:
             child = subprocess.Popen(

@@ -99,7 +99,7 @@ def run_on(on: str, options: argparse.Namespace, rng: Random) -> list[Row]:
     with folder_for("sqlite" if on == SQLITE else "servers", keep=options.keep) as folder:
         site = Site(folder, on_servers=on == SERVERS, has_clock=has_clock)
         try:
-            site.set_up()
+            site.set_up(options.empty)
             episodes = Episodes(site, on, options, rng)
             rows = [episodes.undisturbed()]
             rows += [episodes.one(fault) for fault in chosen]

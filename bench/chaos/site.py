@@ -116,10 +116,16 @@ class Site(Installation):
 
     # --- Beginning and end ------------------------------------------------------------------------------
 
-    def set_up(self) -> None:
-        """Set up servers, remote and rows, and start everything."""
+    def set_up(self, empty: str | None) -> None:
+        """Set up servers, remote and rows, and start everything.
+
+        `empty` is a file with a migrated database of SQLite; without it, the site migrates its own.
+        """
         self.ledger_folder.mkdir()
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if empty and not self.on_servers:
+            self.begin_with(Path(empty))
+        else:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.remote = bare_remote(self.folder, {"work/README.md": "What is done.\n"})
         for hook, word in (("pre-receive", "before"), ("post-receive", "after")):
             self._hook(hook, word)
@@ -133,7 +139,8 @@ class Site(Installation):
                 "DATABASE_URL": self.postgres.url("chaos", self.wires.lead_to(self.postgres.port)),
                 "REDIS_URL": f"redis://127.0.0.1:{self.wires.lead_to(self.redis.port)}/0",
             }
-        self._asked("migrate", "--verbosity", "0")
+        if not (self.home / "steroids.sqlite3").exists():
+            self._asked("migrate", "--verbosity", "0")
         words = ROWS.format(
             python=sys.executable, agent=str(AGENT), folder=str(self.ledger_folder), remote=str(self.remote),
             secret=SECRET,

@@ -33,6 +33,7 @@ class Installation:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.environment = kept | {
             "STEROIDS_HOME": str(home),
+            "DJANGO_SETTINGS_MODULE": "tests.end_to_end.settings",
             "SECRET_KEY": SECRET,
             **ENVIRONMENT,
             "STEROIDS_RUN_RATE": "10000/min",
@@ -41,7 +42,7 @@ class Installation:
 
     def begin_with(self, database: Path) -> None:
         """The data folder, with a copy of this database in it."""
-        self.home.mkdir(mode=0o700, parents=True)
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copyfile(database, self.home / "steroids.sqlite3")
 
     def copy(self, home: Path) -> "Installation":

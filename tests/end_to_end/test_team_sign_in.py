@@ -3,6 +3,7 @@
 import hmac
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha1
 from html import unescape
 from http.cookiejar import CookieJar
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin, urlsplit
@@ -24,9 +26,13 @@ from tests.end_to_end.installation import ROOT, Installation
 from tests.end_to_end.openid_provider import Provider
 
 pytest.importorskip("allauth", reason="django-allauth is not installed.")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]  # which leaves the empty database there
 
 PASSWORD = "correct-horse-7"
+WITH_PROVIDER = {
+    "STEROIDS_OIDC_ISSUER": "https://id.example", "STEROIDS_OIDC_CLIENT_ID": "a",
+    "STEROIDS_OIDC_CLIENT_SECRET": "b",
+}  # fmt: skip
 WAY_BACK = 'href="/admin/login/?next=%2Fqueue%2F"'
 PEOPLE = f"""
 from django.contrib.auth.models import User
@@ -93,18 +99,30 @@ def provider() -> Iterator[Provider]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def peopled(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
+    """The token of root, and a database with two people and two projects: without tables of sign-in, and with."""
+    made = Installation(tmp_path_factory.mktemp("peopled") / "home")
+    made.begin_with(EMPTY)
+    told = made.manage("shell", "--no-imports", "-c", PEOPLE)
+    assert told.returncode == 0, told.stderr
+    full = made.home / "steroids.sqlite3"
+    plain = Path(shutil.copyfile(full, made.home / "plain.sqlite3"))
+    made.environment |= WITH_PROVIDER | {"STEROIDS_MFA": "allowed"}
+    migrated = made.manage("migrate", "--verbosity", "0")
+    assert migrated.returncode == 0, migrated.stderr
+    return told.stdout.strip(), plain, full
+
+
 @pytest.fixture
-def begin(folder: Installation, db: None) -> Any:
+def begin(folder: Installation, peopled: tuple[str, Path, Path]) -> Any:
     """An installation with these variables, two people and two projects; the token of root."""
 
     def make(**variables: str) -> str:
-        folder.begin_with(EMPTY)
+        token, plain, full = peopled
+        folder.begin_with(full if "STEROIDS_MFA" in variables else plain)
         folder.environment |= variables
-        migrated = folder.manage("migrate", "--verbosity", "0")
-        assert migrated.returncode == 0, migrated.stderr
-        made = folder.manage("shell", "--no-imports", "-c", PEOPLE)
-        assert made.returncode == 0, made.stderr
-        return made.stdout.strip()
+        return token
 
     return make
 
@@ -333,15 +351,11 @@ def test_people_sign_in_with_the_teams_own_provider(
 
 def test_settings_that_cannot_work_stop_the_start(folder: Installation) -> None:
     folder.home.mkdir(mode=0o700, parents=True)
-    whole = {
-        "STEROIDS_OIDC_ISSUER": "https://id.example", "STEROIDS_OIDC_CLIENT_ID": "a",
-        "STEROIDS_OIDC_CLIENT_SECRET": "b",
-    }  # fmt: skip
     for variables, why in (
         ({"STEROIDS_MFA": "maybe"}, "none of off, allowed, required"),
-        (whole | {"STEROIDS_OIDC_ISSUER": "http://id.example"}, "does not begin with https://"),
-        (whole | {"STEROIDS_OIDC_CLIENT_ID": ""}, "needs STEROIDS_OIDC_CLIENT_ID"),
-        (whole | {"STEROIDS_OIDC_GROUPS": "platform=ledger"}, "is not GROUP=PROJECT:ROLE"),
+        (WITH_PROVIDER | {"STEROIDS_OIDC_ISSUER": "http://id.example"}, "does not begin with https://"),
+        (WITH_PROVIDER | {"STEROIDS_OIDC_CLIENT_ID": ""}, "needs STEROIDS_OIDC_CLIENT_ID"),
+        (WITH_PROVIDER | {"STEROIDS_OIDC_GROUPS": "platform=ledger"}, "is not GROUP=PROJECT:ROLE"),
     ):
         kept = dict(folder.environment)
         folder.environment |= variables

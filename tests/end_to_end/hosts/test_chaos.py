@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from tests.conftest import EMPTY
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]  # which leaves the empty database there
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -15,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def chaos(*words: str) -> subprocess.CompletedProcess[str]:
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(
-        [sys.executable, "-m", "bench.chaos", *words], cwd=ROOT, env=environment, capture_output=True,
+        [sys.executable, "-m", "bench.chaos", "--empty", str(EMPTY), *words], cwd=ROOT, env=environment, capture_output=True,
         text=True, timeout=500, check=False,
     )  # fmt: skip
 
