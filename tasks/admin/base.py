@@ -53,7 +53,7 @@ def task_ref(row: Any) -> str:
 
 @display(description="commit", ordering="sha")
 def short_sha(row: Any) -> str:
-    return row.sha[:10]
+    return row.sha[:10] or "no commit"  # such as a proposal about documents: the row's link needs words
 
 
 def shortened(field: str) -> Callable[[Any], str]:

@@ -1,7 +1,7 @@
 """The finished demo once, and copies of it for every test that goes on from there."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,19 @@ def finished_demo(django_db_setup: None) -> Iterator[tuple[Installation, str]]:
 
 
 @pytest.fixture
-def demo(finished_demo: tuple[Installation, str], tmp_path: Path) -> Iterator[Installation]:
-    """A copy of the finished demo, to go on from."""
-    made = finished_demo[0].copy(tmp_path / "home")
-    yield made
-    made.end_everything()
+def copy_of_demo(
+    finished_demo: tuple[Installation, str], tmp_path: Path
+) -> Iterator[Callable[[], Installation]]:
+    """Makes another copy of the finished demo, to go on from."""
+    made: list[Installation] = []
+
+    def make() -> Installation:
+        made.append(finished_demo[0].copy(tmp_path / f"home-{len(made)}"))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end_everything()
 
 
 @pytest.fixture

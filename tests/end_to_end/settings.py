@@ -1,4 +1,4 @@
-"""The program's own settings, but passwords are hashed at once: the real way takes a third of a second each time."""
+"""The program's own settings, but a password is hashed at once: the real way takes a third of a second."""
 
 from steroidsweb.settings import *  # noqa: F403
 

@@ -1,6 +1,7 @@
 """The main path: recorded agents on a real repository, a human rules, the ruling is carried out."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -94,64 +95,58 @@ RULINGS = {
 }
 
 
-@pytest.fixture(scope="session")
-def trees() -> dict[str, str]:
-    """What the branch holds after each ruling; the last test compares."""
-    return {}
-
-
-@pytest.mark.parametrize("letter", sorted(RULINGS))
-def test_a_ruling_is_carried_out_and_lands(demo: Installation, trees: dict[str, str], letter: str) -> None:
-    decision, notes = RULINGS[letter]
-    with demo.web() as url:
-        ruled = demo.steroids(
-            url, "dispute", "resolve", dispute_on(demo, ROUNDING), "--decision", decision, "--notes", notes
-        )
-    assert ruled.returncode == 0, ruled.stderr
-    assert f": {letter} (" in ruled.stdout
-    demo.until_idle()
-    assert demo.statuses()[ROUNDING] == "completed"
-    assert demo.statuses()[REPORT] == "completed"  # it waited for that one
+def prompted_with(demo: Installation) -> tuple[str, str]:
+    """The role and the text of the first prompt that tells of the ruling."""
     prompts = demo.rows(
         "SELECT r.role, p.text FROM agents_prompt p JOIN agents_run r ON r.id = p.run_id "
         "JOIN tasks_task t ON t.id = r.task_id WHERE t.title = ? ORDER BY r.id", ROUNDING,
     )  # fmt: skip
-    role, text = next((role, text) for role, text in prompts if "uphold_" in text or "D, other" in text)
-    if letter == "B":
-        assert role == "reviewer"
-        assert text.startswith("## Settled. Do not raise again.")
-    else:
-        assert role == "coder"
-        assert text.startswith(
-            "## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): " + letter
-        )
-        assert notes in text
-    trees[letter] = demo.git("rev-parse", "main:src")
+    return next((role, text) for role, text in prompts if "uphold_" in text or "D, other" in text)
 
 
-def test_the_three_rulings_end_in_three_trees(trees: dict[str, str]) -> None:
-    if set(trees) != set(RULINGS):
-        pytest.fail("this test needs the three before it in the same session")
-    assert len(set(trees.values())) == 3
+def test_rulings_are_carried_out_and_land_as_three_ways_to_round(
+    copy_of_demo: Callable[[], Installation],
+) -> None:
+    """And beside the first of them, a reviewer's dispute is ruled and lands."""
+    ways = set()
+    for letter, (decision, notes) in RULINGS.items():
+        demo, beside = copy_of_demo(), letter == "A"
+        with demo.web() as url:
+            card = dispute_on(demo, ROUNDING)
+            words = ("--decision", decision, "--notes", notes)
+            ruled = demo.steroids(url, "dispute", "resolve", card, *words)
+            if beside:
+                rule_twice_on_names(demo, url)
+        assert ruled.returncode == 0, ruled.stderr
+        assert f": {letter} (" in ruled.stdout
+        demo.until_idle()
+        statuses = demo.statuses()
+        assert statuses[ROUNDING] == statuses[REPORT] == "completed"  # the second one waited for the first
+        assert statuses[NAMES] == ("completed" if beside else "disputed")
+        role, text = prompted_with(demo)
+        if letter == "B":
+            assert role == "reviewer"
+            assert text.startswith("## Settled. Do not raise again.")
+        else:
+            assert role == "coder"
+            assert text.startswith(
+                "## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): " + letter
+            )
+            assert notes in text
+        followed = demo.value("SELECT followed FROM disputes_conflict WHERE opened_as = 'reviewer'")
+        assert not beside or followed in {"applied", "cannot_tell"}
+        ways.add(demo.git("rev-parse", "main:src/timespan/rounding.py"))
+    assert len(ways) == 3
 
 
-def test_a_reviewers_dispute_is_ruled_and_lands(demo: Installation) -> None:
-    with demo.web() as url:
-        ref = demo.value("SELECT number FROM tasks_task WHERE title = ?", NAMES)
-        first = demo.steroids(
-            url, "dispute", "resolve", f"demo-{ref}", "--decision", "reviewer", "--notes", "Keep no state."
-        )
-        second = demo.steroids(
-            url, "dispute", "resolve", f"demo-{ref}", "--decision", "coder", "--notes", "No."
-        )
-        listed = demo.steroids(url, "dispute", "list", "--status", "open")
+def rule_twice_on_names(demo: Installation, url: str) -> None:
+    ref = demo.value("SELECT number FROM tasks_task WHERE title = ?", NAMES)
+    first = demo.steroids(
+        url, "dispute", "resolve", f"demo-{ref}", "--decision", "reviewer", "--notes", "Keep no state."
+    )
+    second = demo.steroids(url, "dispute", "resolve", f"demo-{ref}", "--decision", "coder", "--notes", "No.")
+    listed = demo.steroids(url, "dispute", "list", "--status", "open")
     assert first.returncode == 0, first.stderr
     assert second.returncode == 1
     assert "admin ruled A on C-1" in second.stderr
     assert NAMES not in listed.stdout
-    demo.until_idle()
-    assert demo.statuses()[NAMES] == "completed"
-    assert demo.value("SELECT followed FROM disputes_conflict WHERE opened_as = 'reviewer'") in {
-        "applied",
-        "cannot_tell",
-    }

@@ -101,7 +101,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def peopled(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
-    """The token of root, and a database with two people and two projects: without tables of sign-in, and with."""
+    """The token of root, and a database with people and projects: without tables of sign-in, and with."""
     made = Installation(tmp_path_factory.mktemp("peopled") / "home")
     made.begin_with(EMPTY)
     told = made.manage("shell", "--no-imports", "-c", PEOPLE)

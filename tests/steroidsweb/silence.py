@@ -1,4 +1,4 @@
-"""Pages that say nothing, for tests of who may open them: what they say is most of a request's time."""
+"""Pages with less in them, for tests of who may open them: what they say is most of a request's time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +13,8 @@ Frames = dict[Any, dict[str, Any]]
 
 
 @contextmanager
-def silent() -> Iterator[Frames]:
-    """No page is put into words, and the frame around it is put together once for each person.
+def framed() -> Iterator[Frames]:
+    """The frame around pages is put together once for each person.
 
     The frames so far, by person; one that is taken out is put together anew.
     """
@@ -26,8 +26,12 @@ def silent() -> Iterator[Frames]:
             frames[request.user.pk] = put_together(request)
         return dict(frames[request.user.pk])
 
-    with (
-        patch.object(Template, "render", lambda self, context=None, request=None: ""),
-        patch.object(admin.site, "each_context", frame),
-    ):
+    with patch.object(admin.site, "each_context", frame):
+        yield frames
+
+
+@contextmanager
+def silent() -> Iterator[Frames]:
+    """No page is put into words, and each person's frame is put together once."""
+    with framed() as frames, patch.object(Template, "render", lambda self, context=None, request=None: ""):
         yield frames

@@ -27,7 +27,7 @@ from tasks.models import Comment, Project, Section, Submission, Task
 from tests.factories import create_agent, create_project, create_run, create_task, create_token, create_user
 from tests.filling import fill
 from tests.hostile import Filler
-from tests.steroidsweb.silence import Frames, silent
+from tests.steroidsweb.silence import Frames, framed, silent
 
 pytestmark = pytest.mark.django_db
 
@@ -238,13 +238,26 @@ def make_silent() -> Iterator[Frames]:
         yield frames
 
 
+@pytest.fixture
+def frames() -> Iterator[Frames]:
+    with framed() as frames:
+        yield frames
+
+
+# Kinds of tokens differ only where tokens are taken, and the admin takes none: two of them have to try.
+TRY_THE_ADMIN = {"token", "coder"}
+
+
 @pytest.mark.slow
 def test_everybody_gets_what_the_table_says(scene: Scene, silent: Frames) -> None:
     table, wrong = read_table(), []
     addresses = {route: scene.address(route) for route in table.expected()}
     for name in CALLERS:
         caller = Caller(scene, name)
+        may_skip = name in scene.tokens and name not in TRY_THE_ADMIN
         for route, rules in table.expected().items():
+            if may_skip and route.startswith("admin/"):
+                continue
             for method, rule in rules.items():
                 wanted = "-" if rule == "-" else table.rules[rule][name]
                 got = caller.asks(method, addresses[route])
@@ -323,7 +336,7 @@ def choices() -> list[str]:
 
 
 @pytest.mark.slow
-def test_who_is_no_member_reads_no_word_of_a_project(scene: Scene, otto: User) -> None:
+def test_who_is_no_member_reads_no_word_of_a_project(scene: Scene, otto: User, frames: Frames) -> None:
     other = Project.objects.get(slug="other")
     own = [
         otto,

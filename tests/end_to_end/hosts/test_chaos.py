@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def chaos(*words: str) -> subprocess.CompletedProcess[str]:
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     return subprocess.run(
-        [sys.executable, "-m", "bench.chaos", "--empty", str(EMPTY), *words], cwd=ROOT, env=environment, capture_output=True,
-        text=True, timeout=500, check=False,
+        [sys.executable, "-m", "bench.chaos", "--empty", str(EMPTY), *words], cwd=ROOT, env=environment,
+        capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
 
 
