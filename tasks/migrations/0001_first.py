@@ -12,7 +12,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('auth', '__first__'),
+        # With all that follow on the first one: each of them costs more once models point at users.
+        ('auth', '0012_alter_user_first_name_max_length'),
     ]
 
     operations = [

@@ -435,6 +435,8 @@ def waived(walk: Walk) -> str:
 def answerable(walk: Walk) -> str:
     """What is asked of the coder can be asked; what is counted can be counted."""
     task = walk.task
+    if task.status not in {P, I, R}:
+        return ""  # nobody is asked before it goes on, and then this is looked at
     settled = settled_findings(task)
     due = [finding.origin.pk for finding in intake.findings_to_answer(task)]
     told(task)
