@@ -36,8 +36,8 @@ RUN = """async ([context, rules]) => {
     return grave.flatMap(each => each.nodes.slice(0, 4).map(node => `${each.id}: ${told(node)}`));
 }"""
 # The theme is a class, as its switch sets it. Colours that still fade would be read on their way.
-DARKEN = """() => {
-    document.documentElement.classList.add("dark");
+DARK = """is_dark => {
+    document.documentElement.classList.toggle("dark", is_dark);
     document.getAnimations().forEach(each => each.finish());
 }"""
 OF_COLOURS = ["color-contrast", "link-in-text-block"]  # rules; all others find the same in both themes
@@ -105,9 +105,9 @@ def test_no_page_has_a_grave_fault_in_the_light_in_the_dark_or_on_a_phone(
         looks.open(root + path)
         looks.look("in the light")
         if path in in_each_way:
-            page.evaluate(DARKEN)
+            page.evaluate(DARK, True)
             looks.look("in the dark", OF_COLOURS)
-            page.evaluate("document.documentElement.classList.remove('dark')")
+            page.evaluate(DARK, False)
             page.set_viewport_size(PHONE)
             looks.look("on a phone")
     for path, typed in PREVIEWS.items():
