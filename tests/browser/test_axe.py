@@ -38,7 +38,8 @@ RUN = """async ([context, rules]) => {
 # The theme is a class, as its switch sets it. Colours that still fade would be read on their way.
 DARK = """is_dark => {
     document.documentElement.classList.toggle("dark", is_dark);
-    document.getAnimations().forEach(each => each.finish());
+    const fading = document.getAnimations().filter(each => each instanceof CSSTransition);
+    fading.forEach(each => each.finish());
 }"""
 OF_COLOURS = ["color-contrast", "link-in-text-block"]  # rules; all others find the same in both themes
 BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
