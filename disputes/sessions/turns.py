@@ -11,9 +11,7 @@ from disputes.importing.plan import ReviewDocument, Work
 from disputes.models import Conflict, ConflictQuerySet, Decision
 from disputes.protocol.reviews.review import Verdict
 from disputes.protocol.reviews.severity import GRAVE
-from disputes.protocol.rounds import gaps as lifecycle
-from disputes.protocol.rounds.gaps import Actor as Side
-from disputes.protocol.rounds.gaps import Facts, GapState, IllegalMove
+from disputes.protocol.rounds.gaps import GapState, after_review, why_not_proposed
 from disputes.protocol.rounds.partial import Part, engineer_part, read_no_issues, situations
 from disputes.protocol.rounds.proposals import new_gaps, read_proposal
 from disputes.protocol.rounds.retries import RetrySettings
@@ -55,7 +53,7 @@ def advance(project: Project) -> None:
 
 
 def _land_gaps(session: Task | None) -> None:
-    """Mark the accepted gaps as landed, because they are on the target branch with their session (L9)."""
+    """Mark the accepted gaps as landed, because they are on the target branch with their session."""
     if session is None:
         return
     accepted = session.project.tasks.gaps().filter(status=Status.COMPLETED, finished_by="review")
@@ -110,7 +108,7 @@ class _Turn:
     # --- What the engineer wrote ---
 
     def _propose(self, submission: Submission, work: Work) -> None:
-        """Turn sections into proposals and new gaps into rows; ask about what is blocked (L2, L5, L10)."""
+        """Turn sections into proposals and new gaps into rows; ask about what is blocked."""
         made, _ = handing_in.delivered(self.session, submission.response)
         actor = Actor("run", submission.by_agent)
         self._add_gaps(submission, actor)
@@ -147,15 +145,8 @@ class _Turn:
 
     def _propose_gap(self, gap: Task, submission: Submission, text: str, actor: Actor) -> str:
         """Propose the gap. Return why it cannot be proposed, or ""."""
-        state = self._state(gap)
-        facts = Facts(
-            assigned=gap.status == Status.IN_PROGRESS, solution=text,
-            open_issues=self._unanswered(gap, submission),
-        )  # fmt: skip
-        try:
-            lifecycle.move(state, GapState.PROPOSED, Side.ENGINEER, facts)
-        except IllegalMove as refusal:
-            return "" if gap.status == Status.REVIEW else str(refusal)
+        if why := why_not_proposed(self._state(gap), text, self._unanswered(gap, submission)):
+            return "" if gap.status == Status.REVIEW else why
         gap.propose(submission.round, actor=actor, note=f"round {submission.round}")
         for card in Conflict.objects.of(gap).awaited().filter(kind=Conflict.Kind.HELP):
             card.mark(Conflict.Followed.APPLIED, actor=actor)  # the engineer got what it asked for
@@ -168,7 +159,7 @@ class _Turn:
         return GapState.NEEDS_REVISION if sent_back else STATES.get(Status(gap.status), GapState.ACCEPTED)
 
     def _unanswered(self, gap: Task, submission: Submission) -> tuple[str, ...]:
-        """Return the grave findings on the gap that no document so far answers (L5)."""
+        """Return the grave findings on the gap that no document so far answers."""
         raised = self.session.findings.standing().filter(gap=gap, is_withdrawn=False, severity__in=GRAVE)
         before = raised.filter(round__lt=submission.round).select_related("first", "review")
         newest = {finding.origin.pk: finding for finding in before.order_by("pk")}
@@ -191,7 +182,7 @@ class _Turn:
                 )  # fmt: skip
 
     def _block(self, gap: Task, text: str, actor: Actor) -> None:
-        """Ask people for what the engineer lacks; they provide it, or defer or close the gap (L10)."""
+        """Ask people for what the engineer lacks; they provide it, or defer or close the gap."""
         if gap.status in {Status.PENDING, Status.IN_PROGRESS}:
             opening.stop_for_help(
                 gap, Conflict.Origin.BLOCKED, f"{gap.gap} waits for input: {text}"[:500], actor=actor,
@@ -236,7 +227,7 @@ class _Turn:
     # --- What the reviewer wrote ---
 
     def _judge(self, review: Review, judged: ReviewDocument, *, is_new: bool) -> None:
-        """Send back or accept each gap that the review looked at, or leave it as it is (L3, L4)."""
+        """Send back or accept each gap that the review looked at, or leave it as it is."""
         session_round = review.submission.round
         looked_at = {code: self.gaps[code] for code in judged.gaps if code in self.gaps}
         actor = Actor("run", review.by_agent)
@@ -249,7 +240,7 @@ class _Turn:
             if is_new:
                 self._keep_verdict(review, judged, gap)
             if target is GapState.ACCEPTED:
-                if gap.status == Status.IN_PROGRESS:  # the sign-off answers what was open (L5)
+                if gap.status == Status.IN_PROGRESS:  # the sign-off answers what was open
                     gap.propose(session_round, actor=actor, note="answered, as its review says")
                 gap.accept_gap(actor=actor, note=f"Signed off in round {session_round}.")
                 accepted.append(code)
@@ -288,18 +279,15 @@ class _Turn:
             return None
         if not _is_named(judged, gap.gap) or self._asked().filter(finding__gap=gap).exists():
             return None
-        stands = self._grave_issues(review, gap)
-        facts = Facts(
-            grave_issues=stands,
-            sent_back=judged.verdict_on(gap.gap) is Verdict.NEEDS_REVISION,
-            signed_off=self._signs_off(judged, gap) and not self._is_sent_back_by_another(review, gap),
+        target = after_review(
+            grave_findings=self._grave_issues(review, gap),
+            is_sent_back=judged.verdict_on(gap.gap) is Verdict.NEEDS_REVISION,
+            is_signed_off=self._signs_off(judged, gap) and not self._is_sent_back_by_another(review, gap),
             open_conflicts=Conflict.objects.of(self.session).open().filter(finding__gap=gap).count(),
-        )  # fmt: skip
-        if move := lifecycle.reviewed(facts):
-            if gap.status == Status.IN_PROGRESS and move.target is GapState.NEEDS_REVISION:
-                return None  # the gap is with the engineer already
-            return move.target
-        return None
+        )
+        if gap.status == Status.IN_PROGRESS and target is GapState.NEEDS_REVISION:
+            return None  # the gap is with the engineer already
+        return target
 
     def _is_sent_back_by_another(self, review: Review, gap: Task) -> bool:
         """Whether another review of the same turn sends the gap back: the strictest prevails (ARB-9)."""
@@ -456,7 +444,7 @@ class _Turn:
         return Conflict.objects.of(self.session).awaited().filter(decisions__in=told)
 
     def _give_out(self) -> None:
-        """Give the engineer the gaps of this round, up to the number in the settings (L1)."""
+        """Give the engineer the gaps of this round, up to the number in the settings."""
         is_begun = self.session.submissions.standing().filter(round=self.session.round).exists()
         given = gaps.assigned(self.session)
         free = self.project.config.gaps_per_round - len(given)
