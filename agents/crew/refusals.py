@@ -5,7 +5,6 @@ refusals is one (VAL-11). After the first and `max_retries` more of them a perso
 """
 
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import Any
 
 from django.db.models import F, Q, QuerySet, Subquery
@@ -14,7 +13,6 @@ from rest_framework.exceptions import ValidationError
 
 from agents.models import Run
 from disputes.protocol.rounds import retries
-from disputes.protocol.rounds.partial import Cause, may_run_again
 from disputes.protocol.rounds.retries import Due, RetrySettings
 from disputes.protocol.rounds.validation import (
     Failure,
@@ -158,26 +156,19 @@ def retry_settings(task: Task) -> RetrySettings:
     return part_of(task.project.config, RetrySettings)
 
 
-# Failures that get fewer runs than the others before people are asked (PART-3).
-CAUSES = {FailureType.UNCERTAIN: Cause.DOMAIN_GAP, FailureType.NO_GAPS_ADDRESSED: Cause.UNCLEAR_ASSIGNMENT}
-
-
-def _is_bound_reached(results: list[Validation]) -> bool:
-    last = results[-1].failure_type
-    if last not in CAUSES:
-        return False
-    alike = len(list(takewhile(lambda each: each.failure_type is last, reversed(results))))
-    return not may_run_again(CAUSES[last], alike)
+# Failures of a document after which there is one more run, however many retries the settings allow (PART-3).
+ONCE_MORE = (FailureType.UNCERTAIN, FailureType.NO_GAPS_ADDRESSED)
 
 
 def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
-    """Return MAX_RETRIES_EXHAUSTED with the last failure (VAL-7) if these runs used up the retries, or None.
+    """Return MAX_RETRIES_EXHAUSTED with the last failure if the retries are used up, or None (VAL-7, PART-3).
 
     The runs come oldest first. Only those count whose every hand-in was refused: other failures have a
     count of their own.
     """
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
-    if task.is_session and results and _is_bound_reached(results):
+    kinds = [each.failure_type for each in results[-2:]]
+    if task.is_session and len(kinds) == 2 and kinds[0] == kinds[1] in ONCE_MORE:
         return retries.exhausted(results[-1])
     step = retries.next_step(results, retry_settings(task))
     return step.result if step.action is retries.RetryAction.ASK else None

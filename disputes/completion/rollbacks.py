@@ -13,10 +13,7 @@ from django.db.models import Max, Q, QuerySet
 
 from disputes import opening, precedents, rulings
 from disputes.models import Conflict, Decision, Dispute, Flag
-from disputes.protocol.completion import rollback
-from disputes.protocol.completion.rollback import RollbackSettings, Trigger, Wanted
 from disputes.protocol.rulings import options
-from disputes.protocol.settings import part_of
 from disputes.sessions.gaps import session_of
 from tasks.access import MAINTAIN, RULE, require
 from tasks.errors import Refused
@@ -46,11 +43,8 @@ def last_round(task: Task) -> int:
 
 def choices(task: Task) -> list[int]:
     """Return the rounds after which the task may begin again, newest first (RB-4)."""
-    return [round_ - 1 for round_ in rollback.offered(last_round(task), _settings(task))]
-
-
-def _settings(task: Task) -> RollbackSettings:
-    return part_of(task.project.config, RollbackSettings)
+    last = last_round(task)
+    return [*range(last - 1, max(last - task.project.config.backup_rounds, 0) - 1, -1)]
 
 
 def left(task: Task) -> int:
@@ -61,19 +55,6 @@ def left(task: Task) -> int:
 def times_taken_back(task: Task, round_: int) -> int:
     """Return how often this round of the task has been rolled back (RB-6)."""
     return task.rollbacks.filter(to_round__lt=round_, from_round__gte=round_).count()
-
-
-def judge(task: Task, to_round: int) -> rollback.RollbackAnswer:
-    """Return whether the rounds after `to_round` may be taken back, and whether to analyse failures first.
-
-    Raises ValueError if there are no such rounds.
-    """
-    wanted = Wanted(
-        round=to_round + 1, current=last_round(task), trigger=Trigger.USER,
-        of_round=times_taken_back(task, to_round + 1), of_session=task.rollbacks.count(),
-        landed=bool(landed_in(task, to_round) or task.landed_at),
-    )  # fmt: skip
-    return rollback.may_roll_back(wanted, _settings(task))
 
 
 def landed_in(task: Task, to_round: int) -> Landing | None:
@@ -108,13 +89,16 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
             "nothing_to_roll_back", f"{task.ref} has nothing handed in after round {to_round}.",
             f"Rounds with submissions: 1 to {last}." if last else "Nothing was handed in yet.", status=422,
         )  # fmt: skip
-    answer = judge(task, to_round)
-    if not answer.allowed:
-        landed = rollback.RollbackOption.REVERT_TASK in answer.options
-        what = "; ".join(rollback.TITLES[option].lower() for option in answer.options)
+    if task.landed_at or landed_in(task, to_round):
         raise Refused(
-            "landed" if landed else "budget_spent", f"{task.ref}: {answer.why}", f"What is left: {what}."
+            "landed", f"{task.ref}: something of it has landed.", "A task that reverts it can be made."
         )
+    if not left(task):
+        used = counted(task.rollbacks.count(), "rollback")
+        raise Refused(
+            "budget_spent", f"{task.ref} has used its {used}.",
+            "Rule on what is left, cancel the task, or rewrite it.",
+        )  # fmt: skip
     if to_round not in choices(task):
         most = counted(task.project.config.backup_rounds, "round")
         raise Refused(
@@ -280,7 +264,7 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     back = Decision.objects.select_related("archived_by").get(pk=decision.pk).archived_by
     _check_again(task, decision, back)
     actor = Actor.person(user)
-    note = rollback.reapplied("", _round_of(decision, back)).strip()
+    note = f"{NOTE} rolled-back round {_round_of(decision, back)})"
     conflict = opening.open_conflict(
         task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
         finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,

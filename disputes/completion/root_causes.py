@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 from disputes.completion import rollbacks
-from disputes.protocol.completion.rollback import RollbackMode
 from disputes.protocol.rounds.patterns import (
     DetectedPattern,
     Expected,
@@ -69,7 +68,7 @@ def of(task: Task) -> Analysis | None:
         return None
     config = task.project.config
     found = analyse(task, task.round)
-    needed = 1 if config.rollback_mode == RollbackMode.STRICT else config.analysis_after
+    needed = 1 if config.rollback_mode == "strict" else config.analysis_after
     return found if len(found.attempts) >= needed else None
 
 

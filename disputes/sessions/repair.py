@@ -3,15 +3,7 @@
 from collections.abc import Iterable
 
 from disputes.completion import rollbacks
-from disputes.protocol.completion.rollback import (
-    RollbackSettings,
-    Trigger,
-    Wanted,
-    adjustments,
-    may_roll_back,
-)
 from disputes.protocol.rounds.patterns import Expected, patterns_in
-from disputes.protocol.settings import part_of
 from disputes.protocol.text.documents import DocumentError
 from disputes.sessions import gaps
 from tasks.models import Event, Submission, Task
@@ -26,16 +18,16 @@ def repaired(session: Task) -> Iterable[Event]:
 
 
 def may_repair(session: Task) -> bool:
-    """Whether the present round may begin again without asking people: only once, in mode auto_retry."""
-    before = [event.data.get("round") for event in repaired(session)]
+    """Whether the present round begins again without asking people: once, in mode auto_retry (RB-1, RB-7)."""
+    if session.project.config.rollback_mode != "auto_retry":
+        return False
     round_ = max(session.round, 1)
-    wanted = Wanted(
-        round=round_, current=round_, trigger=Trigger.VALIDATION_EXHAUSTED,
-        of_round=before.count(round_) + rollbacks.times_taken_back(session, round_),
-        of_session=len(before) + session.rollbacks.count(),
-    )  # fmt: skip
-    answer = may_roll_back(wanted, part_of(session.project.config, RollbackSettings))
-    return answer.allowed and not answer.ask
+    before = [event.data.get("round") for event in repaired(session)]
+    return (
+        round_ not in before
+        and not rollbacks.times_taken_back(session, round_)
+        and len(before) < rollbacks.left(session)
+    )
 
 
 def repair(session: Task, why: str) -> None:
@@ -63,4 +55,4 @@ def adjustments_for(session: Task) -> str:
         seen = patterns_in(last.response, expected)
     except DocumentError:
         return ""
-    return "\n".join(f"- {line}" for line in adjustments(seen))
+    return "\n".join(f"- {line}" for line in dict.fromkeys(each.adjustment for each in seen))

@@ -12,7 +12,7 @@ from disputes.models import Conflict, ConflictQuerySet, Decision
 from disputes.protocol.reviews.review import Verdict
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rounds.gaps import GapState, after_review, why_not_proposed
-from disputes.protocol.rounds.partial import Part, engineer_part, read_no_issues, situations
+from disputes.protocol.rounds.partial import read_no_issues
 from disputes.protocol.rounds.proposals import new_gaps, read_proposal
 from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rulings import options
@@ -128,20 +128,16 @@ class _Turn:
                 refused[code] = why
         for each in made.blocked:
             self._block(self.gaps[each.gap], each.text, actor)
-        part, blocked = engineer_part(made), [each.gap for each in made.blocked]
+        blocked = [each.gap for each in made.blocked]
         record(
             self.project, PROPOSED, task=self.session, actor=actor,
             note=_partly(made.addressed, made.missing, blocked),
             data={
-                "row": submission.pk, "round": submission.round, "part": str(part), "blocked": blocked,
+                "row": submission.pk, "round": submission.round, "blocked": blocked,
                 "addressed": made.addressed, "missing": made.missing, "refused": refused,
-                "situation": [str(each) for each in situations(part, Part.WHOLE, self._states())],
             },
         )  # fmt: skip
         self._flags(submission, work.document.path)
-
-    def _states(self) -> list[GapState]:
-        return [gaps.state_of(gap) for gap in gaps.with_facts(self.project.tasks.gaps())]
 
     def _propose_gap(self, gap: Task, submission: Submission, text: str, actor: Actor) -> str:
         """Propose the gap. Return why it cannot be proposed, or ""."""

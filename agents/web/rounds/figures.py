@@ -21,7 +21,6 @@ from disputes.protocol.rounds.gaps import (
     is_worrying,
     open_count,
 )
-from disputes.protocol.rounds.partial import OUTCOMES, Situation
 from disputes.protocol.rounds.retries import Attempt, Logged
 from disputes.protocol.rounds.validation import Validation, execution_error
 from disputes.protocol.text.documents import DocumentError, scan
@@ -103,10 +102,10 @@ class RoundRow:
     conflicts: list[Conflict] = field(default_factory=list)
 
     @property
-    def situations(self) -> list[str]:
-        """What follows from each part of the round that is missing."""
-        found = [Situation(each) for each in self.said.get("situation", ())]
-        return [OUTCOMES[each].action for each in found if each is not Situation.AS_PLANNED]
+    def is_partly_done(self) -> bool:
+        """Whether its document leaves out gaps, so that it goes on with what there is (PART-4)."""
+        said = self.said
+        return bool(said) and (not said["addressed"] or bool(said["missing"] or said["blocked"]))
 
     @property
     def retries(self) -> int:

@@ -1,13 +1,11 @@
-"""What it means if a side delivers nothing, or only a part, in a round (PART-1 to PART-4)."""
+"""What it means if a side delivers nothing, or only a part, in a round (PART-1, PART-2)."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.rounds.gaps import BLOCKED_STATES, WORKING, GapState
 from disputes.protocol.rounds.proposals import read_proposal
-from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rounds.validation import FAILURES, Validation
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from disputes.protocol.text.identifiers import gaps_in
@@ -26,30 +24,6 @@ class Cause(StrEnum):
     DOMAIN_GAP = "DOMAIN_GAP"
     OUTPUT_FAILURE = "OUTPUT_FAILURE"
     UNCLEAR_ASSIGNMENT = "UNCLEAR_ASSIGNMENT"
-
-
-@dataclass(frozen=True, slots=True)
-class Handling:
-    """What follows from a cause. If `extra_runs` is None, there are as many as the retries allow."""
-
-    action: str
-    extra_runs: int | None
-    choices: tuple[str, ...] = ()
-
-
-# PART-2, in the order in which causes are looked for.
-HANDLING: dict[Cause, Handling] = {
-    Cause.EXPLICIT_BLOCK: Handling(
-        "The gap waits for input from outside.", 0,
-        ("give the input", "defer the gap", "assign another gap", "end the round"),
-    ),
-    Cause.DOMAIN_GAP: Handling(
-        "Once more, with excerpts of the sources, similar gaps that are solved, and leave to answer with LOW "
-        "confidence.", 1,
-    ),
-    Cause.OUTPUT_FAILURE: Handling("Once more, with a notice of what was wrong.", None),
-    Cause.UNCLEAR_ASSIGNMENT: Handling("Once more, with its gaps listed and described in full.", 1),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +99,6 @@ def declared(lines: Iterable[Line], known: Collection[str]) -> tuple[tuple[Decla
         if not gaps:
             warnings.append(f"line {number}: BLOCKED_NEEDS_INPUT names no known gap: {text}")
     return tuple(found.values()), tuple(warnings)
-
-
-def runs_before_asking(cause: Cause, settings: RetrySettings | None = None) -> int:
-    """Return how many runs there are before a person is asked (PART-3)."""
-    extra = HANDLING[cause].extra_runs
-    return 1 + ((settings or RetrySettings()).max_retries if extra is None else extra)
-
-
-def may_run_again(cause: Cause, runs: int, settings: RetrySettings | None = None) -> bool:
-    """Whether the agent runs again after so many runs of its own (VAL-9) before a person is asked."""
-    return runs < runs_before_asking(cause, settings)
 
 
 # --- The reviewer finds nothing ---------------------------------------------------------------------------
@@ -241,89 +204,3 @@ def automatic_checks(text: str, known: Collection[str], least_chars: int = 200) 
         Automatic.IDS: all(gap in known or gap in proposal.announced for gap in proposal.mentioned),
         Automatic.LENGTH: bool(sections) and all(len(each.text.strip()) >= least_chars for each in sections),
     }
-
-
-# --- Both sides -------------------------------------------------------------------------------------------
-
-
-class Part(StrEnum):
-    """How much one side delivered."""
-
-    WHOLE = "whole"
-    PARTLY = "partly"
-    EMPTY = "empty"  # it ran and delivered nothing
-    FAILED = "failed"  # its retries are used up
-
-
-class Situation(StrEnum):
-    AS_PLANNED = "as_planned"
-    ENGINEER_PARTLY = "engineer_partly"
-    ENGINEER_FAILED = "engineer_failed"
-    REVIEWER_PARTLY = "reviewer_partly"
-    REVIEWER_FAILED = "reviewer_failed"
-    FINISHED = "finished"
-    WAITS_FOR_HUMANS = "waits_for_humans"
-    PROCESS_FAILURE = "process_failure"
-
-
-@dataclass(frozen=True, slots=True)
-class PartialOutcome:
-    """What follows from a round with missing parts."""
-
-    action: str
-    choices: tuple[str, ...] = ()
-
-
-# PART-4: what follows from each situation.
-OUTCOMES: dict[Situation, PartialOutcome] = {
-    Situation.AS_PLANNED: PartialOutcome("Go on."),
-    Situation.ENGINEER_PARTLY: PartialOutcome("Review what there is. The rest stays open, with the reason."),
-    Situation.ENGINEER_FAILED: PartialOutcome(
-        "The round is marked SKIP for the engineer. The reviewer may review earlier proposals."
-    ),
-    Situation.REVIEWER_PARTLY: PartialOutcome(
-        "Go on with the gaps that were reviewed. The others stay proposed."
-    ),
-    Situation.REVIEWER_FAILED: PartialOutcome("The proposals are marked as not reviewed."),
-    Situation.FINISHED: PartialOutcome("No gap is open: check whether to end."),
-    Situation.WAITS_FOR_HUMANS: PartialOutcome("Every open gap is blocked: show all blockers at once."),
-    Situation.PROCESS_FAILURE: PartialOutcome(
-        "Nobody delivered anything, and there is work.",
-        (
-            "again with fresh context",
-            "close as won't fix",
-            "defer",
-            "abandon",
-            "a person writes the proposal",
-        ),
-    ),
-}
-
-
-def situations(engineer: Part, reviewer: Part, states: Iterable[GapState]) -> tuple[Situation, ...]:
-    """Return one or two situations that describe the round; `states` are those of all gaps (PART-4)."""
-    if engineer is reviewer is Part.EMPTY:
-        waiting = [state for state in states if state in WORKING or state in BLOCKED_STATES]
-        if not waiting:
-            return (Situation.FINISHED,)
-        stuck = all(state in BLOCKED_STATES for state in waiting)
-        return (Situation.WAITS_FOR_HUMANS if stuck else Situation.PROCESS_FAILURE,)
-    found = []
-    if engineer is Part.FAILED:
-        found.append(Situation.ENGINEER_FAILED)
-    elif engineer in {Part.PARTLY, Part.EMPTY}:
-        found.append(Situation.ENGINEER_PARTLY)
-    if reviewer is Part.FAILED:
-        found.append(Situation.REVIEWER_FAILED)
-    elif reviewer is Part.PARTLY:
-        found.append(Situation.REVIEWER_PARTLY)
-    return tuple(found) or (Situation.AS_PLANNED,)
-
-
-def engineer_part(made: Delivered, *, exhausted: bool = False) -> Part:
-    """Return how much the engineer delivered; `exhausted` says that its retries are used up (PART-4)."""
-    if exhausted:
-        return Part.FAILED
-    if not made.addressed:
-        return Part.EMPTY
-    return Part.PARTLY if made.missing or made.blocked else Part.WHOLE

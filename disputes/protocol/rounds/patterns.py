@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from disputes.protocol.rounds.proposals import ReadProposal, read_proposal
 from disputes.protocol.text.documents import STATED, Line
-from disputes.protocol.text.quotes import one_line
 from tasks.text.regex import regex
 
 VAGUE_MAX = 5  # per section of a gap; more are too many
@@ -26,18 +25,15 @@ class Pattern(StrEnum):
     MISSING_SECTIONS = "MISSING_SECTIONS"
     NARROW_EXAMPLES = "NARROW_EXAMPLES"
     INCONSISTENT_REFS = "INCONSISTENT_REFS"
-    DOMAIN_CONFUSION = "DOMAIN_CONFUSION"
     SCOPE_DRIFT = "SCOPE_DRIFT"
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a document is compared with. `misused` are terms that a reader found undefined or used wrongly."""
+    """The gaps that a document is compared with."""
 
     assigned: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
-    misused: tuple[str, ...] = ()
-    glossary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +86,6 @@ def _unknown(proposal: ReadProposal, expected: Expected) -> str:
     return f"unknown gaps: {', '.join(bad[:LIST_MAX])}" if bad else ""
 
 
-def _confused(proposal: ReadProposal, expected: Expected) -> str:
-    terms = ", ".join(one_line(term, 60) for term in expected.misused[:LIST_MAX])
-    return f"undefined or misused: {terms}" if terms else ""
-
-
 def _drifted(proposal: ReadProposal, expected: Expected) -> str:
     other = [gap for gap in proposal.addressed if gap not in expected.assigned]
     return f"not assigned: {', '.join(other)}" if other and expected.assigned else ""
@@ -138,9 +129,6 @@ RULES: dict[Pattern, Detector] = {
     Pattern.INCONSISTENT_REFS: Detector(
         _unknown, lambda expected: f"These gaps exist, no others: {', '.join(expected.known[:LIST_MAX])}."
     ),
-    Pattern.DOMAIN_CONFUSION: Detector(
-        _confused, lambda expected: f"Use the words of the glossary.\n\n{expected.glossary}".rstrip()
-    ),
     Pattern.SCOPE_DRIFT: Detector(_drifted, _first_heading),
 }
 
@@ -173,7 +161,6 @@ class Failed:
     patterns: frozenset[Pattern]
     chars: int
     unknown: int = 0
-    contradicts_itself: bool = False
 
 
 # The first cause that fits counts.
@@ -190,11 +177,8 @@ CAUSES: tuple[tuple[RootCause, str, Callable[[Sequence[Failed]], bool]], ...] = 
     ),
     (
         RootCause.AMBIGUOUS,
-        "the same failure each time, or it contradicts itself",
-        lambda attempts: (
-            any(each.contradicts_itself for each in attempts)
-            or len({each.patterns for each in attempts}) == 1
-        ),
+        "the same failure each time",
+        lambda attempts: len({each.patterns for each in attempts}) == 1,
     ),
     (
         RootCause.SCOPE_TOO_LARGE,

@@ -8,7 +8,6 @@ from django.utils.functional import cached_property
 
 from disputes.completion import rollbacks, root_causes
 from disputes.models import Conflict, Decision
-from disputes.protocol.completion.rollback import TITLES, RollbackOption
 from tasks.access import MAINTAIN, RULE, may
 from tasks.models import Landing, Review, Rollback, Submission, Task
 from tasks.states import MOVES
@@ -16,11 +15,11 @@ from tasks.states import MOVES
 ARCHIVED_MAX = 50
 EARLIER_MAX = 10
 REMEDIES = [
-    (TITLES[RollbackOption.SPLIT_GAP], "Add smaller tasks and cancel this one."),
-    (TITLES[RollbackOption.ADD_CONTEXT], "Say more in the task's text, or name its source."),
-    (TITLES[RollbackOption.REASSIGN], "Give it tags that choose another agent."),
-    (TITLES[RollbackOption.FORCE_BEST], "Rule for the {coder} on what is open, or finish it by hand."),
-    (TITLES[RollbackOption.PAUSE], "Defer it."),
+    ("Split the gap", "Add smaller tasks and cancel this one."),
+    ("Add context", "Say more in the task's text, or name its source."),
+    ("Reassign", "Give it tags that choose another agent."),
+    ("Take the best output there is", "Rule for the {coder} on what is open, or finish it by hand."),
+    ("Pause", "Defer it."),
 ]
 
 

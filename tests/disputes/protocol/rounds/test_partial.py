@@ -1,32 +1,20 @@
-"""Rounds in which a side delivered nothing or a part: detection, bounds, what a person may choose."""
-
-from itertools import product
+"""Rounds in which a side delivered nothing or a part."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disputes.protocol.rounds.examples import CANONICAL
-from disputes.protocol.rounds.gaps import BLOCKED_STATES, SETTLED, GapState
 from disputes.protocol.rounds.partial import (
-    HANDLING,
-    OUTCOMES,
     Automatic,
     Cause,
     Declared,
     Delivered,
     Manual,
     Mark,
-    Part,
-    Situation,
     automatic_checks,
     delivery,
-    engineer_part,
-    may_run_again,
     read_no_issues,
-    runs_before_asking,
-    situations,
 )
-from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rounds.validation import Form, validate_proposal
 from disputes.protocol.text.documents import MAX_BYTES
 from tests.cases import for_each
@@ -34,8 +22,6 @@ from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
 
 KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002", "GAP-QA-001"}
 PROPOSAL = CANONICAL[Form.PROPOSAL]
-WHOLE, PARTLY, EMPTY, FAILED = Part
-STATES = st.lists(st.sampled_from(list(GapState)))
 
 
 def delivered(text: str | None, *assigned: str) -> Delivered:
@@ -84,7 +70,6 @@ def test_vector_40_a_wrong_category_is_no_gap_and_leaves_a_warning() -> None:
 
 
 def test_a_gap_that_is_not_known_cannot_be_blocked() -> None:
-    # L10
     made = delivered("BLOCKED_NEEDS_INPUT: GAP-XX-404\n", "GAP-AUTH-001")
 
     assert (made.blocked, made.missing) == ((), ("GAP-AUTH-001",))
@@ -119,7 +104,6 @@ def test_a_block_goes_before_an_uncertainty_and_that_before_a_failure() -> None:
 
     assert delivered(both, "GAP-AUTH-001").cause is Cause.EXPLICIT_BLOCK
     assert delivered("UNCERTAINTY: tenants\n", "GAP-AUTH-001").cause is Cause.DOMAIN_GAP
-    assert list(HANDLING) == list(Cause)
 
 
 def test_a_proposal_for_its_gap_has_no_cause() -> None:
@@ -133,16 +117,6 @@ def test_a_part_of_the_assignment_is_told_from_the_rest() -> None:
     assert (made.addressed, made.missing) == (("GAP-AUTH-001",), ("GAP-AUTH-002",))
     assert [each.gap for each in made.blocked] == ["GAP-QA-001"]
     assert made.cause is None
-    assert engineer_part(made) is PARTLY
-
-
-@for_each(
-    ("text", "part"),
-    [(PROPOSAL, WHOLE), ("", EMPTY), ("BLOCKED_NEEDS_INPUT: GAP-AUTH-001", EMPTY), ("UNCERTAINTY: x", EMPTY)],
-)
-def test_how_much_an_engineer_delivered(text: str, part: Part) -> None:
-    assert engineer_part(delivered(text, "GAP-AUTH-001")) is part
-    assert engineer_part(delivered(text, "GAP-AUTH-001"), exhausted=True) is FAILED
 
 
 LINES = st.sampled_from(
@@ -177,38 +151,6 @@ def test_detection_takes_time_in_proportion_to_the_text(piece: str) -> None:
     assert growth(detect, lambda size: piece * (size // len(piece)), 20_000) < QUADRATIC / 2
 
 
-# --- Bounds and choices -----------------------------------------------------------------------------------
-
-
-@for_each(
-    ("cause", "runs"),
-    [
-        (Cause.EXPLICIT_BLOCK, 1),
-        (Cause.DOMAIN_GAP, 2),
-        (Cause.OUTPUT_FAILURE, 3),
-        (Cause.UNCLEAR_ASSIGNMENT, 2),
-    ],
-)
-def test_so_many_runs_before_a_person_is_asked(cause: Cause, runs: int) -> None:
-    # PART-2
-    assert runs_before_asking(cause) == runs
-    assert [may_run_again(cause, done) for done in range(1, 5)] == [done < runs for done in range(1, 5)]
-
-
-@for_each("most", [0, 1, 4])
-def test_the_retries_are_a_setting_for_what_failed(most: int) -> None:
-    settings = RetrySettings(max_retries=most)
-
-    assert runs_before_asking(Cause.OUTPUT_FAILURE, settings) == 1 + most
-    assert runs_before_asking(Cause.DOMAIN_GAP, settings) == 2
-
-
-def test_a_blocked_gap_asks_with_four_choices() -> None:
-    assert HANDLING[Cause.EXPLICIT_BLOCK].choices == (
-        "give the input", "defer the gap", "assign another gap", "end the round"
-    )  # fmt: skip
-
-
 # --- A review that found nothing --------------------------------------------------------------------------
 
 NO_ISSUES = """\
@@ -237,7 +179,6 @@ def test_a_review_without_findings_lists_what_it_looked_at() -> None:
 
 
 def test_it_signs_off_only_a_gap_that_it_lists() -> None:
-    # L4
     read = read_no_issues(NO_ISSUES, KNOWN)
 
     assert read.signs_off("GAP-AUTH-001")
@@ -330,75 +271,3 @@ def test_a_document_without_a_section_passes_no_check_of_its_sections() -> None:
     checks = automatic_checks("Nothing.\n", KNOWN)
 
     assert {check for check, passed in checks.items() if passed} == {Automatic.IDS}
-
-
-# --- Both sides -------------------------------------------------------------------------------------------
-
-G = GapState
-
-
-@for_each(
-    ("engineer", "reviewer", "states", "expected"),
-    [
-        (WHOLE, WHOLE, [G.PROPOSED], [Situation.AS_PLANNED]),
-        (WHOLE, EMPTY, [G.PROPOSED], [Situation.AS_PLANNED]),  # NO_ISSUES_FOUND is a result
-        (PARTLY, WHOLE, [G.OPEN], [Situation.ENGINEER_PARTLY]),
-        (EMPTY, WHOLE, [G.OPEN], [Situation.ENGINEER_PARTLY]),
-        (FAILED, WHOLE, [G.OPEN], [Situation.ENGINEER_FAILED]),
-        (WHOLE, PARTLY, [G.PROPOSED], [Situation.REVIEWER_PARTLY]),
-        (WHOLE, FAILED, [G.PROPOSED], [Situation.REVIEWER_FAILED]),
-        (PARTLY, PARTLY, [G.OPEN], [Situation.ENGINEER_PARTLY, Situation.REVIEWER_PARTLY]),
-        (FAILED, FAILED, [G.OPEN], [Situation.ENGINEER_FAILED, Situation.REVIEWER_FAILED]),
-        (EMPTY, EMPTY, [], [Situation.FINISHED]),
-        (EMPTY, EMPTY, [G.ACCEPTED, G.USER_DEFERRED], [Situation.FINISHED]),
-        (EMPTY, EMPTY, [G.BLOCKED_EXTERNAL, G.RESOLVED], [Situation.WAITS_FOR_HUMANS]),
-        (EMPTY, EMPTY, [G.BLOCKED, G.BLOCKED_EXTERNAL], [Situation.WAITS_FOR_HUMANS]),
-        (EMPTY, EMPTY, [G.BLOCKED, G.OPEN], [Situation.PROCESS_FAILURE]),
-    ],
-)
-def test_a_round_with_missing_parts_is_this(
-    engineer: Part, reviewer: Part, states: list[GapState], expected: list[Situation]
-) -> None:
-    # PART-4
-    assert list(situations(engineer, reviewer, states)) == expected
-
-
-ENGINEERS = {Situation.ENGINEER_FAILED, Situation.ENGINEER_PARTLY}
-REVIEWERS = {Situation.REVIEWER_FAILED, Situation.REVIEWER_PARTLY}
-
-
-@given(st.sampled_from(list(Part)), st.sampled_from(list(Part)), STATES)
-def test_every_round_is_something_and_says_what_to_do(
-    engineer: Part, reviewer: Part, states: list[GapState]
-) -> None:
-    found = situations(engineer, reviewer, states)
-
-    of_the_engineer = [each for each in found if each in ENGINEERS]
-    of_the_reviewer = [each for each in found if each in REVIEWERS]
-    if of_the_engineer or of_the_reviewer:
-        assert list(found) == [*of_the_engineer, *of_the_reviewer]
-        assert max(len(of_the_engineer), len(of_the_reviewer)) == 1
-    else:
-        assert len(found) == 1
-    assert all(OUTCOMES[each].action for each in found)
-
-
-@given(STATES)
-def test_a_round_of_nothing_is_finished_only_without_open_gaps(states: list[GapState]) -> None:
-    (found,) = situations(EMPTY, EMPTY, states)
-
-    assert (found is Situation.FINISHED) is all(s in SETTLED or s is G.USER_DEFERRED for s in states)
-    assert found is not Situation.WAITS_FOR_HUMANS or any(state in BLOCKED_STATES for state in states)
-
-
-@for_each(("engineer", "reviewer"), list(product(Part, Part)))
-def test_a_round_says_that_its_reviewer_failed(engineer: Part, reviewer: Part) -> None:
-    # PART-4
-    found = situations(engineer, reviewer, [G.PROPOSED])
-
-    assert (Situation.REVIEWER_FAILED in found) is (reviewer is FAILED)
-
-
-def test_a_failure_of_the_process_offers_five_ways_on() -> None:
-    assert len(OUTCOMES[Situation.PROCESS_FAILURE].choices) == 5
-    assert set(OUTCOMES) == set(Situation)
