@@ -20,8 +20,8 @@ from disputes.protocol.rounds.validation import (
     Form,
     Refusal,
     Validation,
+    nothing_handed_in,
     refused,
-    validate_hand_in,
     verdict_of,
 )
 from disputes.protocol.settings import part_of
@@ -94,7 +94,7 @@ def result_of(run: Run) -> Validation:
         )
     if run.refusals:
         return refused([Refusal(each["reason"], each["line"]) for each in run.refusal])
-    return validate_hand_in(None, (), ())
+    return nothing_handed_in()
 
 
 def said(run: Run) -> str:
@@ -160,15 +160,15 @@ def retry_settings(task: Task) -> RetrySettings:
 ONCE_MORE = (FailureType.UNCERTAIN, FailureType.NO_GAPS_ADDRESSED)
 
 
-def exhausted(task: Task, runs: Iterable[Run]) -> Validation | None:
-    """Return MAX_RETRIES_EXHAUSTED with the last failure if the retries are used up, or None (VAL-7, PART-3).
+def exhausted(task: Task, runs: Iterable[Run]) -> str:
+    """Say that these runs used up the retries, with the last failure, or return "" (VAL-7, VAL-8, PART-3).
 
     The runs come oldest first. Only those count whose every hand-in was refused: other failures have a
-    count of their own.
+    count of their own, and trouble with a provider never counts (VAL-9).
     """
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
     kinds = [each.failure_type for each in results[-2:]]
-    if task.is_session and len(kinds) == 2 and kinds[0] == kinds[1] in ONCE_MORE:
-        return retries.exhausted(results[-1])
-    step = retries.next_step(results, retry_settings(task))
-    return step.result if step.action is retries.RetryAction.ASK else None
+    is_bound_reached = task.is_session and len(kinds) == 2 and kinds[0] == kinds[1] in ONCE_MORE
+    if is_bound_reached or len(results) > retry_settings(task).max_retries:
+        return f"MAX_RETRIES_EXHAUSTED: no retry is left; last: {results[-1].message}"
+    return ""

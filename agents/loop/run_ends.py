@@ -130,20 +130,20 @@ def _count(run: Run, task: Task, reason: str) -> None:
     climbs = run.role == Run.Role.CODER and attempts.has_ladder(task)
     # A ladder itself says what follows a failure, but a refused start is not a failure by its count.
     stuck = [each for each in failed if each.outcome in attempts.NO_FAULT] if climbs else failed
-    failures, used_up = len(stuck), None if climbs else refusals.exhausted(task, failed)
+    failures, used_up = len(stuck), "" if climbs else refusals.exhausted(task, failed)
     if failures < settings.EMPTY_RUNS_MAX and not used_up:
         Task.objects.filter(pk=task.pk, version=task.version).update(
             not_before=database_time() + backoff(len(failed))
         )
         return
     if used_up and task.is_session and repair.may_repair(task):
-        repair.repair(task, f"{used_up.failure_type}: {used_up.message}")
+        repair.repair(task, used_up)
         return
     who = _whose(stuck)
     question = f"{counted(failures, 'run')} of {who} ended without a hand-in: {task.title}"
     if used_up:
         question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
-        reason = f"{used_up.failure_type}: {used_up.message}"
+        reason = used_up
     try:
         opening.stop_for_help(
             task,

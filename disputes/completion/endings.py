@@ -58,7 +58,7 @@ def end_project(
     standing = replace(
         standing,
         asked=ask_for(chosen, standing),
-        ready=final_review(project, standing, checked).ready,
+        ready=not final_review(project, standing, checked),
         acknowledgement=_acknowledgement(typed or {}, rationales or {}, confirmed, actor, now),
     )
     result = decide(standing, settings_of(project))
@@ -145,7 +145,7 @@ def _check_end(
             ],
         )  # fmt: skip
     if result.exit is not kind:
-        blockers = final_review(project, standing, checked).blockers
+        blockers = final_review(project, standing, checked)
         raise Refused(
             "not_ready", "The final review is not passed.", keep, status=422,
             details=[{"gate": "final review", "reason": blocker, "codes": []} for blocker in blockers],

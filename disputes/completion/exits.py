@@ -9,7 +9,7 @@ from django.db.models import Expression, OuterRef, QuerySet, Subquery
 from disputes.completion import checkpoints
 from disputes.models import Conflict, Flag
 from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement, gates_for
-from disputes.protocol.completion.closing import JUDGED, FinalReview, Held, Treated, hold_final_review
+from disputes.protocol.completion.closing import blockers
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import (
     Ask,
@@ -121,30 +121,23 @@ def unlanded(project: Project) -> list[Task]:
 # --- The final review -------------------------------------------------------------------------------------
 
 
-def final_review(project: Project, standing: Standing, checked: Collection[str]) -> FinalReview:
-    """Return whether the project is ready to end; `checked` are the points that a maintainer confirmed.
+def final_review(project: Project, standing: Standing, checked: Collection[str]) -> tuple[str, ...]:
+    """Return what is in the way of the end; `checked` are the points that a maintainer confirmed.
 
     The program itself checks what the database can tell. The maintainer alone checks the rest. A flag
     without a card is only listed: nobody is asked about it, so nobody could settle it.
     """
     asked_about = Flag.objects.standing().unsettled().exclude(conflict=None)
     open_flags = asked_about.filter(finding__task__project=project)
-    untreated = {
-        f"{flag.finding.code} of {project.slug}-{flag.finding.task.number}": Treated.OPEN
+    untreated = dict.fromkeys(
+        f"{flag.finding.code} of {project.slug}-{flag.finding.task.number}"
         for flag in open_flags.select_related("finding__task")
-    }
+    )
     waits: dict[str, list[str]] = {}
     links = Dependency.objects.filter(task__project=project).values_list("task__number", "on__number")
     for task, on in links:
         waits.setdefault(f"{project.slug}-{task}", []).append(f"{project.slug}-{on}")
-    held = Held(
-        gaps=standing.gaps,
-        findings=untreated,
-        blocked_by=waits,
-        judged={check: check.name in checked for check in JUDGED},
-        limitations=frozenset(gap.code for gap in standing.gaps if gap.state is GapState.USER_DEFERRED),
-    )
-    return hold_final_review(held)
+    return blockers(standing.gaps, untreated, waits, checked)
 
 
 # --- Which exits are open ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from disputes.protocol.rounds.gaps import (
     open_count,
 )
 from disputes.protocol.rounds.retries import Attempt, Logged
-from disputes.protocol.rounds.validation import Validation, execution_error
+from disputes.protocol.rounds.validation import Validation, provider_failed
 from disputes.protocol.text.documents import DocumentError, scan
 from disputes.sessions import gaps
 from disputes.web.dispute.code import Diff, coloured, parse_diff
@@ -339,7 +339,7 @@ def _attempt(run: Run) -> Attempt:
     if run.outcome == Run.Outcome.HANDED_IN:
         return Attempt(at, run.role, Validation(success=True))
     if run.outcome == Run.Outcome.PROVIDER:
-        return Attempt(at, run.role, execution_error(run.reason, provider=True))
+        return Attempt(at, run.role, provider_failed(run.reason))
     return Attempt(at, run.role, refusals.result_of(run))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from disputes.protocol.completion.convergence import RoundResult, State
 from disputes.protocol.completion.termination import Ask, Exit, Gap, Next, Result, Standing
-from disputes.protocol.reviews.severity import counts_as, is_grave
+from disputes.protocol.reviews.severity import counts_as
 from disputes.protocol.rounds.gaps import SETTLED, GapState
 from tasks.states import Severity
 
@@ -18,89 +18,50 @@ from tasks.states import Severity
 class Check(StrEnum):
     CRITICAL_SETTLED = "all critical gaps are settled"
     HIGH_SETTLED = "all high gaps are settled"
-    NOTHING_NEW = "nothing critical or high was newly found"
     ALL_ADDRESSED = "every finding is addressed"
     NO_CYCLE = "no gap waits for itself"
     NO_CONFLICTING_DEFINITIONS = "no two definitions conflict"
     EXAMPLES_VALID = "the examples are valid"
     CORE_UNAMBIGUOUS = "the core features are unambiguous"
-    LIMITATIONS_LISTED = "the known limitations are listed"
 
 
-# Only a reviewer can judge these; the program checks the others itself.
+# Only a person can judge these; the program checks the others itself.
 JUDGED = (Check.NO_CONFLICTING_DEFINITIONS, Check.EXAMPLES_VALID, Check.CORE_UNAMBIGUOUS)
 
 
-class Treated(StrEnum):
-    """What became of a finding; the first three count as addressed (END-9)."""
+def blockers(
+    gaps: Sequence[Gap],
+    untreated: Collection[str],
+    blocked_by: Mapping[str, Collection[str]],
+    judged: Collection[str],
+) -> tuple[str, ...]:
+    """Return what the final review finds in the way of the end; empty if the work is ready to end (END-9).
 
-    RESOLVED = "resolved"
-    DECIDED = "decided"  # rejected with a rationale, by a ruling
-    DEFERRED = "deferred"  # deferred by a person
-    OPEN = "open"
-
-
-class Readiness(StrEnum):
-    READY = "READY_FOR_TERMINATION"
-    NOT_READY = "NOT_READY"
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the final review is based on.
-
-    `judged` are the reviewer's own answers; a missing one means no.
+    `untreated` are findings that are neither resolved, decided nor deferred; `judged` the names of the points
+    that a person confirmed.
     """
-
-    gaps: Sequence[Gap]
-    findings: Mapping[str, Treated]
-    blocked_by: Mapping[str, Collection[str]]
-    judged: Mapping[Check, bool]
-    new: Sequence[tuple[str, Severity | None]] = ()  # this review's findings: code or title, and severity
-    limitations: frozenset[str] = frozenset()  # the codes in the list of known limitations
+    return tuple(f"{check}: {detail}" for check, detail in _failures(gaps, untreated, blocked_by, judged))
 
 
-@dataclass(frozen=True, slots=True)
-class FinalReview:
-    """The result of the final review, and what stands in the way of the end."""
-
-    readiness: Readiness
-    blockers: tuple[str, ...]
-
-    @property
-    def ready(self) -> bool:
-        return self.readiness is Readiness.READY
-
-
-def hold_final_review(held: Held) -> FinalReview:
-    """Return whether work is ready to end, and if not, why (END-9).
-
-    The review approves no proposal, and raises nothing new that does not block.
-    """
-    blockers = [f"{check}: {detail}" for check, detail in _failures(held)]
-    return FinalReview(Readiness.NOT_READY if blockers else Readiness.READY, tuple(blockers))
-
-
-def _failures(held: Held) -> Iterable[tuple[Check, str]]:
+def _failures(
+    gaps: Sequence[Gap],
+    untreated: Collection[str],
+    blocked_by: Mapping[str, Collection[str]],
+    judged: Collection[str],
+) -> Iterable[tuple[Check, str]]:
     for severity, check in (
         (Severity.CRITICAL, Check.CRITICAL_SETTLED),
         (Severity.HIGH, Check.HIGH_SETTLED),
     ):
-        open_gaps = [g.code for g in held.gaps if g.severity is severity and g.state not in SETTLED]
-        if open_gaps:
-            yield check, ", ".join(open_gaps)
-    if grave := [code for code, severity in held.new if is_grave(severity)]:
-        yield Check.NOTHING_NEW, ", ".join(grave)
-    if untreated := [code for code, treated in held.findings.items() if treated is Treated.OPEN]:
+        if unsettled := [gap.code for gap in gaps if gap.severity is severity and gap.state not in SETTLED]:
+            yield check, ", ".join(unsettled)
+    if untreated:
         yield Check.ALL_ADDRESSED, ", ".join(untreated)
-    if cycle := cycle_in(held.blocked_by):
+    if cycle := cycle_in(blocked_by):
         yield Check.NO_CYCLE, " waits for ".join(cycle)
     for check in JUDGED:
-        if not held.judged.get(check, False):
-            yield check, "the reviewer did not say so"
-    deferred = (gap.code for gap in held.gaps if gap.state is GapState.USER_DEFERRED)
-    if unlisted := [code for code in deferred if code not in held.limitations]:
-        yield Check.LIMITATIONS_LISTED, ", ".join(unlisted)
+        if check.name not in judged:
+            yield check, "nobody confirmed it"
 
 
 def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:

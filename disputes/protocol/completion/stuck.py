@@ -31,7 +31,6 @@ class Step(StrEnum):
 
     CONFLICT = "conflict"  # options A to D
     ASK = "ask"  # one more prompt, which demands an answer for each finding
-    FOLLOW_UP = "follow_up"
     HELP = "help"  # no options A to D
 
 
@@ -41,7 +40,6 @@ class Whose(StrEnum):
     CODER = "The coder's turn."
     HUMAN = "A human's turn: rule."
     HELP = "A human's turn: lend a hand."
-    NOBODY = "Nobody's turn: the work goes on without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,6 @@ class Diagnosis:
         return {
             Step.CONFLICT: Whose.HUMAN,
             Step.ASK: Whose.CODER,
-            Step.FOLLOW_UP: Whose.NOBODY,
             Step.HELP: Whose.HELP,
         }[self.step]
 

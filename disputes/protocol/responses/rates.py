@@ -42,8 +42,7 @@ class Rated:
     """One finding of the previous review, as it was answered in the round under judgement.
 
     `disagreed` says that a DISAGREE block declines it. `converted` says that a person made a conflict of a
-    flag on it, so that it counts from then on. `in_scope` is false if the finding's task was not assigned in
-    this round.
+    flag on it, so that it counts from then on.
     """
 
     code: str
@@ -51,12 +50,6 @@ class Rated:
     severity: Severity | None
     disagreed: bool = False
     converted: bool = False
-    in_scope: bool = True
-
-    @property
-    def counts(self) -> bool:
-        """Whether the finding counts for the shares: critical or high, and somebody had to answer it."""
-        return self.severity in GRAVE and self.in_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ class Rates:
 def tally(round_: int, findings: Iterable[Rated]) -> RateTally:
     """Return the numbers of one round (RL-4). Converted flags count as disputed, but not as explicit."""
     listed = list(findings)
-    counted = [finding for finding in listed if finding.counts]
+    counted = [finding for finding in listed if finding.severity in GRAVE]
     return RateTally(
         round=round_,
         explicit=sum(finding.disagreed for finding in listed),

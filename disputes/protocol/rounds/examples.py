@@ -1,7 +1,7 @@
 """Documents that show the form: where they come from, and how they are cut to a budget (EX-1, EX-4)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -113,7 +113,7 @@ Keep the count in the database and make the store exchangeable.
 ## Verdict: NEEDS_REVISION
 """,
 }
-# EX-1, tier 3: the bare form, which is always there.
+# EX-1, tier 3: the bare form of documents about gaps.
 SKELETONS: dict[Form, str] = {
     Form.PROPOSAL: """\
 ## Gap Resolution: <gap id>
@@ -160,23 +160,6 @@ SKELETONS: dict[Form, str] = {
 
 ## Verdict: NEEDS_REVISION, or NO_ISSUES_FOUND with what you looked at
 """,
-    Form.HAND_IN: """\
-| Finding | Answer | What was done |
-|---|---|---|
-| <finding id> | addressed | <one sentence> |
-""",
-    Form.REJECTION: """\
-## Review: <task>
-
-### High Priority
-
-- **ISSUE-R<round>-<number>**: <one sentence>
-  - **Location:** <path and line>
-
-### Low Priority
-
-## Verdict: NEEDS_REVISION
-""",
 }
 
 
@@ -190,14 +173,12 @@ class ExampleSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier document of this project that may serve as an example (EX-2); `number` grows with time."""
+    """An earlier document of this project that may serve as an example; `number` grows with time."""
 
     form: Form
     text: str
     number: int
     round: int
-    valid: bool = True
-    rolled_back: bool = False
     accepted: bool = False  # a gap was accepted because of it
 
 
@@ -242,21 +223,20 @@ def pick(
     sources: Sequence[ExampleSource],
     earlier: Iterable[Earlier],
     budget: int,
-    canonical: Mapping[Form, str] = CANONICAL,
     *,
     failure: FailureType | None = None,
 ) -> Example | None:
-    """Return the example from the first source that has one, cut to `budget` tokens, or None (EX-1, EX-2).
+    """Return the example from the first source that has one, cut to `budget` tokens, or None (EX-1).
 
     Of the earlier documents it is the one with the most points, and of equal ones the newest (EX-3).
     """
-    candidates = [each for each in earlier if each.form is form and each.valid and not each.rolled_back]
+    candidates = [each for each in earlier if each.form is form]
     for source in sources:
         if source is ExampleSource.SESSION and candidates:
             best = max(candidates, key=lambda each: (score(each, failure), each.number))
             return _cut_to(source, f"round {best.round} of this project", best.text, budget)
-        if source is ExampleSource.CANONICAL and form in canonical:
-            return _cut_to(source, "the program's own example", canonical[form], budget)
+        if source is ExampleSource.CANONICAL:
+            return _cut_to(source, "the program's own example", CANONICAL[form], budget)
         if source is ExampleSource.TEMPLATE:
             return _cut_to(source, "the bare form", SKELETONS[form], budget)
     return None

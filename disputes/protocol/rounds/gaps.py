@@ -40,9 +40,7 @@ WEIGHTS: dict[GapState, float] = {
     GapState.SUPERSEDED: 0,
     GapState.BLOCKED: 1,
 }
-WORKING = frozenset(state for state, weight in WEIGHTS.items() if weight == 1)
 SETTLED = frozenset(state for state, weight in WEIGHTS.items() if weight == 0)
-BLOCKED_STATES = frozenset({GapState.BLOCKED, GapState.BLOCKED_EXTERNAL})
 
 
 # --- Moves ------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from disputes.protocol.rounds.proposals import read_proposal
-from disputes.protocol.rounds.validation import FAILURES, Validation
+from disputes.protocol.rounds.validation import MALFORMED, Validation
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
@@ -68,7 +68,7 @@ def delivery(
     addressed = tuple(gap for gap in validation.gaps_addressed if gap in assigned and gap not in stopped)
     missing = tuple(gap for gap in assigned if gap not in addressed and gap not in stopped)
     uncertain = next(_matches(proposal.lines, UNCERTAIN), (0, ""))[1]
-    malformed = any(FAILURES[failure.type].tier < 2 for failure in validation.failures)
+    malformed = any(failure.type in MALFORMED for failure in validation.failures)
     # The first cause that holds counts.
     causes: list[tuple[Cause | None, object]] = [
         (Cause.EXPLICIT_BLOCK, blocked and not addressed),

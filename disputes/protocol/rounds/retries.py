@@ -1,11 +1,10 @@
-"""Retries: when to make one, with which words and example, and what the log says (VAL-6 to VAL-9, EX-8)."""
+"""Retries: with which words and example, and what the log says (VAL-6, EX-8)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, fenced, pick
-from disputes.protocol.rounds.validation import FAILURES, Failure, FailureType, Form, Validation, exhausted
+from disputes.protocol.rounds.validation import Failure, FailureType, Form, Validation
 from disputes.protocol.text.quotes import one_line
 
 LIST_MAX = 50  # how many ids a prompt names
@@ -21,49 +20,6 @@ class RetrySettings:
     first_example_tokens: int = 1000
 
 
-# --- Whether ----------------------------------------------------------------------------------------------
-
-
-class RetryAction(StrEnum):
-    RUN = "run"  # the first time
-    DONE = "done"
-    RETRY = "retry"
-    BACK_OFF = "back_off"  # the provider failed: the same again later, without counting it
-    FATAL = "fatal"  # it could not be started, or crashed
-    ASK = "ask"  # the retries are used up: a person chooses what to do
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """What comes after the runs so far; `retries` counts the runs that were repeated because of the agent."""
-
-    action: RetryAction
-    retries: int = 0
-    result: Validation | None = None
-
-
-def next_step(results: Sequence[Validation], settings: RetrySettings | None = None) -> NextStep:
-    """Return what to do after these runs for one document, which are given oldest first.
-
-    There are the first run and `max_retries` more (VAL-8). Trouble with the provider never counts (VAL-9).
-    Used-up retries are reported as a result of their own, with the last failure attached (VAL-7).
-    """
-    if not results:
-        return NextStep(RetryAction.RUN)
-    last = results[-1]
-    counted = sum(not each.provider for each in results)
-    retries = max(counted - 1, 0)
-    if last.success:
-        return NextStep(RetryAction.DONE, retries, last)
-    if last.provider:
-        return NextStep(RetryAction.BACK_OFF, retries, last)
-    if not last.retriable:
-        return NextStep(RetryAction.FATAL, retries, last)
-    if counted <= (settings or RetrySettings()).max_retries:
-        return NextStep(RetryAction.RETRY, retries, last)
-    return NextStep(RetryAction.ASK, retries, exhausted(last))
-
-
 # --- With which words -------------------------------------------------------------------------------------
 
 
@@ -72,7 +28,7 @@ class Due:
     """What the agent was supposed to deliver."""
 
     form: Form
-    place: str  # the file's path, or the command that hands in
+    place: str  # the command that hands in
     assigned: tuple[str, ...] = ()  # gap ids, the most important first
     known: tuple[str, ...] = ()  # ids of gaps or findings that exist
     least_chars: int = 200
@@ -88,16 +44,11 @@ REQUIRED: dict[Form, tuple[str, ...]] = {
         "### Low Priority",
         "or NO_ISSUES_FOUND with what you looked at",
     ),
-    Form.HAND_IN: ("| Finding | Answer | What was done |", "## DISAGREE: <finding id>, for each you decline"),
-    Form.REJECTION: ("### High Priority", "- **<finding id>**: one sentence", "## Verdict: NEEDS_REVISION"),
 }
 FIRST_HEADING: dict[Form, str] = {
     Form.PROPOSAL: "## Gap Resolution: {}",
     Form.REVIEW: "## Review: {}",
-    Form.HAND_IN: "| {} | addressed | one sentence |",
-    Form.REJECTION: "- **{}**: one sentence",
 }
-HANDED_IN = frozenset({Form.HAND_IN, Form.REJECTION})  # delivered by a command, not as a file
 Words = Callable[[Failure, Due], Iterable[str]]
 
 
@@ -109,12 +60,8 @@ def _ids(ids: Iterable[str]) -> str:
 
 
 def _missing(failure: Failure, due: Due) -> Iterable[str]:
-    if due.form in HANDED_IN:
-        yield f"Your run ended without a hand-in. Hand in with exactly this command: `{due.place}`"
-        yield "The hand-in must be accepted before you stop; printing the text is not enough."
-    else:
-        yield f"There is no document at exactly this path: `{due.place}`"
-        yield "Use your tool for writing files. The file must exist when you are done."
+    yield f"Your run ended without a hand-in. Hand in with exactly this command: `{due.place}`"
+    yield "The hand-in must be accepted before you stop; printing the text is not enough."
 
 
 def _refused(failure: Failure, due: Due) -> Iterable[str]:
@@ -148,16 +95,9 @@ def _no_gaps(failure: Failure, due: Due) -> Iterable[str]:
 
 
 def _unknown(failure: Failure, due: Due) -> Iterable[str]:
-    noun = "findings" if due.form is Form.HAND_IN else "gaps"
-    yield f"These {noun} do not exist: {_ids(failure.refs)}."
+    yield f"These gaps do not exist: {_ids(failure.refs)}."
     yield f"These exist: {_ids(due.known) or 'none'}."
-    if due.form is not Form.HAND_IN:
-        yield "New ones go under the heading `### New Gaps Introduced`, and nowhere else first."
-
-
-def _unanswered(failure: Failure, due: Due) -> Iterable[str]:
-    yield f"These findings must be answered and are not: {_ids(failure.refs)}."
-    yield "Give each a table row with addressed, partly or deferred, or a block `## DISAGREE: <finding id>`."
+    yield "New ones go under the heading `### New Gaps Introduced`, and nowhere else first."
 
 
 def _uncertain(failure: Failure, due: Due) -> Iterable[str]:
@@ -177,13 +117,12 @@ class Advice:
 C, E, S = ExampleSource.CANONICAL, ExampleSource.SESSION, ExampleSource.TEMPLATE
 ADVICE: dict[FailureType, Advice] = {
     FailureType.FILE_MISSING: Advice(_missing),
-    FailureType.REFUSED: Advice(_refused, (C, S)),
-    FailureType.EMPTY_OUTPUT: Advice(_empty, (C, E, S)),
-    FailureType.WRONG_FORMAT: Advice(_wrong_format, (C, S)),
-    FailureType.NO_GAPS_ADDRESSED: Advice(_no_gaps, (E, C, S)),
+    FailureType.REFUSED: Advice(_refused, (C,)),
+    FailureType.EMPTY_OUTPUT: Advice(_empty, (C,)),
+    FailureType.WRONG_FORMAT: Advice(_wrong_format, (C,)),
+    FailureType.NO_GAPS_ADDRESSED: Advice(_no_gaps, (E, C)),
     FailureType.INCONSISTENT_REFS: Advice(_unknown, (E, S)),
-    FailureType.UNANSWERED_FINDINGS: Advice(_unanswered, (C, S)),
-    FailureType.UNCERTAIN: Advice(_uncertain, (E, C, S)),
+    FailureType.UNCERTAIN: Advice(_uncertain, (E, C)),
 }
 
 
@@ -217,9 +156,7 @@ def first_example(
 ) -> Example | None:
     """Return the example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
     budget = (settings or RetrySettings()).first_example_tokens
-    return pick(
-        form, (ExampleSource.SESSION, ExampleSource.CANONICAL, ExampleSource.TEMPLATE), earlier, budget
-    )
+    return pick(form, (ExampleSource.SESSION, ExampleSource.CANONICAL), earlier, budget)
 
 
 def example_lines(example: Example) -> str:
@@ -239,50 +176,43 @@ def demand(result: Validation, due: Due) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run: when it ended (ISO 8601, UTC), in which role, its result, and the example it was given."""
+    """One run: when it ended (ISO 8601, UTC), in which role, and its result."""
 
     at: str
     role: str
     result: Validation
-    example: Example | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
     """One line of the log (VAL-6).
 
-    `attempt` is 0 if the provider failed. `failure_type` and `prompt_change` are empty unless it is a retry.
+    `attempt` is 0 if the provider failed. `prompt_change` is empty unless it is a retry.
     """
 
     at: str
     role: str
     attempt: int
-    tier: int | None
     result: str
     message: str
-    failure_type: str = ""
     prompt_change: str = ""
-    example_source: str = ""
 
 
 def log_of(attempts: Iterable[Attempt]) -> tuple[Logged, ...]:
-    """Return a line for each run; a retry also says which failure it answers and with what (VAL-6)."""
+    """Return a line for each run; a retry also says which failure it answers (VAL-6)."""
     lines: list[Logged] = []
     number, before = 0, None
     for each in attempts:
-        result, example = each.result, each.example
+        result = each.result
         number += not result.provider
         lines.append(
             Logged(
                 at=each.at,
                 role=each.role,
                 attempt=0 if result.provider else number,
-                tier=FAILURES[result.failure_type].tier if result.failure_type else None,
                 result=result.failure_type or "OK",
                 message=result.message,
-                failure_type=(before.failure_type or "") if before else "",
                 prompt_change=_change(before) if before else "",
-                example_source=example.source if example else "",
             )
         )
         before = before if result.provider else result

@@ -1,15 +1,14 @@
 """The gate that a document passes before anybody works with it: first form, then content (VAL-1 to VAL-13).
 
-Spec rounds require headings, a confidence and gap ids; code tasks require a hand-in that answers what
-must be answered. Everything that is wrong with a document is collected (VAL-2).
+It is for rounds about documents, which require headings, a confidence and gap ids. Everything that is wrong
+with a document is collected (VAL-2). A refused hand-in of a code task has its result here, too.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.reviews.review import ReadReview, Status, read_review
 from disputes.protocol.reviews.severity import section_severity
 from disputes.protocol.rounds.proposals import (
@@ -34,47 +33,25 @@ class Form(StrEnum):
 
 
 class FailureType(StrEnum):
+    """What may be wrong with a run or its document; of several, the first one here is named first."""
+
+    EXECUTION_ERROR = "EXECUTION_ERROR"
     FILE_MISSING = "FILE_MISSING"
     REFUSED = "REFUSED"
     EMPTY_OUTPUT = "EMPTY_OUTPUT"
     WRONG_FORMAT = "WRONG_FORMAT"
     NO_GAPS_ADDRESSED = "NO_GAPS_ADDRESSED"
-    INCONSISTENT_REFS = "INCONSISTENT_REFS"
-    UNANSWERED_FINDINGS = "UNANSWERED_FINDINGS"
     UNCERTAIN = "UNCERTAIN"
+    INCONSISTENT_REFS = "INCONSISTENT_REFS"
     THIN_CONTENT = "THIN_CONTENT"
     INCOMPLETE_STRUCTURE = "INCOMPLETE_STRUCTURE"
     PARSER_ALARM = "PARSER_ALARM"
-    EXECUTION_ERROR = "EXECUTION_ERROR"
-    MAX_RETRIES_EXHAUSTED = "MAX_RETRIES_EXHAUSTED"
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The effect of a failure: its tier (0: before the gate), whether it blocks, whether a retry may help."""
-
-    tier: int
-    blocks: bool
-    retriable: bool
-
-
-# The order decides which of several failures is named first.
-FAILURES: dict[FailureType, Effect] = {
-    FailureType.EXECUTION_ERROR: Effect(0, blocks=True, retriable=False),
-    FailureType.MAX_RETRIES_EXHAUSTED: Effect(0, blocks=True, retriable=False),
-    FailureType.FILE_MISSING: Effect(1, blocks=True, retriable=True),
-    FailureType.REFUSED: Effect(1, blocks=True, retriable=True),
-    FailureType.EMPTY_OUTPUT: Effect(1, blocks=True, retriable=True),
-    FailureType.WRONG_FORMAT: Effect(1, blocks=True, retriable=True),
-    FailureType.NO_GAPS_ADDRESSED: Effect(2, blocks=True, retriable=True),
-    FailureType.UNANSWERED_FINDINGS: Effect(2, blocks=True, retriable=True),
-    FailureType.UNCERTAIN: Effect(2, blocks=True, retriable=True),
-    FailureType.INCONSISTENT_REFS: Effect(2, blocks=True, retriable=True),
-    FailureType.THIN_CONTENT: Effect(2, blocks=False, retriable=False),
-    FailureType.INCOMPLETE_STRUCTURE: Effect(2, blocks=False, retriable=False),
-    FailureType.PARSER_ALARM: Effect(2, blocks=False, retriable=False),
-}
-ORDER = {kind: place for place, kind in enumerate(FAILURES)}
+ORDER = list(FailureType)
+# With these a document cannot be worked with at all.
+MALFORMED = frozenset(ORDER[: ORDER.index(FailureType.NO_GAPS_ADDRESSED)])
+WARNINGS = frozenset({FailureType.THIN_CONTENT, FailureType.INCOMPLETE_STRUCTURE, FailureType.PARSER_ALARM})
 
 NO_ISSUES = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
 REVIEW_HEADING = regex(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
@@ -111,67 +88,54 @@ class Validation:
 
     success: bool
     failure_type: FailureType | None = None
-    retriable: bool = False
     message: str = ""
     warnings: tuple[Failure, ...] = ()
     gaps_addressed: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     provider: bool = False  # the provider failed, not the agent (VAL-9)
-    last: "Validation | None" = None  # the last failure, if the retries are used up (VAL-7)
-
-    def of(self, kind: FailureType) -> Failure | None:
-        """Return the failure or warning of this type, or None."""
-        return next((each for each in (*self.failures, *self.warnings) if each.type is kind), None)
 
 
 def verdict_of(found: Iterable[Failure], gaps: Sequence[str] = (), *, provider: bool = False) -> Validation:
     """Return all failures and warnings of one document as one result (VAL-2, VAL-5)."""
-    ordered = sorted(found, key=lambda failure: (ORDER[failure.type], failure.line))
-    failures = tuple(each for each in ordered if FAILURES[each.type].blocks)
+    ordered = sorted(found, key=lambda failure: (ORDER.index(failure.type), failure.line))
+    failures = tuple(each for each in ordered if each.type not in WARNINGS)
     return Validation(
         success=not failures,
         failure_type=failures[0].type if failures else None,
-        retriable=bool(failures) and all(FAILURES[each.type].retriable for each in failures),
         message="; ".join(failure.message for failure in failures),
-        warnings=tuple(each for each in ordered if each not in failures),
+        warnings=tuple(each for each in ordered if each.type in WARNINGS),
         gaps_addressed=tuple(gaps),
         failures=failures,
         provider=provider,
     )
 
 
-def execution_error(message: str, *, provider: bool = False) -> Validation:
-    """Return the result of a run that could not be started or crashed.
-
-    `provider` says that the cause was a rate limit, sign-in, quota or the network (VAL-9).
-    """
-    return verdict_of([Failure(FailureType.EXECUTION_ERROR, message)], provider=provider)
+def provider_failed(message: str) -> Validation:
+    """Return the result of a run that ended by a rate limit, sign-in, quota or the network (VAL-9)."""
+    return verdict_of([Failure(FailureType.EXECUTION_ERROR, message)], provider=True)
 
 
-def exhausted(last: Validation) -> Validation:
-    """Return the result after the last retry, with the last failure attached (VAL-7)."""
-    found = verdict_of(
-        [Failure(FailureType.MAX_RETRIES_EXHAUSTED, f"no retry is left; last: {last.message}")]
-    )
-    return replace(found, last=last, gaps_addressed=last.gaps_addressed)
+def nothing_handed_in() -> Validation:
+    """Return the result of a run that ended without a hand-in."""
+    return verdict_of([Failure(FailureType.FILE_MISSING, "the run ended without a hand-in")])
 
 
 # --- Documents of spec rounds -----------------------------------------------------------------------------
 
 
 def validate_proposal(
-    text: str | None,
+    text: str,
     known: Collection[str],
     settings: GateSettings | None = None,
 ) -> Validation:
-    """Check an engineer's document, which is None if the file is missing (VAL-12).
+    """Check an engineer's document (VAL-12).
 
     `known` are the project's gap ids; those that the document itself introduces are added (VAL-1).
     """
-    if missing := _absent(text):
-        return verdict_of([missing])
+    if not text.strip():
+        return _blank()
     try:
-        proposal = read_proposal(text or "")
+        proposal = read_proposal(text)
     except DocumentError as error:
         return verdict_of([_too_large(error)])
     found = [
@@ -182,12 +146,12 @@ def validate_proposal(
     return verdict_of(found, _addressed(proposal, known))
 
 
-def validate_review(text: str | None, known: Collection[str]) -> Validation:
-    """Check a reviewer's document of a spec round, which is None if the file is missing (VAL-13)."""
-    if missing := _absent(text):
-        return verdict_of([missing])
+def validate_review(text: str, known: Collection[str]) -> Validation:
+    """Check a reviewer's document of a spec round (VAL-13)."""
+    if not text.strip():
+        return _blank()
     try:
-        lines, review = scan(text or ""), read_review(text or "")
+        lines, review = scan(text), read_review(text)
     except DocumentError as error:
         return verdict_of([_too_large(error)])
     announced, _ = announced_gaps(lines)
@@ -197,10 +161,8 @@ def validate_review(text: str | None, known: Collection[str]) -> Validation:
     return verdict_of(found, tuple(gap for gap in mentioned_gaps(lines) if gap in known))
 
 
-def _absent(text: str | None) -> Failure | None:
-    if text is None:
-        return Failure(FailureType.FILE_MISSING, "there is no document at the expected path")
-    return None if text.strip() else Failure(FailureType.EMPTY_OUTPUT, "the document is blank")
+def _blank() -> Validation:
+    return verdict_of([Failure(FailureType.EMPTY_OUTPUT, "the document is blank")])
 
 
 def _too_large(error: DocumentError) -> Failure:
@@ -309,26 +271,3 @@ def refused(refusals: Sequence[Refusal]) -> Validation:
     """Return the result of a run whose hand-ins were all refused, based on the last refusal (VAL-11)."""
     told = refusals or (Refusal("it could not be read"),)
     return verdict_of(Failure(FailureType.REFUSED, each.text, each.line, refs=(each.text,)) for each in told)
-
-
-def validate_hand_in(
-    response: ReadResponse | None, mandatory: Collection[str], known: Collection[str]
-) -> Validation:
-    """Check a hand-in of a code task: it exists, answers every mandatory finding, and its ids exist (VAL-10).
-
-    `mandatory` and `known` are codes of findings. `response` is None if the run ended without an accepted
-    hand-in.
-    """
-    if response is None:
-        return verdict_of([Failure(FailureType.FILE_MISSING, "the run ended without a hand-in")])
-    named = {answer.code.upper(): answer.line for answer in response.answers}
-    named |= {block.code.upper(): block.line for block in response.disagreements if block.code}
-    ours = {code.upper() for code in known}
-    found: list[Failure] = []
-    if silent := [code for code in mandatory if code.upper() not in named]:
-        message = f"no answer to {', '.join(silent)}"
-        found.append(Failure(FailureType.UNANSWERED_FINDINGS, message, refs=tuple(silent)))
-    if bad := {code: line for code, line in named.items() if code not in ours}:
-        message = f"unknown findings: {', '.join(bad)}"
-        found.append(Failure(FailureType.INCONSISTENT_REFS, message, min(bad.values()), tuple(bad)))
-    return verdict_of(found)

@@ -50,14 +50,12 @@ class Seen:
 class Compliance:
     """Whether a ruling was followed, and why the program thinks so.
 
-    `reopens` says that a new conflict "not honoured" names the old one. `drops` says that the reviewer raised
-    what was settled: the finding is dropped and the reviewer is told.
+    `reopens` says that a new conflict "not honoured" names the old one.
     """
 
     state: Followed
     why: str
     reopens: bool = False
-    drops: bool = False
 
 
 def judge(order: Order, seen: Seen) -> Compliance:
@@ -66,7 +64,7 @@ def judge(order: Order, seen: Seen) -> Compliance:
         return Compliance(Followed.WAITING, "Nothing was handed in and reviewed since.")
     if not order.expects_change:
         if seen.raised_again:
-            return Compliance(Followed.APPLIED, "Raised again though settled; it was dropped.", drops=True)
+            return Compliance(Followed.APPLIED, "Raised again though settled; it was dropped.")
         return Compliance(Followed.APPLIED, "The reviewer did not raise it again.")
     if seen.raised_again:
         return Compliance(Followed.NOT_HONOURED, "The reviewer raises it again.", reopens=True)

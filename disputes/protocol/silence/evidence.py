@@ -37,7 +37,7 @@ def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
         yield f"possible match without its id: {case.match.reason}"
     yield f"{answered} of {others} other findings are answered"
     if finding.gap:
-        yield f"{finding.gap} {finding.gap_state or 'is worked on'}"
+        yield f"{finding.gap} is worked on"
     if Heuristic.UNJUSTIFIED_DOWNGRADE in case.heuristics:
         yield f"the document declares {finding.gap or 'its gap'} resolved"
     if Heuristic.REPEATED_ROLLBACK in case.heuristics:

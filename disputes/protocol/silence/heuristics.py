@@ -22,7 +22,6 @@ from disputes.protocol.silence.suspicion import (
     Heuristic,
     Judgement,
     Level,
-    Measured,
     SilenceSettings,
     Suspicion,
     Watched,
@@ -92,16 +91,7 @@ class _Judge:
         suspects = [case for case in self.cases if case.heuristics]
         levels = self._levels(suspects)
         flags = tuple(self._suspicion(case, levels[case.position]) for case in suspects)
-        return Judgement(
-            flags=flags,
-            alerts=(*_alerts(flags), *_gone(watched)),
-            answered=tuple(case.position for case in self.cases if case.answer),
-            pending=tuple(c.position for c in open_ones if not c.answer and not c.finding.is_due),
-            measured=tuple(
-                Measured(case.finding.code, case.finding.ordinal, case.change.substance, case.change.overlap)
-                for case in watched
-            ),
-        )
+        return Judgement(flags, (*_alerts(flags), *_gone(watched)))
 
     def _measure(self, case: Suspect) -> None:
         """Record whether the place of the finding changed, and whether in the words of its impact (SIL-4)."""

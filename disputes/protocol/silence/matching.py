@@ -61,23 +61,20 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A finding that may repeat an earlier concern; its review may link it to other codes."""
+    """A finding that may repeat an earlier concern."""
 
     code: str
     title: str
     gap: str = ""
-    linked: tuple[str, ...] = ()
 
 
 def same_concern(new: Concern, earlier: Concern, *, minimum: float = 0.5) -> bool:
     """Whether a finding raises an earlier concern again (SIL-9).
 
-    It does if it carries over the full id, if the reviewer links the two, or if the titles are alike and the
-    gap is the same. The same id of the reviewer's own proves nothing, since these are used again (ID-2).
+    It does if it carries over the full id, or if the titles are alike and the gap is the same. The same id
+    of the reviewer's own proves nothing, since these are used again (ID-2).
     """
     if new.code and new.code == earlier.code and is_canonical(new.code):
-        return True
-    if earlier.code and earlier.code in new.linked:
         return True
     share = overlap(keywords(new.title), keywords(earlier.title))
     return new.gap == earlier.gap and share is not None and share >= minimum

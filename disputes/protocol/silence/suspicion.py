@@ -91,7 +91,6 @@ class Watched:
     impact: str = ""
     text: str = ""
     gap: str = ""
-    gap_state: str = ""
     is_due: bool = True
     is_settled: bool = False
     is_claimed_resolved: bool = False
@@ -110,8 +109,8 @@ class Watched:
 class Suspicion:
     """One flag: a finding that may be silently disagreed with, and all evidence for that.
 
-    `overlap` is the share of the keywords of its impact in what changed. `signs` speak for forgetting or for
-    avoiding and are no verdicts.
+    `overlap` is the share of the keywords of its impact in what changed (SIL-13). `signs` speak for
+    forgetting or for avoiding and are no verdicts.
     """
 
     code: str
@@ -135,28 +134,11 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The overlap of SIL-4 for one finding, flagged or not, kept to calibrate the limits (SIL-13)."""
-
-    code: str
-    ordinal: int
-    substance: str
-    overlap: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome of the silence check of one response.
-
-    `answered` and `pending` are positions in the list of findings that was given: of those that are answered,
-    and of those that are not due yet.
-    """
+    """The outcome of the silence check of one response."""
 
     flags: tuple[Suspicion, ...]
     alerts: tuple[Alert, ...]
-    answered: tuple[int, ...] = ()
-    pending: tuple[int, ...] = ()
-    measured: tuple[Measured, ...] = ()
 
 
 def round_level(

@@ -10,7 +10,7 @@ from disputes import alerts
 from disputes.completion import exits
 from disputes.models import Conflict
 from disputes.protocol.completion.acknowledgement import DEMANDS, Gate, Leftover, gate_of, gates_for
-from disputes.protocol.completion.closing import JUDGED, FinalReview, matrix
+from disputes.protocol.completion.closing import JUDGED, matrix
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import Standing, left_over
 from disputes.protocol.rounds.gaps import GapState
@@ -135,14 +135,9 @@ class EndingPage:
         return bool(self.typed.confirmed)
 
     @cached_property
-    def review(self) -> FinalReview:
-        """The final review, as if every point that only a person can judge were confirmed."""
-        return exits.final_review(self.project, self.standing, [*self.typed.checked, *_all_judged()])
-
-    @property
     def blockers(self) -> tuple[str, ...]:
         """What the program itself finds in the way; the points of the checklist are the maintainer's."""
-        return self.review.blockers
+        return exits.final_review(self.project, self.standing, [check.name for check in JUDGED])
 
     @property
     def checklist(self) -> list[tuple[str, str, bool]]:
@@ -175,10 +170,6 @@ class EndingPage:
     @property
     def ended_as(self) -> str:
         return self.project.get_exit_type_display()
-
-
-def _all_judged() -> list[str]:
-    return [check.name for check in JUDGED]
 
 
 def state_words(state: GapState | State) -> str:

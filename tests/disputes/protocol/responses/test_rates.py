@@ -128,13 +128,6 @@ def test_what_is_not_grave_counts_on_neither_side_of_the_share(severity: Severit
     assert tally(2, findings((HIGH, 2, 1), (severity, 3, 3))) == RateTally(2, 4, 1, 2)
 
 
-def test_a_finding_of_a_task_that_nobody_was_assigned_is_not_in_the_share() -> None:
-    """The denominator holds the findings of the tasks assigned in this round"""
-    listed = findings((HIGH, 4, 2))
-    listed[2:] = [replace(finding, in_scope=False) for finding in listed[2:]]
-    assert tally(2, listed) == RateTally(2, 2, 2, 2)
-
-
 def test_a_converted_flag_counts_as_disputed_but_not_as_an_explicit_disagreement() -> None:
     """Converted flags count from their conversion"""
     listed = findings((HIGH, 3, 1))

@@ -10,7 +10,6 @@ from disputes.protocol.reviews.severity import is_grave
 from disputes.protocol.rounds.gaps import (
     SETTLED,
     WEIGHTS,
-    WORKING,
     GapChange,
     GapState,
     RoundCount,
@@ -32,9 +31,11 @@ STATE = st.sampled_from(list(GapState))
 # --- States -----------------------------------------------------------------------------------------------
 
 
-def test_every_state_has_a_weight_and_is_either_worked_on_parked_or_settled() -> None:
+def test_every_state_counts_whole_in_part_or_not_at_all() -> None:
     assert set(WEIGHTS) == set(G)
-    assert {G.OPEN, G.IN_PROGRESS, G.PROPOSED, G.NEEDS_REVISION, G.BLOCKED} == WORKING
+    whole = {state for state, weight in WEIGHTS.items() if weight == 1}
+
+    assert whole == {G.OPEN, G.IN_PROGRESS, G.PROPOSED, G.NEEDS_REVISION, G.BLOCKED}
     assert {G.ACCEPTED, G.RESOLVED, G.WONT_FIX, G.SUPERSEDED} == SETTLED
     assert (WEIGHTS[G.USER_DEFERRED], WEIGHTS[G.BLOCKED_EXTERNAL]) == (0.5, 0.25)
 

@@ -74,12 +74,6 @@ def test_a_concern_comes_again_by_id_or_by_words_on_the_same_gap(earlier: Concer
     assert same_concern(NEW, earlier) is same
 
 
-def test_the_reviewer_may_link_a_concern_to_an_earlier_one() -> None:
-    earlier = Concern("ISSUE-R2-001", "Colours", "GAP-FLOW-002")
-
-    assert same_concern(Concern("ISSUE-R3-002", "Limits", linked=("ISSUE-R2-001",)), earlier)
-
-
 def test_a_code_of_the_reviewers_own_is_no_identity() -> None:
     """ID-2."""
     assert not same_concern(Concern("H1", "Upload limits"), Concern("H1", "Colours of buttons"))
