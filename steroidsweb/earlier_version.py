@@ -6,6 +6,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from tasks.text.counting import some_of
+
 NAMED_MAX = 3  # migrations that the message names
 
 
@@ -18,14 +20,12 @@ def refusal() -> str:
     strange = _strange_migrations()
     if not strange:
         return ""
-    named = ", ".join(strange[:NAMED_MAX])
-    if len(strange) > NAMED_MAX:
-        named += f" and {len(strange) - NAMED_MAX} more"
     commands = "\n".join(f"    {command}" for command in _commands())
     return (
         f"The database {connection.settings_dict['NAME']} was made by an earlier version of Steroids Web, "
-        f"before its first release: this version has no migration {named}. It cannot be upgraded. "
-        "To begin afresh, end what still runs on it and move it away; nothing is deleted:\n\n"
+        f"before its first release: this version has no migration {some_of(strange, NAMED_MAX)}. "
+        "It cannot be upgraded. To begin afresh, end what still runs on it and move it away; nothing is "
+        "deleted:\n\n"
         f"{commands}\n\nThen give the same command once more."
     )
 

@@ -27,6 +27,7 @@ from tasks.models import Task
 from tasks.models.prepared import Prepared
 from tasks.spans import clock
 from tasks.states import Status
+from tasks.text.counting import some_of
 
 ALL, IN_TURN = "all", "turn"
 NAMED = 3  # agents that a sentence names
@@ -168,8 +169,7 @@ class Crew:
 
 def _names(agents: Iterable[Agent]) -> str:
     names = [agent.name for agent in agents]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more} {'is' if len(names) == 1 else 'are'}"
+    return f"{some_of(names, NAMED)} {'is' if len(names) == 1 else 'are'}"
 
 
 def watches(agent: Agent, stage: Stage) -> bool:

@@ -5,6 +5,7 @@ They explain a red run but excuse nothing: the work itself may have removed what
 
 from agents.reading.output import plain
 from agents.reading.results import UNPRINTABLE
+from tasks.text.counting import some_of
 from tasks.text.regex import regex
 
 SHOWN = 3
@@ -27,7 +28,6 @@ def not_found(output: str) -> str:
     for what, pattern in ABSENT:
         names = list(dict.fromkeys(UNPRINTABLE.sub(" ", found["it"]) for found in pattern.finditer(text)))
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             plural = "" if len(names) == 1 else "s"
-            return f"It did not find the {what}{plural} {', '.join(names[:SHOWN])}{more}."
+            return f"It did not find the {what}{plural} {some_of(names, SHOWN)}."
     return ""

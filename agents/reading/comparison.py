@@ -23,7 +23,7 @@ counts as worse. `compare()` checks the following in this order; the first row t
 from dataclasses import dataclass
 
 from agents.reading.results import Tests
-from tasks.text.counting import counted
+from tasks.text.counting import counted, some_of
 
 FRACTION = 2  # a run with fewer tests than the base's divided by this is not the same suite
 NOT_RUN = {126, 127}
@@ -115,10 +115,7 @@ def _same(now: Tests, known: Tests) -> str:
 
 
 def _list(pattern: str, names: tuple[str, ...]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return pattern.format(", ".join(names[:SHOWN]) + more)
+    return pattern.format(some_of(names, SHOWN)) if names else ""
 
 
 def flaky(first: Tests, second: Tests) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agents.web.log import plain
 from tasks.models import Event
+from tasks.text.counting import shortened
 
 AT_ONCE = 50  # lines per call; the rest comes with the next call
 LATE = 200  # PostgreSQL assigns keys before it commits, so look this far back for late events
@@ -52,5 +53,4 @@ def line_of(event: Event) -> str:
     if event.to_status and event.to_status != event.from_status:
         what += f": {event.from_status or 'new'} → {event.to_status}"
     told = plain(f"{what.replace('_', ' ')}, {event.label}" + (f": {event.note}" if event.note else ""))
-    line = f"{timezone.localtime(event.at):%H:%M:%S}  {where}  {' '.join(told.split())}"
-    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"
+    return shortened(f"{timezone.localtime(event.at):%H:%M:%S}  {where}  {' '.join(told.split())}", LINE_MAX)

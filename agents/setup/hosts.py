@@ -11,6 +11,7 @@ from agents.models import Host, Run
 from tasks.errors import Refused
 from tasks.locking import locked
 from tasks.models import Submission
+from tasks.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,8 @@ class Left:
         return bool(self.runs or self.commits)
 
     def __str__(self) -> str:
-        runs = f"{self.runs} run{'s' * (self.runs != 1)} under way" if self.runs else ""
-        commits = (
-            f"{self.commits} submission{'s' * (self.commits != 1)} that only it has" if self.commits else ""
-        )
+        runs = f"{counted(self.runs, 'run')} under way" if self.runs else ""
+        commits = f"{counted(self.commits, 'submission')} that only it has" if self.commits else ""
         return " and ".join(filter(None, (runs, commits))) or "nothing"
 
 

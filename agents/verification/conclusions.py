@@ -16,7 +16,7 @@ from tasks import base
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
-from tasks.text.counting import counted
+from tasks.text.counting import counted, shortened, some_of
 
 Base = Project.Base
 LIMIT_FACTOR = 3  # a command may take this many times what it took on the base
@@ -153,15 +153,14 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
 
 def _problem(best: Trial, newly_red: Sequence[str], held: Trial | None) -> str:
     """Return what is told of the branch: what is newly red, if anything, and what green one is offered."""
-    problem = f"{best.step} newly red: {verdicts.in_words(newly_red)}" if newly_red else best.problem
+    problem = f"{best.step} newly red: {some_of(newly_red, verdicts.NAMED)}" if newly_red else best.problem
     return verdicts.with_more(problem, _green_too(held)) if held else problem
 
 
 def _green_too(held: Trial) -> str:
     """Return a sentence about a green trial that is offered, but not kept unasked."""
-    command = held.test or held.build
-    shown = command if len(command) <= COMMAND_SHOWN else f"{command[:COMMAND_SHOWN].rstrip()}…"
-    return f"Without it, `{shown}` is green but tells of no test; save it if that is enough."
+    command = shortened(held.test or held.build, COMMAND_SHOWN)
+    return f"Without it, `{command}` is green but tells of no test; save it if that is enough."
 
 
 def _telling(not_green: list[Trial]) -> Trial:

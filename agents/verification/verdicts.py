@@ -21,7 +21,7 @@ from agents.reading.results import Tests, together
 from agents.recipes import toolchains
 from agents.verification import commands
 from tasks.models import Project, Verification
-from tasks.text.counting import counted
+from tasks.text.counting import counted, shortened, some_of
 
 INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that may fail because something cannot be fetched
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
@@ -108,8 +108,7 @@ def with_more(problem: str, more: str) -> str:
         return problem
     problem = problem.removesuffix(".")
     room = max(PROBLEM_MAX - len(more) - 2, PROBLEM_MIN)
-    shown = problem if len(problem) <= room else f"{problem[: room - 1].rstrip()}…"
-    return f"{shown}. {more}"
+    return f"{shortened(problem, room)}. {more}"
 
 
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
@@ -156,11 +155,11 @@ def _unreached(folder: Path, fault: str) -> Iterator[str]:
     )
     shut = "The sandbox lets nothing through to"
     if unnamed:
-        yield f"{shut} {in_words(unnamed)}; the project's allowed_hosts would name them."
+        yield f"{shut} {some_of(unnamed, NAMED)}; the project's allowed_hosts would name them."
     if private:
-        yield f"{shut} {in_words(private)}, on this machine or in a private network. {OPENS}"
+        yield f"{shut} {some_of(private, NAMED)}, on this machine or in a private network. {OPENS}"
     if away and fault.startswith(faults.NOT_REACHED):
-        yield f"This host itself does not reach {in_words(away)}."
+        yield f"This host itself does not reach {some_of(away, NAMED)}."
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:
@@ -189,18 +188,11 @@ def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
     if reason:
         return f"{step} was ended: {reason}"
     ended = f"{step} ended with {code}"
-    named = in_words(tests.failed)
+    named = some_of(tests.failed, NAMED)
     if not named:
         return f"{ended}: {tests.failed_count} failed" if tests.failed_count else ended
     count = max(len(tests.failed), tests.failed_count or 0)
     return f"{ended}: {count} failed: {named}"
-
-
-def in_words(names: Any) -> str:
-    """Return the first few names, and how many more there are."""
-    shown = ", ".join(list(names)[:NAMED])
-    more = len(names) - NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def is_only_told(project: Project, step: str) -> bool:
@@ -275,7 +267,7 @@ def _missing(folder: Path, steps: list[dict[str, Any]]) -> Iterator[str]:
     parts = [" ".join(part.split()) for part in re.split(r"(?m)^(?=submodule |Git LFS )", said)]
     modules = [part for part in parts if part.startswith("submodule ")]
     if modules:
-        first = modules[0] if len(modules[0]) <= MISSING_SHOWN else f"{modules[0][:MISSING_SHOWN].rstrip()}…"
+        first = shortened(modules[0], MISSING_SHOWN)
         yield f"S{first[1:].removesuffix('.')}."
     if more := max(len(modules) - 1, 0):
         yield f"{counted(more, 'other submodule')} {'is' if more == 1 else 'are'} not there either."

@@ -20,6 +20,7 @@ from tasks import base
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.states import IllegalMove
+from tasks.text.counting import some_of
 
 TOLD = "This project lets red tests pass."  # noted in the event if red tests stop nothing
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
@@ -61,7 +62,7 @@ def _judge(project: Project, verdict: Verdict) -> _Judged:
     green = verdict.green or bool(compared and compared.is_no_worse)
     problem = "" if green else verdict.problem
     if compared and not green and compared.newly_red:
-        problem = f"{verdict.step} newly red: {verdicts.in_words(compared.newly_red)}"
+        problem = f"{verdict.step} newly red: {some_of(compared.newly_red, verdicts.NAMED)}"
     newly_red = compared.newly_red if compared else verdict.tests.failed
     return _Judged(verdict, green, problem, tuple(newly_red))
 
@@ -133,7 +134,7 @@ def _is_only_told(run: Run, judged: _Judged) -> bool:
 
 
 def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False) -> str:
-    flaky = f"Passed when tried once more: {verdicts.in_words(verdict.flaky)}." if verdict.flaky else ""
+    flaky = f"Passed when tried once more: {some_of(verdict.flaky, verdicts.NAMED)}." if verdict.flaky else ""
     known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
     told = TOLD if is_told else ""
     return " ".join(filter(None, [f"{problem}." if told else problem, told, known, flaky]))

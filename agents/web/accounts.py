@@ -9,6 +9,7 @@ from agents.crew.choosing import Crew
 from agents.models import Agent, ProviderPause
 from tasks.access import MAINTAIN, is_superuser, my_roles
 from tasks.spans import clock
+from tasks.text.counting import some_of
 
 NAMED = 4  # agents named in a line
 
@@ -29,8 +30,7 @@ class PausedAccount:
     @property
     def who(self) -> str:
         """The agents that wait: the first few names, and how many more there are."""
-        shown, more = self.agents[:NAMED], len(self.agents) - NAMED
-        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        return some_of(self.agents, NAMED)
 
 
 def paused_accounts(request: HttpRequest, crew: Crew | None = None) -> list[PausedAccount]:

@@ -23,6 +23,7 @@ from tasks.filtering import SeverityFilter
 from tasks.models import Comment, Project, Task
 from tasks.remarks.objections import BACK, tag_of
 from tasks.states import MEANINGS, MOVES, STARTABLE, UNFINISHED, Status
+from tasks.text.counting import some_of
 
 CARDS = 15  # shown in one column; each costs half a millisecond
 WATCHERS = 2  # named for one column
@@ -164,8 +165,7 @@ def _watched(stage: Stage, crew: list[Agent]) -> str:
     names = _watchers(stage, crew)
     if not names:
         return f"Nobody watches it: no active coder {coverage.fitting_types(stage)} works here"
-    more = f" and {len(names) - WATCHERS} more" if len(names) > WATCHERS else ""
-    return f"Watched by {', '.join(names[:WATCHERS])}{more}"
+    return f"Watched by {some_of(names, WATCHERS)}"
 
 
 class BoardFilter(django_filters.FilterSet):

@@ -22,6 +22,7 @@ from disputes.web.guidelines import url_to_add
 from disputes.web.plain_text import plain
 from tasks.access import RULE, projects_for
 from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, shortened
+from tasks.text.counting import counted
 
 
 def ruling_in_words(decision: Decision) -> str:
@@ -127,8 +128,7 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="cited", ordering="citations")
     def cited(self, precedent: Any) -> str:
-        times = precedent.citations
-        return f"{times} time{'s' * (times != 1)}" if times else "never"
+        return counted(precedent.citations, "time") if precedent.citations else "never"
 
     @display(description="state", label={"Suggested": "success", "Expired": "neutral", "Retired": "neutral"})
     def state(self, precedent: Precedent) -> str:

@@ -30,6 +30,7 @@ from disputes.sessions.gaps import state_of, with_facts
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
+from tasks.text.counting import some_of
 
 # The exits that a person may choose; MAX_ROUNDS is a choice on the way, not an exit.
 TITLES = {
@@ -227,5 +228,4 @@ def _unsettled(standing: Standing, settings: TerminationSettings) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more} {'is' if len(names) == 1 else 'are'}"
+    return f"{some_of(names, NAMED)} {'is' if len(names) == 1 else 'are'}"

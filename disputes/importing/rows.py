@@ -30,6 +30,7 @@ from tasks.models import Answer, Comment, Finding, Project, Review, Section, Sub
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, worst
+from tasks.text.counting import counted
 
 VERDICTS = {
     Verdict.APPROVED: Review.Verdict.APPROVED,
@@ -55,7 +56,7 @@ class RoundsReport:
     @property
     def summary(self) -> str:
         """What is new, in words, such as "2 tasks, 1 conflict"."""
-        return ", ".join(f"{number} {what}{'s' * (number != 1)}" for what, number in self.counts.items())
+        return ", ".join(counted(number, what) for what, number in self.counts.items())
 
 
 def read_session(project: Project, session: SessionFolder) -> Reading:

@@ -15,6 +15,7 @@ from django.urls import reverse
 from disputes.notifications.notices import NoticeKind, Topic
 from disputes.notifications.subjects import NoticeSubject
 from disputes.web.plain_text import plain
+from tasks.text.counting import shortened
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
 # @channel and <!here> notify everybody, [words](url) and <url|words> disguise a link, https:// makes one.
@@ -38,7 +39,7 @@ def line(text: str, most: int = LINE_MAX) -> str:
     """Return text by anybody as one line that no service acts on."""
     words = " ".join(plain(text[: most * 4]).replace("\\", " ").split())
     words = words.replace("://", ": //").replace("](", "] (").replace("`", "'").translate(HARMLESS)
-    return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
+    return shortened(words, most)
 
 
 def message_of(subject: NoticeSubject, topic: str = "") -> Message:

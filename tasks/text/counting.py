@@ -1,6 +1,6 @@
-"""Counts and lists in words."""
+"""Counts, lists and long texts in few words."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 def counted(count: int, noun: str) -> str:
@@ -11,3 +11,14 @@ def counted(count: int, noun: str) -> str:
 def enumerated(names: Sequence[str], word: str = "and") -> str:
     """Return names in a row, such as "Lea, Tom and Vera"; empty if there are none."""
     return f" {word} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def some_of(names: Collection[str], most: int) -> str:
+    """Return the first `most` names, and how many more there are, such as "Lea, Tom and 3 more"."""
+    shown = ", ".join([*names][:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def shortened(text: str, most: int) -> str:
+    """Return at most `most` characters of the text; what is cut off ends in an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.states import MARKERS, Severity
+from tasks.text.counting import shortened
 from tasks.text.regex import regex
 from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, Line, key_of
 from tasks.todo.format import (
@@ -177,7 +178,7 @@ class _Reader:
         self.open, self.outside = [], False
         section = DraftSection(number, level, title)
         if len(title) > SECTION_TITLE_MAX:
-            section.title = title[: SECTION_TITLE_MAX - 1] + "…"
+            section.title = shortened(title, SECTION_TITLE_MAX)
             section.lines.append((title, number))
             self.note(number, "The title is too long: it is cut, and whole in the text of the section.")
         self.sections.append(section)
@@ -201,7 +202,7 @@ class _Reader:
         if match.re.pattern == NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
         if len(rest) > TITLE_MAX:
-            task.title = rest[: TITLE_MAX - 1] + "…"
+            task.title = shortened(rest, TITLE_MAX)
             task.lines += [("", number), (f"  {rest}", number), ("", number)]
             self.note(number, "The title is too long: it is cut, and whole in the description.")
         if self.open:

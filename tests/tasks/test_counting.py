@@ -1,10 +1,26 @@
 """How many of something, as one says it."""
 
-import pytest
-
-from tasks.text.counting import counted
+from tasks.text.counting import counted, shortened, some_of
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "0 findings"), (1, "1 finding"), (2, "2 findings")])
-def test_one_is_not_said_as_many(count: int, said: str) -> None:
-    assert counted(count, "finding") == said
+def test_one_is_not_said_as_many() -> None:
+    assert [counted(count, "finding") for count in range(3)] == ["0 findings", "1 finding", "2 findings"]
+
+
+def test_of_many_names_the_first_few_are_said() -> None:
+    names = ["Lea", "Tom", "Vera"]
+
+    assert [some_of(names, most) for most in (1, 2, 3)] == [
+        "Lea and 2 more",
+        "Lea, Tom and 1 more",
+        "Lea, Tom, Vera",
+    ]
+    assert some_of([], 3) == ""
+
+
+def test_a_long_text_ends_where_it_is_cut() -> None:
+    assert [shortened("Round half up", most) for most in (13, 12, 7)] == [
+        "Round half up",
+        "Round half…",
+        "Round…",
+    ]

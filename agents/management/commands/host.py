@@ -13,6 +13,7 @@ from agents.setup import hosts
 from tasks.errors import Refused
 from tasks.management.program_command import ProgramCommand
 from tasks.spans import since
+from tasks.text.counting import counted
 
 POLL = 1.0  # seconds
 
@@ -72,7 +73,7 @@ class Command(ProgramCommand):
             state = host.state(is_alive=host.pk in alive)
             disk = f"{filesizeformat(host.disk_free)} free" if host.disk_free is not None else ""
             words = [
-                f"{state}, {seen}", f"{host.slots} slot{'s' * (host.slots != 1)}", f"tier {host.tier}",
+                f"{state}, {seen}", counted(host.slots, "slot"), f"tier {host.tier}",
                 disk, ", ".join(host.labels), f"version {host.version}" if host.version else "", host.place,
             ]  # fmt: skip
             self.stdout.write("  ".join([host.name, *filter(None, words)]))

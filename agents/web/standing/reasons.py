@@ -12,6 +12,7 @@ from agents.web.standing.facts import NAMED, Asked, Facts
 from tasks.models import Landing, Project, Submission, Task
 from tasks.spans import clock, duration, since
 from tasks.states import Severity, Status
+from tasks.text.counting import some_of
 
 HUMAN, WORK, WAIT, DONE, WRONG = "human", "work", "wait", "done", "wrong"
 
@@ -292,8 +293,7 @@ def _named(
     """Return the first few names of what the task waits for; empty if there is nothing."""
     names = [f"{task.project.slug}-{number} {title}" for number, title in unmet]
     names += [f"section {title}" if unmet else title for title in sections]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{before}{', '.join(names[:NAMED])}{more}{after}" if names else ""
+    return f"{before}{some_of(names, NAMED)}{after}" if names else ""
 
 
 # --- It is the task's turn --------------------------------------------------------------------------------

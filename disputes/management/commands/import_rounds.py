@@ -8,6 +8,7 @@ from disputes.importing.rows import RoundsReport, import_session, read_session
 from tasks.events import Actor
 from tasks.management.program_command import ProgramCommand, project_named
 from tasks.models import Project
+from tasks.text.counting import counted
 
 ACTOR = Actor("system", "import_rounds")
 
@@ -54,7 +55,7 @@ class Command(ProgramCommand):
     def _imported(self, project: Project, session: SessionFolder) -> bool:
         """Import one session and report on it. Return False if it has unreadable files."""
         number = len(session.documents)
-        self.stdout.write(f"{session.name}: {number} document{'s' * (number != 1)}")
+        self.stdout.write(f"{session.name}: {counted(number, 'document')}")
         for trouble in session.passed_over:
             self.stdout.write(f"  {trouble.path}: passed over, {trouble.reason}.")
         for trouble in session.unreadable:

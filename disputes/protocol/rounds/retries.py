@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, fenced, pick
 from disputes.protocol.rounds.validation import Failure, FailureType, Form, Validation
 from disputes.protocol.text.quotes import one_line
+from tasks.text.counting import some_of
 
 LIST_MAX = 50  # how many ids a prompt names
 ID_MAX = 60
@@ -54,9 +55,7 @@ Words = Callable[[Failure, Due], Iterable[str]]
 
 def _ids(ids: Iterable[str]) -> str:
     """Return a list of ids; each may be an agent's words, so it is kept short and on one line."""
-    some = list(ids)
-    more = f" and {len(some) - LIST_MAX} more" if len(some) > LIST_MAX else ""
-    return ", ".join(one_line(each, ID_MAX) for each in some[:LIST_MAX]) + more
+    return some_of([one_line(each, ID_MAX) for each in ids], LIST_MAX)
 
 
 def _missing(failure: Failure, due: Due) -> Iterable[str]:

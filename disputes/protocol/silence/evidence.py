@@ -7,6 +7,7 @@ from disputes.protocol.responses.answers import Answered
 from disputes.protocol.silence.matching import SoftMatch
 from disputes.protocol.silence.substance import NOT_APPLICABLE, Change, Substance
 from disputes.protocol.silence.suspicion import Heuristic, Watched
+from tasks.text.counting import shortened
 
 SHORT_DOCUMENT = 1500  # an output with fewer characters is short
 QUOTE_MAX = 300
@@ -31,7 +32,8 @@ def evidence(case: Suspect, answered: int, others: int) -> Iterable[str]:
     """Yield the lines of the card (SIL-11); `answered` of the `others` in the same review have an answer."""
     finding = case.finding
     name = finding.code or f"#{finding.ordinal}"
-    yield f'{name} ({finding.severity or "no severity"}): "{_short(finding.title or finding.text)}"'
+    words = shortened(" ".join((finding.title or finding.text).split()), QUOTE_MAX)
+    yield f'{name} ({finding.severity or "no severity"}): "{words}"'
     yield _where_named(case)
     if case.match:
         yield f"possible match without its id: {case.match.reason}"
@@ -90,8 +92,3 @@ def signs(case: Suspect, cases: Sequence[Suspect], answered: int, size: int) -> 
         yield "avoided? the output has its normal length"
     if case.finding.silent_rounds:
         yield "avoided? it was passed over before"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= QUOTE_MAX else f"{line[:QUOTE_MAX]}…"

@@ -11,6 +11,7 @@ from disputes.models import Conflict, Decision
 from tasks.access import MAINTAIN, RULE, may
 from tasks.models import Landing, Review, Rollback, Submission, Task
 from tasks.states import MOVES
+from tasks.text.counting import counted, enumerated
 
 ARCHIVED_MAX = 50
 EARLIER_MAX = 10
@@ -193,5 +194,5 @@ def _counted(rounds: list[Round]) -> str:
         (sum(c.is_open for each in rounds for c in each.conflicts), "open conflict"),
         (sum(c.status == decided for each in rounds for c in each.conflicts), "ruling"),
     ]
-    parts = [f"{number} {word}{'s' if number > 1 else ''}" for number, word in counts if number]
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    parts = [counted(number, word) for number, word in counts if number]
+    return enumerated(parts)
