@@ -51,13 +51,13 @@ class Delivered:
 
 
 def delivery(
-    text: str | None, assigned: Sequence[str], known: Collection[str], validation: Validation
+    text: str, assigned: Sequence[str], known: Collection[str], validation: Validation
 ) -> Delivered:
     """Return what was delivered or, in the order of detection, why nothing was (PART-2).
 
     `validation` is the result of the gate for this same document.
     """
-    if text is None or not text.strip():
+    if not text.strip():
         return Delivered(missing=tuple(assigned), cause=Cause.OUTPUT_FAILURE)
     try:
         proposal = read_proposal(text)

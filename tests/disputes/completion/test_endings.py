@@ -224,7 +224,7 @@ def test_a_flag_that_nobody_answered_is_in_the_way(ledger: Project, lea: User) -
     task = done(ledger)
     finding = create_finding(create_review(create_submission(task)))
     listed = Flag.objects.create(finding=finding, submission=finding.review.submission, level="log")
-    assert not exits.final_review(ledger, exits.standing_of(ledger), CHECKED).blockers  # nobody is asked
+    assert not exits.final_review(ledger, exits.standing_of(ledger), CHECKED)  # nobody is asked
     listed.conflict = opening.open_conflict(
         task, kind="silence", origin="flagged", opened_as="system", question="Is it done?", finding=finding,
         effect="log",

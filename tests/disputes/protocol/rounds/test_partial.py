@@ -24,7 +24,7 @@ KNOWN = {"GAP-AUTH-001", "GAP-AUTH-002", "GAP-QA-001"}
 PROPOSAL = CANONICAL[Form.PROPOSAL]
 
 
-def delivered(text: str | None, *assigned: str) -> Delivered:
+def delivered(text: str, *assigned: str) -> Delivered:
     return delivery(text, assigned, KNOWN, validate_proposal(text, KNOWN))
 
 
@@ -84,8 +84,8 @@ def test_an_uncertainty_is_a_gap_of_knowledge(line: str) -> None:
     assert (made.cause, made.uncertain) == (Cause.DOMAIN_GAP, "what a tenant is")
 
 
-@for_each("text", [None, "", " \n", "x" * (MAX_BYTES + 1), "I looked at it."])
-def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str | None) -> None:
+@for_each("text", ["", " \n", "x" * (MAX_BYTES + 1), "I looked at it."])
+def test_what_is_empty_or_malformed_is_an_output_that_failed(text: str) -> None:
     # PART-2
     made = delivered(text, "GAP-AUTH-001")
 
