@@ -8,20 +8,21 @@ and landed like any other work.
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max
+from django.db.models import F
 from django.utils import timezone
 
 from disputes import rulings
 from disputes.models import Amendment, Conflict, Decision
 from disputes.protocol.rulings.amendments import WORDS_MAX, About, Ruled, words_of
 from tasks.access import RULE, require
+from tasks.adding import create_last
 from tasks.configuration import stages
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Project, Submission, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP, locked_task
+from tasks.models.task import locked_task
 from tasks.states import Severity, Status
 
 State = Amendment.State
@@ -207,10 +208,8 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
 def _task(amendment: Amendment, project: Project, user: Any) -> Task:
     """Create the task that carries the amendment, at the project's last stage, with its commit handed in."""
     conflict, actor = amendment.decision.conflict, Actor.person(user)
-    last = project.tasks.aggregate(Max("number"), Max("rank"))
-    task = Task.objects.create(
-        project=project, section=conflict.task.section, number=(last["number__max"] or 0) + 1,
-        rank=(last["rank__max"] or 0) + RANK_STEP, severity=Severity.LOW, origin=Task.Origin.AMENDMENT,
+    task = create_last(
+        project, section=conflict.task.section, severity=Severity.LOW, origin=Task.Origin.AMENDMENT,
         stage=stages.stages_of(project.config)[-1].name, round=1, source=amendment.path,
         title=f"Amend {amendment.path}: {conflict.question}"[:300],
         body=f"What was ruled on {conflict.dispute.ref} ({conflict.ref}) goes into {amendment.path}.",

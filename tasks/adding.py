@@ -25,9 +25,21 @@ def place_last(task: Task) -> None:
     Locks the project, so that other tasks added at the same time wait.
     """
     task.project = locked(Project.objects).get(pk=task.section.project_id)
+    _number(task)
+
+
+def _number(task: Task) -> None:
     last = task.project.tasks.aggregate(Max("number"), Max("rank"))
     task.number = (last["number__max"] or 0) + 1
     task.rank = (last["rank__max"] or 0) + RANK_STEP
+
+
+def create_last(project: Project, **values: Any) -> Task:
+    """Create a task at the end of the project, with these columns. The caller holds the project's lock."""
+    task = Task(project=project, **values)
+    _number(task)
+    task.save()
+    return task
 
 
 def add_task(
@@ -46,10 +58,8 @@ def add_task(
     """
     with transaction.atomic():
         project = locked(Project.objects).get(pk=project.pk)
-        task = Task(project=project, section=_section(project, section), title=title, **values)
         needed = [_task(project, ref) for ref in dict.fromkeys(depends_on)]
-        place_last(task)
-        task.save()
+        task = create_last(project, section=section_titled(project, section), title=title, **values)
         Dependency.objects.bulk_create([Dependency(task=task, on=other) for other in needed])
         if needed and (circle := circle_in(project)):
             raise Refused("circle", circle, "Leave out one of depends_on.", status=422)
@@ -58,7 +68,8 @@ def add_task(
     return task
 
 
-def _section(project: Project, title: str) -> Section:
+def section_titled(project: Project, title: str = "") -> Section:
+    """Return the section of that title, created at the end if there is none; without a title, the first."""
     sections = Section.objects.filter(project=project, parent=None).order_by("rank", "pk")
     found = sections.filter(title=title).first() if title else sections.first()
     if found is None:

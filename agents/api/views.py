@@ -18,24 +18,20 @@ from tasks import idempotency
 from tasks.errors import Refused
 
 
-class HandInView(APIView):
-    """The endpoint of one verb. Sent twice with the same Idempotency-Key, it has one effect and one reply."""
-
-    serializer: ClassVar[type[Serializer[Any]]]
-    verb: ClassVar[Callable[..., dict[str, Any]]]
-    verb_name: ClassVar[str]
-    created = 201
+class LastCallView(APIView):
+    """An endpoint whose call may end its caller's token. A repeated call is answered before it is checked."""
 
     def perform_authentication(self, request: Request) -> None:
         """Do nothing here: `post` first looks for an earlier reply, whose call may have ended this token."""
 
     def check_permissions(self, request: Request) -> None:
-        """Do nothing here: `post` checks."""
+        """Do nothing here: `answered` checks."""
 
     def check_throttles(self, request: Request) -> None:
-        """Do nothing here: `post` checks."""
+        """Do nothing here: `answered` checks."""
 
-    def post(self, request: Request, ref: str) -> Response:
+    def answered(self, request: Request) -> Response | None:
+        """Return the reply to the same call before; without one, check the caller and return None."""
         earlier = idempotency.earlier_reply(request)
         if earlier is not None:
             return earlier
@@ -47,6 +43,20 @@ class HandInView(APIView):
             raise
         super().check_permissions(request)
         super().check_throttles(request)
+        return None
+
+
+class HandInView(LastCallView):
+    """The endpoint of one verb. Sent twice with the same Idempotency-Key, it has one effect and one reply."""
+
+    serializer: ClassVar[type[Serializer[Any]]]
+    verb: ClassVar[Callable[..., dict[str, Any]]]
+    verb_name: ClassVar[str]
+    created = 201
+
+    def post(self, request: Request, ref: str) -> Response:
+        if (earlier := self.answered(request)) is not None:
+            return earlier
         try:
             body = self.serializer(data=request.data)
             body.is_valid(raise_exception=True)

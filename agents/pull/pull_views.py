@@ -21,6 +21,7 @@ from rest_framework.views import APIView
 
 from agents.api.authentication import bearer_of
 from agents.api.principals import PullPrincipal, RunPrincipal
+from agents.api.views import LastCallView
 from agents.crew import choosing
 from agents.loop import orchestrator
 from agents.models import Agent, Prompt, PullBundle, Run, token_hash
@@ -261,7 +262,7 @@ class BundleView(PulledRunView):
         return Response({"message": f"{tip[:12]} is here; submit it.", "sha": tip, "bytes": len(data)})
 
 
-class ReleaseView(PulledRunView):
+class ReleaseView(LastCallView, PulledRunView):
     """Takes back the work of an agent that gives it up."""
 
     @extend_schema(
@@ -269,11 +270,8 @@ class ReleaseView(PulledRunView):
         request=bodies.ReleaseSerializer, responses=bodies.ReleasedSerializer,
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
-        if (earlier := idempotency.earlier_reply(request)) is not None:
+        if (earlier := self.answered(request)) is not None:
             return earlier  # the first call ended the token
-        super().perform_authentication(request)
-        super().check_permissions(request)
-        super().check_throttles(request)
         body = bodies.ReleaseSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         run = self.run_of(request, pk)
@@ -283,12 +281,3 @@ class ReleaseView(PulledRunView):
             return {"message": f"{run.task.ref} is given back."}, 200
 
         return idempotency.once(request, release)
-
-    def perform_authentication(self, request: Request) -> None:
-        """Do nothing here: `post` authenticates, after it has looked for an earlier reply."""
-
-    def check_permissions(self, request: Request) -> None:
-        """Do nothing here: `post` checks."""
-
-    def check_throttles(self, request: Request) -> None:
-        """Do nothing here: `post` checks."""

@@ -67,8 +67,8 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         report, is_done = _imported(project, text, request, shown)
     except TodoError as error:
-        faults = {"problems": error.problems[:SHOWN], "problem_count": len(error.problems)}
-        return page(request, "agents/import_tasks.html", context | faults, 422)
+        context["problems"] = error.problems[:SHOWN]
+        return page(request, "agents/import_tasks.html", context, 422)
     if not is_done:
         context |= {"report": report, "created": list(report.created[:SHOWN]), "shown": report.digest(text)}
         if "import" in request.POST:

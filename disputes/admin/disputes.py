@@ -17,6 +17,7 @@ from tasks.admin.base import (
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     ScopedInline,
+    related,
     severity_label,
     shortened,
     task_ref,
@@ -42,7 +43,10 @@ class ConflictInline(ReadOnlyAdmin, ScopedInline):
 
 @admin.register(Dispute)
 class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
-    list_display = ("ref", severity_label, shortened("question"), task_ref, "status", "waiting", "opened_at")
+    list_display = (
+        "ref", severity_label, shortened("question"), task_ref, "status",
+        related("blocks_words", "blocks", "blocks"), "opened_at",
+    )  # fmt: skip
     list_display_links = ("ref", "question")
     list_filter = (ProjectFilter, "status", "severity")
     list_select_related = ("project", "task__project")
@@ -53,10 +57,6 @@ class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="dispute", ordering="pk")
     def ref(self, dispute: Dispute) -> str:
         return dispute.ref
-
-    @display(description="blocks", ordering="blocks")
-    def waiting(self, dispute: Dispute) -> str:
-        return dispute.blocks_words
 
     def view_on_site(self, dispute: Dispute) -> str:
         """Return the path of the dispute's page in the queue."""
@@ -80,7 +80,8 @@ class DecisionInline(ReadOnlyAdmin, ScopedInline):
 class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     project_path = "dispute__project"
     list_display = (
-        "ref", severity_label, shortened("question"), "task", "kind", "origin", "status", "followed",
+        "ref", severity_label, shortened("question"),
+        related("dispute.task.ref", "task", "dispute__task"), "kind", "origin", "status", "followed",
     )  # fmt: skip
     list_display_links = ("ref", "question")
     list_filter = (ProjectFilter, "status", "kind", "severity", "origin", "reason", "followed")
@@ -92,10 +93,6 @@ class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="conflict", ordering="pk")
     def ref(self, conflict: Conflict) -> str:
         return conflict.ref
-
-    @display(description="task", ordering="dispute__task")
-    def task(self, conflict: Conflict) -> str:
-        return conflict.dispute.task.ref if conflict.dispute.task else "-"
 
     def view_on_site(self, conflict: Conflict) -> str:
         """Return the path of the page of the conflict's dispute in the queue."""

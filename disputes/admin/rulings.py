@@ -21,7 +21,7 @@ from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
 from disputes.web.plain_text import plain
 from tasks.access import RULE, projects_for
-from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, shortened
+from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related, shortened
 from tasks.text.counting import counted
 
 
@@ -32,7 +32,10 @@ def ruling_in_words(decision: Decision) -> str:
 @admin.register(Decision)
 class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     project_path = "conflict__dispute__project"
-    list_display = ("ruling", "question", "task", "user", "authority", "at", "used_at", "revoked_at")
+    list_display = (
+        "ruling", "question", related("conflict.dispute.task.ref", "task", "conflict__dispute__task"), "user",
+        "authority", "at", "used_at", "revoked_at",
+    )  # fmt: skip
     list_display_links = ("ruling", "question")
     list_filter = (ProjectFilter, "option", "authority")
     list_select_related = ("conflict__dispute__task__project", "user")
@@ -46,11 +49,6 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="question", ordering="conflict__question")
     def question(self, decision: Decision) -> str:
         return shortened("question")(decision.conflict)
-
-    @display(description="task", ordering="conflict__dispute__task")
-    def task(self, decision: Decision) -> str:
-        task = decision.conflict.dispute.task
-        return task.ref if task else "-"
 
 
 class HoldsFilter(admin.SimpleListFilter):
@@ -78,7 +76,10 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """Rulings that later ones may cite, with how often they were cited and when they expire."""
 
     project_path = "conflict__dispute__project"
-    list_display = ("card", "ruling", "project", "kind", "cited", "state", "expires", "guideline")
+    list_display = (
+        "card", "ruling", related("conflict.dispute.project.name", "project", "conflict__dispute__project"),
+        "kind", "cited", "state", "expires", "guideline",
+    )  # fmt: skip
     list_display_links = None
     list_filter = (
         ProjectFilter, HoldsFilter, "conflict__kind", "conflict__reason", "conflict__severity", "option",
@@ -114,10 +115,6 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         title = f"{choice.letter} {choice.title}" if choice else ruling_in_words(precedent)
         said = Truncator(plain(precedent.text)).chars(100)
         return f"{title}: {said}" if said else title
-
-    @display(description="project", ordering="conflict__dispute__project")
-    def project(self, precedent: Precedent) -> str:
-        return precedent.conflict.dispute.project.name
 
     @display(description="kind of finding", ordering="conflict__severity")
     def kind(self, precedent: Precedent) -> str:

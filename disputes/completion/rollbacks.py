@@ -16,12 +16,13 @@ from disputes.models import Conflict, Decision, Dispute, Flag
 from disputes.protocol.rulings import options
 from disputes.sessions.gaps import session_of
 from tasks.access import MAINTAIN, RULE, require
+from tasks.adding import create_last
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP, locked_task
+from tasks.models.task import locked_task
 from tasks.states import MOVES
 from tasks.text.counting import counted
 
@@ -337,11 +338,9 @@ def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
     if not sha:
         raise Refused("not_landed", f"Nothing of {task.ref} has landed.", "Take its rounds back instead.")
     project = locked(Project.objects).get(pk=task.project_id)
-    last = project.tasks.aggregate(Max("number"), Max("rank"))
-    made = Task.objects.create(
-        project=project, section=task.section, number=(last["number__max"] or 0) + 1,
-        rank=(last["rank__max"] or 0) + RANK_STEP, severity=task.severity, tags=task.tags,
-        source=task.source, title=f"Revert {task.ref}: {task.title}"[:300],
+    made = create_last(
+        project, section=task.section, severity=task.severity, tags=task.tags, source=task.source,
+        title=f"Revert {task.ref}: {task.title}"[:300],
         body=f"Take back what landed for {task.ref} on {project.target_branch}: `git revert {sha}`, then "
         f"mend what the revert breaks.\n\nWhy:\n\n{reason.strip()[:TEXT_MAX]}",
     )  # fmt: skip

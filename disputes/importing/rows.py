@@ -8,7 +8,6 @@ withdrawn.
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Max
 
 from disputes import intake, withdrawal
 from disputes.completion.stuck import Known
@@ -24,11 +23,11 @@ from disputes.protocol.settings import part_of
 from disputes.protocol.silence.suspicion import Judgement, SilenceSettings
 from disputes.protocol.text.quotes import one_line
 from disputes.silence import flags
+from tasks.adding import create_last, section_titled
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
-from tasks.models import Answer, Comment, Finding, Project, Review, Section, Submission, Task
+from tasks.models import Answer, Comment, Finding, Project, Review, Submission, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, worst
 from tasks.text.counting import counted
 
@@ -113,16 +112,12 @@ class _Import:
         missing = [gap for gap in self.plan.titles if gap not in self.tasks]
         if not missing:
             return
-        last = Task.objects.filter(project=self.project).aggregate(n=Max("number"), r=Max("rank"))
-        number, rank = last["n"] or 0, last["r"] or 0
-        section = self._section()
+        section = section_titled(self.project, one_line(self.plan.name, 180))
         for gap in missing:
-            number, rank = number + 1, rank + RANK_STEP
             is_done = self.plan.is_accepted(gap)
-            self.tasks[gap] = task = Task.objects.create(
-                project=self.project, section=section, number=number, rank=rank,
-                title=self.plan.titles[gap], source=self._source(gap), origin=Task.Origin.IMPORT,
-                severity=self._severity(gap), round=self._last_round(gap),
+            self.tasks[gap] = task = create_last(
+                self.project, section=section, title=self.plan.titles[gap], source=self._source(gap),
+                origin=Task.Origin.IMPORT, severity=self._severity(gap), round=self._last_round(gap),
                 status=Status.COMPLETED if is_done else Status.DEFERRED,
                 finished_by="import" if is_done else "",
             )  # fmt: skip
@@ -132,12 +127,6 @@ class _Import:
     def _source(self, gap: str) -> str:
         """Return what the task is recognised by: the session and its gap."""
         return f"{self.plan.name[:200]}#{gap or 'session'}"
-
-    def _section(self) -> Section:
-        title = one_line(self.plan.name, 180)
-        section = Section.objects.filter(project=self.project, parent=None, title=title).first()
-        last = Section.objects.filter(project=self.project).aggregate(r=Max("rank"))["r"] or 0
-        return section or Section.objects.create(project=self.project, title=title, rank=last + RANK_STEP)
 
     def _about(self, gap: str) -> list[Work | ReviewDocument]:
         return [s for s in self.plan.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]

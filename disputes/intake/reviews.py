@@ -16,7 +16,7 @@ from disputes.intake.due import newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.completion.stuck import is_follow_up
 from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
-from disputes.protocol.rulings.gate import Outcome, Point, gate
+from disputes.protocol.rulings.gate import Outcome, gate
 from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
 from tasks.events import SYSTEM, Actor
@@ -156,9 +156,8 @@ def _conclude(
     reviews = reviews_of_turn(task) or [taken.review]
     every = _findings_of(reviews, taken)
     rejecting = [review for review in reviews if review.verdict == Review.Verdict.NEEDS_REVISION]
-    points = [Point(finding.origin.pk, finding.mandatory) for finding in every]
     open_conflicts = opening.open_conflicts(task)
-    taken.outcome = gate(points, open_conflicts)
+    taken.outcome = gate([finding.origin.pk for finding in every if finding.mandatory], open_conflicts)
     disputed = {conflict.finding for conflict in open_conflicts}
     to_answer = [f for f in every if not f.is_follow_up and f.origin.pk not in disputed]
     if rejecting and to_answer and taken.outcome in {Outcome.PASS, Outcome.SHIP}:

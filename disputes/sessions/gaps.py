@@ -3,16 +3,16 @@
 import re
 from collections.abc import Collection, Iterable
 
-from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from disputes import alerts
 from disputes.models import Conflict
 from disputes.protocol.rounds.gaps import GapState, TaskFacts, gap_of
 from disputes.protocol.text.identifiers import gaps_in
+from tasks.adding import create_last, section_titled
 from tasks.events import SYSTEM, Actor
-from tasks.models import Project, Review, Section, Submission, Task
+from tasks.models import Project, Review, Submission, Task
 from tasks.models.event import record
-from tasks.models.task import RANK_STEP
 from tasks.states import Severity, Status, severity_rank
 from tasks.text.regex import regex
 
@@ -102,10 +102,8 @@ def add_gap(
 ) -> Task:  # fmt: skip
     """Create a gap that came up in a round of the session. The caller holds the project's lock."""
     project = session.project
-    last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
-    gap = Task.objects.create(
-        project=project, section=parent.section if parent else session.section, gap=code, parent=parent,
-        number=(last["number"] or 0) + 1, rank=(last["rank"] or 0) + RANK_STEP,
+    gap = create_last(
+        project, section=parent.section if parent else session.section, gap=code, parent=parent,
         title=f"{code}: {title}"[:300] if title else code, severity=severity, body=body,
     )  # fmt: skip
     record(
@@ -117,17 +115,11 @@ def add_gap(
 
 def begin(project: Project) -> Task:
     """Create a session for the project's gaps. The caller holds the project's lock."""
-    last = project.tasks.aggregate(number=Max("number"), rank=Max("rank"))
     before = project.tasks.filter(origin=Task.Origin.ROUNDS).count()
-    top = Section.objects.filter(project=project, parent=None)
-    section, _ = top.get_or_create(
-        project=project, parent=None, title=TITLE, defaults={"rank": (last["rank"] or 0) + RANK_STEP}
-    )
     number = f" ({before + 1})" if before else ""
-    session = Task.objects.create(
-        project=project, section=section, origin=Task.Origin.ROUNDS, number=(last["number"] or 0) + 1,
-        rank=(last["rank"] or 0) + RANK_STEP, title=f"Rounds of {project.name}"[:280] + number,
-        body=project.brief, severity=Severity.HIGH.value,
+    session = create_last(
+        project, section=section_titled(project, TITLE), origin=Task.Origin.ROUNDS, body=project.brief,
+        title=f"Rounds of {project.name}"[:280] + number, severity=Severity.HIGH.value,
     )  # fmt: skip
     record(project, "session_begun", task=session, new=session.status)
     return session

@@ -41,9 +41,30 @@ STATUS_LABELS = dict.fromkeys(Status, "neutral") | {
 }
 
 
-@display(description="severity", ordering="severity", label=SEVERITY_LABELS)
-def severity_label(row: Any) -> tuple[str, str]:
-    return row.severity, row.get_severity_display()
+def labelled(field: str, labels: dict[Any, str]) -> Callable[[Any], tuple[str, str]]:
+    """Return a column that shows a choice as a label, in the colour that belongs to its value."""
+
+    @display(description=field, ordering=field, label=labels)
+    def column(row: Any) -> tuple[str, str]:
+        return getattr(row, field), getattr(row, f"get_{field}_display")()
+
+    column.__name__ = f"{field}_label"
+    return column
+
+
+def related(path: str, name: str, ordering: str) -> Callable[[Any], Any]:
+    """Return a column that shows what a path such as submission.task.ref leads to; "-" if it ends early."""
+
+    @display(description=name, ordering=ordering)
+    def column(row: Any) -> Any:
+        found = reduce(lambda row, step: getattr(row, step, None), path.split("."), row)
+        return "-" if found is None else found
+
+    column.__name__ = name
+    return column
+
+
+severity_label = labelled("severity", SEVERITY_LABELS)
 
 
 @display(description="task", ordering="task")

@@ -18,7 +18,14 @@ from unfold.decorators import action, display
 from unfold.forms import PaginationInlineFormSet
 
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, project_ids
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, ScopedInline, leads_to
+from tasks.admin.base import (
+    ProjectFilter,
+    ProjectScopedAdmin,
+    ReadOnlyAdmin,
+    ScopedInline,
+    labelled,
+    leads_to,
+)
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
 from tasks.configuration.changing import configure
@@ -28,6 +35,7 @@ from tasks.events import Actor
 from tasks.models import Membership, Project, Section, Task
 from tasks.states import Status
 
+STATUS_LABELS = {"active": "success", "paused": "warning", "finished": "neutral"}
 LANDED = Q(tasks__landed_at__isnull=False)
 OWN_ROLE = "Only another maintainer or a superuser can change your own role."
 WANTED = ~Q(tasks__status=Status.CANCELLED)
@@ -84,7 +92,9 @@ class ProjectAdmin(ProjectScopedAdmin):
     """Projects, which are never deleted; a status says that one is over. Superusers add them."""
 
     project_path = "pk"
-    list_display = ("overview", "slug", "status_label", "base_label", landed_of_all, "settings_link")
+    list_display = (
+        "overview", "slug", labelled("status", STATUS_LABELS), "base_label", landed_of_all, "settings_link",
+    )  # fmt: skip
     list_display_links = ("settings_link",)
     list_filter = ("status",)
     search_fields = ("name", "slug")
@@ -219,14 +229,6 @@ class ProjectAdmin(ProjectScopedAdmin):
     )  # fmt: skip
     def base_label(self, project: Project) -> tuple[str, str]:
         return project.base_state, f"{project.branch}: {project.get_base_state_display().lower()}"
-
-    @display(
-        description="status",
-        ordering="status",
-        label={"active": "success", "paused": "warning", "finished": "neutral"},
-    )
-    def status_label(self, project: Project) -> tuple[str, str]:
-        return project.status, project.get_status_display()
 
     def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "status":

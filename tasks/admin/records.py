@@ -17,7 +17,9 @@ from tasks.admin.base import (
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     SuperuserAdmin,
+    labelled,
     preformatted,
+    related,
     severity_label,
     short_sha,
     shortened,
@@ -37,6 +39,13 @@ from tasks.models import (
     Submission,
     Verification,
 )
+
+SUBMISSION_LABELS = {
+    "received": "neutral", "kept": "neutral", "verified": "success", "red": "danger", "lost": "danger",
+}  # fmt: skip
+LANDING_LABELS = dict.fromkeys(Landing.Status, "neutral") | {
+    "landed": "success", "conflict": "warning", "stuck": "danger",
+}  # fmt: skip
 
 
 class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
@@ -81,27 +90,20 @@ class CheckpointAdmin(RecordAdmin):
         "opened",
         "net",
         "weighted_net",
-        "state_label",
+        labelled("state", {"CONVERGING": "success", "FLAT": "neutral", "DIVERGENCE_WARNING": "warning"}),
         "flat",
         "at",
     )
     list_filter = (ProjectFilter, "state")
     list_select_related = ("project",)
 
-    @display(
-        description="state",
-        ordering="state",
-        label={"CONVERGING": "success", "FLAT": "neutral", "DIVERGENCE_WARNING": "warning"},
-    )
-    def state_label(self, checkpoint: Checkpoint) -> tuple[str, str]:
-        return checkpoint.state, checkpoint.get_state_display()
-
 
 @admin.register(Submission)
 class SubmissionAdmin(RecordAdmin):
     project_path = "task__project"
     list_display = (
-        short_sha, task_ref, "round", "attempt", "state_label", "stands", "by_agent", "by_model", "at",
+        short_sha, task_ref, "round", "attempt", labelled("state", SUBMISSION_LABELS), "stands", "by_agent",
+        "by_model", "at",
     )  # fmt: skip
     list_filter = (ProjectFilter, "state", StandingFilter)
     list_select_related = ("task__project",)
@@ -111,20 +113,6 @@ class SubmissionAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
         return super().get_queryset(request).defer("diff", "specification", "response")
-
-    @display(
-        description="state",
-        ordering="state",
-        label={
-            "received": "neutral",
-            "kept": "neutral",
-            "verified": "success",
-            "red": "danger",
-            "lost": "danger",
-        },
-    )
-    def state_label(self, submission: Submission) -> tuple[str, str]:
-        return submission.state, submission.get_state_display()
 
     @display(description="stands", boolean=True)
     def stands(self, submission: Submission) -> bool:
@@ -138,17 +126,13 @@ class SubmissionAdmin(RecordAdmin):
 @admin.register(Bundle)
 class BundleAdmin(RecordAdmin):
     project_path = "submission__task__project"
-    list_display = ("submission", "task", "size")
+    list_display = ("submission", related("submission.task.ref", "task", "submission__task"), "size")
     list_filter = (ProjectFilter,)
     list_select_related = ("submission__task__project",)
     readonly_fields = ("size",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Bundle]:
         return super().get_queryset(request).defer("data").annotate(bytes=Length("data"))
-
-    @display(description="task")
-    def task(self, bundle: Bundle) -> str:
-        return bundle.submission.task.ref
 
     @display(description="size", ordering="bytes")
     def size(self, bundle: Any) -> str:
@@ -174,38 +158,27 @@ class VerificationAdmin(RecordAdmin):
 
 @admin.register(Landing)
 class LandingAdmin(RecordAdmin):
-    list_display = (short_sha, task_ref, "target", "status_label", "attempts", shortened("problem"), "at")
+    list_display = (
+        short_sha, task_ref, "target", labelled("status", LANDING_LABELS), "attempts", shortened("problem"),
+        "at",
+    )  # fmt: skip
     list_filter = (ProjectFilter, "status")
     list_select_related = ("task__project",)
     search_fields = ("sha", "task__title", "problem")
-
-    @display(
-        description="status",
-        ordering="status",
-        label=dict.fromkeys(Landing.Status, "neutral")
-        | {"landed": "success", "conflict": "warning", "stuck": "danger"},
-    )
-    def status_label(self, landing: Landing) -> tuple[str, str]:
-        return landing.status, landing.get_status_display()
 
 
 @admin.register(Review)
 class ReviewAdmin(RecordAdmin):
     project_path = "submission__task__project"
-    list_display = ("verdict", "task", "round", "submission", "by_agent", "by_model", "at")
+    list_display = (
+        "verdict", related("submission.task.ref", "task", "submission__task"),
+        related("submission.round", "round", "submission__round"), "submission", "by_agent", "by_model", "at",
+    )  # fmt: skip
     list_filter = (ProjectFilter, "verdict")
     list_select_related = ("submission__task__project",)
     search_fields = ("text", "by_agent", "submission__task__title")
     exclude = ("text",)
     readonly_fields = ("words",)
-
-    @display(description="task", ordering="submission__task")
-    def task(self, review: Review) -> str:
-        return review.submission.task.ref
-
-    @display(description="round", ordering="submission__round")
-    def round(self, review: Review) -> int:
-        return review.submission.round
 
     @display(description="text")
     def words(self, review: Review) -> SafeString:
@@ -215,7 +188,10 @@ class ReviewAdmin(RecordAdmin):
 @admin.register(Finding)
 class FindingAdmin(RecordAdmin):
     project_path = "task__project"
-    list_display = ("code", severity_label, shortened("title"), task_ref, "round", "mandatory", "location")
+    list_display = (
+        "code", severity_label, shortened("title"), task_ref, "round", "mandatory",
+        related("location", "place", "path"),
+    )  # fmt: skip
     list_display_links = ("code", "title")
     list_filter = (ProjectFilter, "severity", "mandatory", StandingFilter)
     list_select_related = ("task__project",)
@@ -223,10 +199,6 @@ class FindingAdmin(RecordAdmin):
     exclude = ("excerpt",)
     readonly_fields = ("code_at_its_place",)
     ordering = ("-pk",)
-
-    @display(description="place", ordering="path")
-    def location(self, finding: Finding) -> str:
-        return finding.location
 
     @display(description="code at its place")
     def code_at_its_place(self, finding: Finding) -> SafeString:
@@ -236,19 +208,14 @@ class FindingAdmin(RecordAdmin):
 @admin.register(Answer)
 class AnswerAdmin(RecordAdmin):
     project_path = "submission__task__project"
-    list_display = ("finding_code", "task", "kind", shortened("text"), "submission")
+    list_display = (
+        related("finding.code", "finding", "finding__code"),
+        related("submission.task.ref", "task", "submission__task"), "kind", shortened("text"), "submission",
+    )  # fmt: skip
     list_filter = (ProjectFilter, "kind")
     list_select_related = ("submission__task__project", "finding")
     search_fields = ("text", "finding__code", "submission__task__title")
     ordering = ("-pk",)
-
-    @display(description="finding", ordering="finding__code")
-    def finding_code(self, answer: Answer) -> str:
-        return answer.finding.code
-
-    @display(description="task", ordering="submission__task")
-    def task(self, answer: Answer) -> str:
-        return answer.submission.task.ref
 
 
 class KindFilter(admin.SimpleListFilter):

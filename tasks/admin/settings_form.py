@@ -54,55 +54,55 @@ class LinesField(forms.CharField):
         return str(super().to_python(value)).replace("\r\n", "\n")
 
 
-class LaddersField(forms.CharField):
-    """Ladders written in YAML; an error names its line."""
+class YamlField(forms.CharField):
+    """A setting that is written in YAML; an error names its line."""
 
-    def to_python(self, value: Any) -> dict[str, dict[str, str]]:
-        if isinstance(value, dict):
-            return value
-        text = super().to_python(value)
-        try:
-            return Ladders().plain(read_value(Ladders(), text, "model_ladder")) if text.strip() else {}
-        except FaultyFile as error:
-            raise ValidationError(
-                [f"Line {fault.line}: {fault.message}" for fault in error.faults]
-            ) from error
-
-    def prepare_value(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value  # as it was typed
-        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        try:
-            return bool(self.to_python(initial or {}) != self.to_python(data))
-        except ValidationError:
-            return True
-
-
-class StagesField(forms.CharField):
-    """The stages as JSON; YAML and the name of a preset are also read. An error names its line."""
+    kind: Kind
+    key: str
 
     def to_python(self, value: Any) -> Any:
-        if isinstance(value, list):
+        if isinstance(value, dict | list):
             return value
         text = super().to_python(value)
         try:
-            kind = Stages()
-            return kind.plain(read_value(kind, text, "stages")) if text.strip() else None
+            return self.kind.plain(read_value(self.kind, text, self.key)) if text.strip() else self.empty()
         except FaultyFile as error:
             raise ValidationError(
                 [f"Line {fault.line}: {fault.message}" for fault in error.faults]
             ) from error
 
-    def prepare_value(self, value: Any) -> Any:
-        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) else value
+    def empty(self) -> Any:
+        """Return the value of a field in which nothing is written."""
+        return None
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
             return bool(self.to_python(initial or "") != self.to_python(data))
         except ValidationError:
             return True
+
+
+class LaddersField(YamlField):
+    """Ladders written in YAML."""
+
+    kind, key = Ladders(), "model_ladder"
+
+    def empty(self) -> Any:
+        return {}
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value  # as it was typed
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
+
+
+class StagesField(YamlField):
+    """The stages as JSON; YAML and the name of a preset are also read."""
+
+    kind, key = Stages(), "stages"
+
+    def prepare_value(self, value: Any) -> Any:
+        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) else value
 
 
 class SeveritiesWidget(forms.MultiWidget):
@@ -136,6 +136,12 @@ class SeveritiesField(forms.MultiValueField):
         return chosen | self.fixed
 
 
+# The fields of settings that are written as a text, and how many lines each shows.
+TEXTS: dict[type[Kind], tuple[type[forms.CharField], int]] = {
+    Ladders: (LaddersField, 8), Stages: (StagesField, 10), Text: (LinesField, 2),
+}  # fmt: skip
+
+
 def _number_attrs(kind: Whole | Number) -> dict[str, Any]:
     return {"min": kind.low, "max": kind.high, "step": 1 if isinstance(kind, Whole) else "any"}
 
@@ -160,22 +166,9 @@ def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> f
             boxes = UnfoldAdminCheckboxSelectMultipleWidget()
             choices = [(word, word) for word in words]
             return forms.MultipleChoiceField(choices=choices, widget=boxes, required=False, **options)
-        case Ladders():
-            area = UnfoldAdminTextareaWidget(
-                attrs | {"rows": 8, "class": "setting-code", "spellcheck": "false"}
-            )
-            return LaddersField(widget=area, required=False, strip=False, **options)
-        case Stages():
-            area = UnfoldAdminTextareaWidget(
-                attrs | {"rows": 10, "class": "setting-code", "spellcheck": "false"}
-            )
-            return StagesField(widget=area, required=False, strip=False, **options)
-        case Text():
-            area = UnfoldAdminTextareaWidget(
-                attrs | {"rows": 2, "class": "setting-code", "spellcheck": "false"}
-            )
-            return LinesField(widget=area, required=False, strip=False, **options)
-    raise TypeError(kind)
+    written, rows = TEXTS[type(kind)]
+    area = UnfoldAdminTextareaWidget(attrs | {"rows": rows, "class": "setting-code", "spellcheck": "false"})
+    return written(widget=area, required=False, strip=False, **options)
 
 
 def _check(key: str, value: Any) -> None:

@@ -26,6 +26,7 @@ from tasks.admin.base import (
     ProjectScopedAdmin,
     ReadOnlyAdmin,
     ScopedInline,
+    labelled,
     leads_to,
     severity_label,
     shortened,
@@ -133,7 +134,8 @@ class TaskAdmin(ProjectScopedAdmin):
     actions_detail = ("rounds_page",)
     inlines = (DependencyInline,)
     list_display = (
-        "ref", "title_begin", "status_label", severity_label, "section", "round", "waits_for", "status_at",
+        "ref", "title_begin", labelled("status", STATUS_LABELS), severity_label, "section", "round",
+        "waits_for", "status_at",
     )  # fmt: skip
     list_display_links = ("ref", "title_begin")
     list_filter = (ProjectFilter, "status", "severity", "origin")
@@ -157,10 +159,6 @@ class TaskAdmin(ProjectScopedAdmin):
     @display(description="task", ordering="number")
     def ref(self, task: Task) -> str:
         return task.ref
-
-    @display(description="status", ordering="status", label=STATUS_LABELS)
-    def status_label(self, task: Task) -> tuple[str, str]:
-        return task.status, task.get_status_display()
 
     @display(description="why it is not moving")
     def why(self, task: Task) -> str:

@@ -50,7 +50,6 @@ class Acknowledgement:
     phrases: Mapping[Gate, str] = field(default_factory=dict)
     rationales: Mapping[str, str] = field(default_factory=dict)
     confirmed: frozenset[str] = frozenset()
-    declined: bool = False
     by: str = ""
     at: str = ""  # ISO 8601, UTC
 

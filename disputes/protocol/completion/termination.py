@@ -8,14 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from disputes.protocol.completion.acknowledgement import (
-    Acknowledgement,
-    Gate,
-    Leftover,
-    Obstacle,
-    gates_for,
-    refusals,
-)
+from disputes.protocol.completion.acknowledgement import Acknowledgement, Leftover, Obstacle, refusals
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.reviews.severity import is_grave, total_weight
 from disputes.protocol.rounds.gaps import SETTLED, GapState
@@ -119,7 +112,6 @@ class Result:
     why: str = ""
     conflicts: tuple[Unresolved, ...] = ()
     left: tuple[Leftover, ...] = ()
-    gates: tuple[Gate, ...] = ()
     refusals: tuple[Obstacle, ...] = ()
 
 
@@ -212,14 +204,9 @@ def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
 def _gated(standing: Standing, kind: Exit) -> Result:
     """Require that what is left over is acknowledged; the kind of end follows from what that is (END-7)."""
     left = left_over(standing)
-    typed = standing.acknowledgement
-    if typed.declined:
-        return Result(Next.CONTINUE, "END-7", why="a person declined to acknowledge what is left", left=left)
-    if missing := refusals(left, typed):
-        return Result(
-            Next.GATES, "END-7", why="; ".join(each.why for each in missing), left=left,
-            gates=gates_for(left), refusals=missing,
-        )  # fmt: skip
+    if missing := refusals(left, standing.acknowledgement):
+        why = "; ".join(each.why for each in missing)
+        return Result(Next.GATES, "END-7", why=why, left=left, refusals=missing)
     grave = any(is_grave(each.severity) for each in left)
     ends_as = kind if grave or kind is Exit.STALL_EXIT else Exit.GOOD_ENOUGH
-    return Result(Next.END, "END-7", ends_as, f"{len(left)} acknowledged", left=left, gates=gates_for(left))
+    return Result(Next.END, "END-7", ends_as, f"{len(left)} acknowledged", left=left)

@@ -50,9 +50,7 @@ class Delivered:
     warnings: tuple[str, ...] = ()
 
 
-def delivery(
-    text: str, assigned: Sequence[str], known: Collection[str], validation: Validation
-) -> Delivered:
+def delivery(text: str, assigned: Sequence[str], known: Collection[str], validation: Validation) -> Delivered:
     """Return what was delivered or, in the order of detection, why nothing was (PART-2).
 
     `validation` is the result of the gate for this same document.

@@ -15,15 +15,6 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """One finding of the review that counts; `key` identifies the finding as first raised."""
-
-    key: int
-    mandatory: bool
-    settled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class OpenConflict:
     """One undecided conflict; `finding` is None if the whole task is disputed."""
 
@@ -31,17 +22,17 @@ class OpenConflict:
     effect: str  # hold, ship or log
 
 
-def gate(points: Iterable[Point], conflicts: Iterable[OpenConflict]) -> Outcome:
+def gate(mandatory: Iterable[int], conflicts: Iterable[OpenConflict]) -> Outcome:
     """Return where the task goes: pass, revise, hold or ship (GATE-1).
 
-    Mandatory findings block unless they are settled or in an open conflict that the project lets pass. An
-    open conflict that holds takes precedence over everything; one that is only logged asks for nothing.
+    `mandatory` are the keys of the mandatory findings, as first raised. They block unless they are in an open
+    conflict that the project lets pass. An open conflict that holds takes precedence over everything; one
+    that is only logged asks for nothing.
     """
     open_conflicts = list(conflicts)
     if any(conflict.effect == HOLD for conflict in open_conflicts):
         return Outcome.HOLD
-    let_pass = {conflict.finding for conflict in open_conflicts}
-    if any(point.mandatory and not point.settled and point.key not in let_pass for point in points):
+    if {*mandatory} - {conflict.finding for conflict in open_conflicts}:
         return Outcome.REVISE
     ships = any(conflict.effect == SHIP for conflict in open_conflicts)
     return Outcome.SHIP if ships else Outcome.PASS

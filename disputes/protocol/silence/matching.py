@@ -16,11 +16,10 @@ MIN_LOCATION = 6  # a location with at least so many letters does not match by c
 
 @dataclass(frozen=True, slots=True)
 class SoftMatch:
-    """Why a text may treat a finding that it does not name; the confidence is never above medium."""
+    """Why a text may treat a finding that it does not name."""
 
     reason: str
     overlap: float | None = None
-    confidence: str = "medium"
 
 
 class Haystack:
