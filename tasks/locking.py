@@ -20,6 +20,7 @@ Row = TypeVar("Row", bound=Model)
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
+PATIENCE = 0.2  # seconds that a write which may be left out waits for others
 BROKEN_OFF = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 # By PostgreSQL's error codes and classes: conflicts, lack of resources, shutdown, machine, connection.
 REASONS = {
@@ -79,17 +80,17 @@ def repeated(work: Callable[Given, Made]) -> Callable[Given, Made]:
     return twice
 
 
-def attempted(write: Callable[[], object], patience: float = 0.2) -> bool:
-    """Write something that may be left out, waiting at most `patience` seconds for other writers.
+def attempted(write: Callable[[], object]) -> bool:
+    """Write something that may be left out, waiting at most PATIENCE seconds for other writers.
 
     Returns whether it was written. An error that will pass, such as a busy database, is logged and not
     raised.
     """
     try:
-        with _waiting_at_most(patience), transaction.atomic():
+        with _waiting_at_most(PATIENCE), transaction.atomic():
             if connection.vendor == "postgresql":
                 with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL lock_timeout = {patience * 1000:.0f}")
+                    cursor.execute(f"SET LOCAL lock_timeout = {PATIENCE * 1000:.0f}")
             write()
     except (DatabaseError, InterfaceError) as error:
         if not is_passing(error):

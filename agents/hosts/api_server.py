@@ -75,16 +75,12 @@ def _bound(port: int) -> socket.socket | None:
     return one
 
 
-def free_port(first: int = 0) -> int:
-    """Return a free port on loopback: `first` or the next free one above it, or any if `first` is 0.
-
-    Raises NoApiServer if none of them is free.
-    """
-    for port in range(first, first + PORTS) if first else [0]:
-        if one := _bound(port):
-            with one:
-                return int(one.getsockname()[1])
-    raise NoApiServer(f"No port from {first} to {first + PORTS - 1} is free on 127.0.0.1.")
+def free_port() -> int:
+    """Return a free port on loopback. Raises NoApiServer if none is free."""
+    if one := _bound(0):
+        with one:
+            return int(one.getsockname()[1])
+    raise NoApiServer("No port is free on 127.0.0.1.")
 
 
 def listen(port: int) -> socket.socket:

@@ -160,9 +160,9 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool =
         raise
 
 
-def write_json(path: Path, data: object, mode: int = 0o600, *, onto_disk: bool = False) -> None:
+def write_json(path: Path, data: object, *, onto_disk: bool = False) -> None:
     """Write JSON to a file, whole or not at all. Raises OSError."""
-    write_whole(path, json.dumps(data).encode(), mode, onto_disk=onto_disk)
+    write_whole(path, json.dumps(data).encode(), onto_disk=onto_disk)
 
 
 def write_identity(path: Path, who: Identity) -> None:

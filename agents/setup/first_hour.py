@@ -9,7 +9,6 @@ import hmac
 import os
 import secrets
 import shlex
-from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -269,7 +268,7 @@ class Installed:
     needs: str
 
 
-def installed(given: Container[str] = os.environ, home: Path | None = None) -> list[Installed]:
+def installed() -> list[Installed]:
     """Return the known commands of this host, those that can sign in first. No key is read."""
     found = []
     for command, cli in CLIS.items():
@@ -279,7 +278,7 @@ def installed(given: Container[str] = os.environ, home: Path | None = None) -> l
             continue
         ways = [cli.key_variable, cli.own_variable, f"~/{cli.sign_in_place}"]
         needs = " or ".join(way for way in ways if way)
-        found.append(Installed(command, cli.title, cli.sign_in(given, home or Path.home()), needs))
+        found.append(Installed(command, cli.title, cli.sign_in(os.environ, Path.home()), needs))
     return sorted(found, key=lambda each: each.settings is None)
 
 

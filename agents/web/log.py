@@ -15,6 +15,7 @@ from tasks.spans import duration
 from tasks.text.regex import regex
 
 PIECES = 16  # rows in one answer
+PIECE_END = 2_000  # characters of a row that an overview reads
 SPAN = 2**20  # a mark is the number of a row times this, plus the characters already known of that row
 FIRST_CHARS = 128 * 1024  # shown when a page opens
 ESCAPE_MAX = 300
@@ -39,12 +40,12 @@ def _shown(found: re.Match[str]) -> str:
     return "".join(char for char in found[0] if not unicodedata.category(char).startswith("C"))
 
 
-def last_pieces(run: OuterRef, pieces: int, chars: int = 2000) -> Concat:
+def last_pieces(run: OuterRef, pieces: int) -> Concat:
     """Return a column with the end of the log, made of the ends of its last pieces.
 
     It is for the query that finds the run.
     """
-    found = Output.objects.filter(run=run).order_by("-seq").values(end=Right("text", chars))
+    found = Output.objects.filter(run=run).order_by("-seq").values(end=Right("text", PIECE_END))
     ends = [Subquery(found[number : number + 1]) for number in reversed(range(pieces))]
     return Concat(*(Coalesce(end, Value("")) for end in ends))
 

@@ -1,7 +1,7 @@
 """Reading DISAGREE blocks: all their shapes, their parts, and what is wrong with them (DIS-2)."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
@@ -11,7 +11,6 @@ from tasks.text.regex import regex
 
 INVALID_REF = "INVALID_DISAGREE_REF"
 MALFORMED = "MALFORMED_DISAGREE"
-RE_ARGUED = "RE_ARGUED_CONFLICT"
 MISSING_POSITION = "MISSING_POSITION"
 
 HEADING = regex(
@@ -54,8 +53,8 @@ RULE = regex(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
 class Disagreement:
     """One finding that the coder declines, in the coder's own words (DIS-2).
 
-    `problems` says what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, RE_ARGUED_CONFLICT, and
-    as a mere warning MISSING_POSITION. A malformed one is a draft: people see it all the same, with its whole
+    `problems` says what is wrong with it: INVALID_DISAGREE_REF, MALFORMED_DISAGREE, and as a mere
+    warning MISSING_POSITION. A malformed one is a draft: people see it all the same, with its whole
     text as the position.
     """
 
@@ -100,13 +99,11 @@ def _heading(line: Line, names: Names) -> re.Match[str] | None:
     return match if spans and not match["rest"][: spans[0].start].strip(" \t*_`[(") else None
 
 
-def read_blocks(
-    lines: list[Line], names: Names, decided: Collection[str] = ()
-) -> tuple[list[Disagreement], list[Problem]]:
+def read_blocks(lines: list[Line], names: Names) -> tuple[list[Disagreement], list[Problem]]:
     """Return the blocks of a document, one for each finding, and every fault with its line and reason.
 
-    Of two blocks on one finding, the first well-formed one counts. A block on an unknown finding or on one of
-    the `decided` findings is kept with its problem, and the blocks after it are read all the same (VAL-2).
+    Of two blocks on one finding, the first well-formed one counts. A block on an unknown finding is kept
+    with its problem, and the blocks after it are read all the same (VAL-2).
     """
     faults: list[Problem] = []
     found: dict[str, Disagreement] = {}
@@ -122,7 +119,7 @@ def read_blocks(
                 faults.append(Problem(line.number, f"{code} has a second DISAGREE block"))
                 if not found[code].is_draft:
                     continue
-            read = _judged(replace(block, code=code), names, decided)
+            read = _judged(replace(block, code=code), names)
             if code:
                 faults += _faults(read)
             found[code or f"\0{line.number}"] = read
@@ -264,22 +261,17 @@ def _paragraph(body: list[Line]) -> str:
     return joined(taken).strip()
 
 
-def _judged(block: Disagreement, names: Names, decided: Collection[str]) -> Disagreement:
-    """Return the block with the problems that its finding causes."""
-    problems: list[str] = []
-    if not block.code or not names.knows(block.code):
-        problems.append(INVALID_REF)
-    if block.code in decided:
-        problems.append(RE_ARGUED)
-    return replace(block, problems=(*problems, *block.problems))
+def _judged(block: Disagreement, names: Names) -> Disagreement:
+    """Return the block, with a problem if its finding is not known."""
+    if block.code and names.knows(block.code):
+        return block
+    return replace(block, problems=(INVALID_REF, *block.problems))
 
 
 def _faults(block: Disagreement) -> Iterator[Problem]:
     """Yield what is wrong with the block, in words for the agent that wrote it."""
     if INVALID_REF in block.problems:
         yield Problem(block.line, f"{block.code} is not a finding of this review")
-    if RE_ARGUED in block.problems:
-        yield Problem(block.line, f"{block.code} is decided by a human and cannot be argued again")
     if not block.rationale:
         yield Problem(block.line, f"the block on {block.code} has no **Rationale:** with text")
     if not block.concern:

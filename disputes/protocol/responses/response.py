@@ -42,14 +42,12 @@ def read_response(
     document: str | Mapping[str, Any],
     known: Collection[str] | None = None,
     *,
-    decided: Collection[str] = (),
     strict: bool = False,
 ) -> ReadResponse:
     """Read a response from Markdown, from JSON, or from YAML front matter above Markdown.
 
     `known` are the codes of the findings that it may answer, as their review prints them; if it is None,
-    every canonical code counts. `decided` are the codes that a person has ruled on (RE_ARGUED_CONFLICT). A
-    malformed DISAGREE block is kept as a draft with its problems (DIS-2).
+    every canonical code counts. A malformed DISAGREE block is kept as a draft with its problems (DIS-2).
 
     Raises DocumentError if the document is too large or its structure is malformed. If `strict`, it is also
     raised, with every problem, for a malformed block and for a finding that is declined without one.
@@ -59,12 +57,12 @@ def read_response(
     if front := read_front_matter(document, ("answers",)):
         data, prose = front
         start = document.replace("\r\n", "\n").count("\n") - prose.count("\n")
-        return _with_prose(_answers_of(data), prose, start, document, Names(known), decided, strict)
+        return _with_prose(_answers_of(data), prose, start, document, Names(known), strict)
     found = data_in(document, scan(document), RESPONSE_KEYS)
     if found and all(isinstance(entry, Mapping) and "finding" in entry for entry in found.entries):
         read = _from_structure({**found.keys, "answers": found.entries})
-        return _with_prose(read, found.prose, 0, document, Names(known), decided, strict)
-    return _from_markdown(document, Names(known), decided, strict)
+        return _with_prose(read, found.prose, 0, document, Names(known), strict)
+    return _from_markdown(document, Names(known), strict)
 
 
 def _with_prose(
@@ -73,7 +71,6 @@ def _with_prose(
     start: int,
     text: str,
     names: Names,
-    decided: Collection[str],
     strict: bool,
 ) -> ReadResponse:
     """Return the answers of the data in a response, and those of the Markdown beside it to other findings.
@@ -81,7 +78,7 @@ def _with_prose(
     The prose begins below line `start`. A finding that it declines and the data answers otherwise counts as
     declined; if `strict`, that raises DocumentError.
     """
-    below = _moved(_from_markdown(prose, names, decided, strict=False), start)
+    below = _moved(_from_markdown(prose, names, strict=False), start)
     torn = {problem.line: problem for problem in _torn(front, below)}
     problems = sorted([*below.warnings, *torn.values()], key=lambda problem: problem.line)
     if problems and strict:
@@ -147,9 +144,9 @@ def _moved(read: ReadResponse, lines: int) -> ReadResponse:
     )
 
 
-def _from_markdown(text: str, names: Names, decided: Collection[str], strict: bool) -> ReadResponse:
+def _from_markdown(text: str, names: Names, strict: bool) -> ReadResponse:
     lines = scan(text)
-    blocks, problems = read_blocks(lines, names, decided)
+    blocks, problems = read_blocks(lines, names)
     answers, mentions = read_answers(lines, names)
     for block in blocks:
         if block.code:

@@ -8,7 +8,6 @@ from disputes.protocol.responses.disagree_blocks import (
     INVALID_REF,
     MALFORMED,
     MISSING_POSITION,
-    RE_ARGUED,
     Disagreement,
 )
 from disputes.protocol.responses.response import ReadResponse, read_response
@@ -19,8 +18,8 @@ KNOWN = ["ISSUE-R1-001", "ISSUE-R1-002", "ISSUE-R1-003", "CRIT-001"]
 PARTS = "**Reviewer Concern:** a\n**Engineer Position:** c\n**Rationale:** b"
 
 
-def read(text: str, *, decided: tuple[str, ...] = ()) -> ReadResponse:
-    return read_response(text, KNOWN, decided=decided)
+def read(text: str) -> ReadResponse:
+    return read_response(text, KNOWN)
 
 
 def block(text: str) -> Disagreement:
@@ -114,13 +113,6 @@ def test_a_block_that_names_no_known_finding_says_so(text: str, code: str) -> No
     found = block(f"{text}\n{PARTS}")
 
     assert (found.code, found.problems) == (code, (INVALID_REF,))
-
-
-def test_a_decided_finding_is_argued_again() -> None:
-    found = read(f"## DISAGREE: ISSUE-R1-001\n{PARTS}", decided=("ISSUE-R1-001",)).disagreements[0]
-
-    assert found.problems == (RE_ARGUED,)
-    assert found.is_draft
 
 
 @for_each(
