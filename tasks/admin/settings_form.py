@@ -166,7 +166,7 @@ def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> f
             boxes = UnfoldAdminCheckboxSelectMultipleWidget()
             choices = [(word, word) for word in words]
             return forms.MultipleChoiceField(choices=choices, widget=boxes, required=False, **options)
-    written, rows = TEXTS[type(kind)]
+    written, rows = next(field for known, field in TEXTS.items() if isinstance(kind, known))
     area = UnfoldAdminTextareaWidget(attrs | {"rows": rows, "class": "setting-code", "spellcheck": "false"})
     return written(widget=area, required=False, strip=False, **options)
 
