@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        # With all that follow on the first one: each of them costs more once models point at users.
+        # All migrations of accounts come first: each takes longer once models of ours refer to users.
         ('auth', '0012_alter_user_first_name_max_length'),
     ]
 
