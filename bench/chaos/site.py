@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sqlite3
 import struct
 import subprocess
@@ -81,6 +82,19 @@ class Batch:
         return PLAN[title.partition(" ")[0]]
 
 
+def lasting_port() -> int:
+    """Return a free port that no other installation gets while the web server is down.
+
+    It would refuse the tokens.
+    """
+    first = 20000 + os.getpid() % 10000  # below those that the kernel gives out by itself
+    for port in range(first, first + 100):
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"No port from {first} on is free.")
+
+
 class Site(Installation):
     """One data folder, and everything around it."""
 
@@ -92,8 +106,7 @@ class Site(Installation):
             "STEROIDS_SANDBOX": "off",  # agents write their ledger outside of their clones
             "STEROIDS_STUCK": "60", "STEROIDS_IDLE": "3", "PYTHONUNBUFFERED": "1",
             "STEROIDS_HOST_NAME": "chaos",
-            # No other installation may get it while the web server is down: it would refuse the tokens.
-            "PORT": str(api_server.free_port(20000 + os.getpid() % 10000)),
+            "PORT": str(lasting_port()),
         }  # fmt: skip
         self.ledger_folder = folder / "ledger"
         self.batches: list[Batch] = []
