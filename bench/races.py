@@ -192,11 +192,14 @@ def create_cards(count: int) -> tuple[list[str], list[str]]:
 @contextmanager
 def weighing(server_pid: int, figures: Figures) -> Iterator[None]:
     """Print afterwards how much processor time one request took on each side."""
-    children = Path(f"/proc/{server_pid}/task/{server_pid}/children").read_text().split()
-    pids = [server_pid, *map(int, children)]
-    before, own = processor_of(pids), time.process_time()
+    workers = Path(f"/proc/{server_pid}/task/{server_pid}/children")
+
+    def used() -> float:  # workers that have begun since are counted, too
+        return processor_of([server_pid, *map(int, workers.read_text().split())])
+
+    before, own = used(), time.process_time()
     yield
-    theirs, ours = processor_of(pids) - before, time.process_time() - own
+    theirs, ours = used() - before, time.process_time() - own
     count = len(figures.took) / 1000
     print(f"  processor of a request: server {theirs / count:.1f} ms, clients {ours / count:.1f} ms")
 
