@@ -175,8 +175,8 @@ def _stuck_runs(limit: datetime) -> Iterator[Finding]:
         yield Finding(f"Trial {trial.pk} runs by its row, and no host holds it.", START)
     queued = Run.objects.filter(status=Run.Status.QUEUED, is_pulled=False, queued_at__lt=limit)
     waiting = queued.filter(project__status=Project.Status.ACTIVE)
-    if waiting.exists() and (free := _free_host()) is not None:
-        first = waiting.order_by("queued_at").first()
+    first = waiting.order_by("queued_at").first()
+    if first and (free := _free_host()) is not None:
         said = f"though {free} has a free slot" if free else "and no host takes any"
         runs = counted(waiting.count(), "run")
         yield Finding(f"Waiting: {runs}, run {first.pk} for longest, {said}.", START)
