@@ -1,6 +1,7 @@
 """Adds a project by its repository and follows the trials of its target branch."""
 
 import contextlib
+import functools
 import shutil
 import time
 import uuid
@@ -24,6 +25,7 @@ from tasks.models import Membership, Project, Section
 from tasks.models.event import record
 
 POLL = 0.25  # seconds
+PATIENCE = 5.0  # seconds between two looks whether this host is free, and before it is said that none is
 NOBODY_TRIES = (
     "No host that is alive may try it now; `manage.py host list` shows them. It goes on as soon as one may: "
     "wait, or press Ctrl+C; nothing is lost."
@@ -76,18 +78,22 @@ def add_project(
 def follow(project: Project, say: Callable[[str], None]) -> None:
     """Wait until the target branch is known, and say what is tried and how it went.
 
-    This process tries the branch itself unless another one runs this host; then it only watches. Raises
-    CommandError if somebody removes the project meanwhile.
+    This process tries the branch itself as soon as no other one holds this host; until then it only watches.
+    Raises CommandError if somebody removes the project meanwhile.
     """
     told: set[int] = set()
     begun: set[int] = set()
+    say_once = functools.cache(say)
     with contextlib.ExitStack() as stack:
-        host = _hold_host(stack)
-        if not any(other.takes_work and other.may_run(project) for other in Host.objects.alive()):
-            say(NOBODY_TRIES)
+        host = _hold_host(stack, say_once)
+        looked = time.monotonic()
         while True:
+            if host is None and time.monotonic() - looked >= PATIENCE:
+                host = _hold_host(stack, say_once)
+                if host is None and not _is_tried_elsewhere(project):
+                    say_once(NOBODY_TRIES)
+                looked = time.monotonic()
             if host is not None:
-                trying.beat(host.row)
                 trying.advance(host.row, lambda key, work: work(), only=project.pk)
             _tell(project, begun, told, say)
             try:
@@ -103,11 +109,18 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
         say(NOT_BEGUN)
 
 
-def _hold_host(stack: contextlib.ExitStack) -> Reconciler | None:
+def _hold_host(stack: contextlib.ExitStack, say: Callable[[str], None]) -> Reconciler | None:
     try:
-        return stack.enter_context(Reconciler())
-    except (HostBusy, HostUnfit):
+        return stack.enter_context(Reconciler(threads=True))  # it beats, however long a turn takes
+    except HostBusy:
         return None
+    except HostUnfit as error:
+        say(str(error))
+        return None
+
+
+def _is_tried_elsewhere(project: Project) -> bool:
+    return any(host.takes_work and host.may_run(project) for host in Host.objects.alive())
 
 
 def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str], None]) -> None:
@@ -123,4 +136,5 @@ def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str]
             )
         if trial.status == Trial.Status.ENDED and trial.pk not in told:
             told.add(trial.pk)
-            say(f"    {conclusions.says(trial)}")
+            which = f"{trial.ordinal} of {len(trials)}: " if len(trials) > 1 else ""  # two run at once
+            say(f"    {which}{conclusions.says(trial)}")

@@ -1,5 +1,6 @@
 """The commands that list and remove: list_projects, status, remove_agent, remove_project."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -18,6 +19,8 @@ from django.utils import timezone
 
 from agents.crew.pauses import pause
 from agents.hosts import paths
+from agents.hosts.reconciler import Reconciler
+from agents.hosts.sandbox import HostUnfit
 from agents.models import Agent, Host, Prompt, Run, Trial
 from agents.providers.reports import ErrorClass
 from agents.setup import projects
@@ -262,7 +265,7 @@ def test_with_a_project_goes_the_trial_that_is_under_way(tried: Project, home: P
 def test_whoever_follows_the_trials_of_a_removed_project_is_told(
     ledger: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "_hold_host", lambda stack: None)
+    monkeypatch.setattr(projects, "_hold_host", lambda stack, say: None)
     Project.objects.all().delete()
     with pytest.raises(CommandError, match="ledger was removed while it was being tried"):
         projects.follow(ledger, print)
@@ -271,8 +274,9 @@ def test_whoever_follows_the_trials_of_a_removed_project_is_told(
 def test_whoever_follows_trials_that_no_host_begins_is_told_why(
     ledger: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "_hold_host", lambda stack: None)
+    monkeypatch.setattr(projects, "_hold_host", lambda stack, say: None)
     monkeypatch.setattr(projects, "POLL", 0)
+    monkeypatch.setattr(projects, "PATIENCE", 0)
     create_host(is_draining=True)
     Project.objects.update(base_state="unknown")
     said: list[str] = []
@@ -284,6 +288,40 @@ def test_whoever_follows_trials_that_no_host_begins_is_told_why(
     projects.follow(ledger, say)
     assert said[0] == projects.NOBODY_TRIES
     assert len(said) == 2
+
+
+def test_whoever_follows_trials_takes_the_host_when_another_command_lets_go_of_it(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projects, "PATIENCE", 0)
+    Project.objects.update(base_state="unknown")
+    turns: list[Project] = []
+
+    def advance(host: Host, do: trying.Do, *, only: int) -> None:
+        turns.append(Project.objects.get(pk=only))
+        Project.objects.update(base_state="green")
+
+    monkeypatch.setattr(trying, "advance", advance)
+    with contextlib.ExitStack() as another_command:
+        another_command.enter_context(Reconciler())
+        monkeypatch.setattr(time, "sleep", lambda seconds: another_command.close())
+        projects.follow(ledger, print)
+    assert turns == [ledger]
+
+
+def test_whoever_follows_trials_on_an_unfit_host_is_told_once_what_it_lacks(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unfit(host: Reconciler) -> None:
+        raise HostUnfit("bubblewrap is missing.")
+
+    monkeypatch.setattr(projects, "PATIENCE", 0)
+    monkeypatch.setattr(Reconciler, "take", unfit)
+    monkeypatch.setattr(time, "sleep", lambda seconds: Project.objects.update(base_state="green"))
+    Project.objects.update(base_state="unknown")
+    said: list[str] = []
+    projects.follow(ledger, said.append)
+    assert said[:-1] == ["bubblewrap is missing.", projects.NOBODY_TRIES]
 
 
 def test_after_it_events_are_append_only_again(tried: Project) -> None:
