@@ -14,6 +14,7 @@ from agents.hosts import masking, processes, sandbox
 from agents.inside import gate
 from agents.reading import comparison, faults
 from agents.reading.absent import not_found
+from agents.reading.causes import cause
 from agents.reading.idle import ran_none
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
@@ -90,7 +91,7 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
     fault = "" if tests.failed else _fault(folder, name, code, reason, tail)
     if not fault and name.startswith(commands.ENVIRONMENT):  # none of the project's own steps has run
         fault = red
-    problem = fault or red
+    problem = fault or (f"{red}: {why}" if (why := _cause(folder, reason, tests, tail)) else red)
     said = f"{tests.said}\n{tail}"
     told_more = (
         *_what_brings(fault), *_missing(folder, steps), *_silent(said), *_looked_at_proxy(said, tests),
@@ -118,6 +119,13 @@ def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) ->
     if is_shut_in and not reason and (fault or step in INSTALLS):
         return faults.without_network(fault)
     return fault
+
+
+def _cause(folder: Path, reason: str, tests: Tests, tail: str) -> str:
+    """Return what the output says of a failure that is neither the host's word nor that of a test."""
+    if reason or tests.failed or tests.failed_count:
+        return ""
+    return cause(tail).replace(f"{folder / 'clone'}/", "")
 
 
 def _what_brings(fault: str) -> Iterator[str]:

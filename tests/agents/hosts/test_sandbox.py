@@ -600,7 +600,9 @@ def test_no_registry_is_said_to_have_answered_where_the_gate_was_shut(
     left = {"steps": [{"name": step, "code": 1, "log": [0, len(printed)]}]}
     verdict = verdicts.read(tmp_path, left)
     assert verdict.fault == fault
-    assert f"{verdict.fault or f'{step} ended with 1.'} The sandbox lets nothing" in verdict.problem
+    assert (
+        f"{verdict.fault or f'{step} ended with 1: {printed}.'} The sandbox lets nothing" in verdict.problem
+    )
     assert verdict.problem.endswith("the operator can, in STEROIDS_SANDBOX_HOSTS.")
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.reading.causes import CAUSE_MAX, cause
 from agents.reading.comparison import compare, flaky
 from agents.reading.faults import environment_fault, is_passing
 from agents.reading.junit import read_reports
@@ -329,7 +330,7 @@ def test_a_submodule_that_is_missing_is_told_from_its_beginning_and_the_others_b
         problem = verdicts.read(tmp_path, {"steps": steps}).problem
 
         assert problem.startswith(
-            "build ended with 1. Submodule vendor/a at ../a.git: is not there: git fetch: xxx"
+            "build ended with 1: CMake Error. Submodule vendor/a at ../a.git: is not there: git fetch: xxx"
         )
         assert problem.endswith(f"x….{more}"), problem
 
@@ -343,7 +344,7 @@ def test_what_is_missing_of_the_commit_is_told_of_a_green_run_too(tmp_path: Path
         steps = [{"name": "tests", "code": code, "log": [len(said.encode()), None]}]
         verdict = verdicts.read(tmp_path, {"steps": steps})
         assert (verdict.problem, verdict.missing) == (
-            ("", missing) if code == 0 else (f"tests ended with 1. {missing}", "")
+            ("", missing) if code == 0 else (f"tests ended with 1: ok. {missing}", "")
         )
 
 
@@ -960,6 +961,30 @@ def test_what_the_host_itself_saw_counts_whatever_was_printed() -> None:
 def test_red_tests_are_the_work_s_own_fault() -> None:
     for name in PRINTED:
         assert environment_fault(text(name), 1) == "", name
+
+
+# What people read first of an output that names no test.
+CAUSES = {
+    "faults/cargo_offline": "error: no matching package named `no-such-crate-of-ours` found",
+    "faults/cmake_package": "CMake Error at CMakeLists.txt:3 (find_package):",
+    "faults/gcc_own": "h2.c:1:10: fatal error: mine.h: No such file or directory",
+    "faults/maven_java": "[ERROR] Failed to execute goal org.apache.maven.plugins:maven-compiler",
+    "faults/meson_dependency": 'me/meson.build:2:0: ERROR: Dependency "zzlib" not found, tried ',
+    "faults/npm_script": "sh: 1: gopher: not found",
+    "faults/npm_refused": "npm error FetchError: request to http://127.0.0.1:9/is-odd failed, reason:",
+    "faults/python_program": "FileNotFoundError: [Errno 2] No such file or directory: 'gopher'",
+    "pytest_collect": "ModuleNotFoundError: No module named 'no_such_module'",
+    "urchin": "2 tests failed.",
+}
+
+
+def test_the_line_that_says_why_is_found_in_what_tools_print_after_it() -> None:
+    for name, begins in CAUSES.items():
+        assert cause(text(name)).startswith(begins), name
+    typed = "a.ts(3,5): error TS2304: Cannot find name 'b'."
+    assert cause(f"{typed}\nnpm error code 2\nnpm error Lifecycle script failed") == typed
+    assert cause("make: *** [all] Error 1\n-----\n\n") == ""
+    assert len(cause("\x1b[31m" + "x" * 10_000)) == CAUSE_MAX
 
 
 @for_each("words", [text("faults/npm_name"), text("faults/disk"), text("faults/make")])
