@@ -118,7 +118,7 @@ def orphans() -> Iterator[Finding]:
 def remove_orphans() -> Iterator[str]:
     """Remove the leftovers; of the mirrors and caches of projects only those without a project."""
     for path in list(_orphans()):
-        outcomes.remove(path)
+        paths.remove(path)
         yield f"{path} is removed."
 
 
@@ -128,7 +128,7 @@ def _orphans() -> Iterator[Path]:
     for folder in _old(_home() / "trials", "*"):
         if folder.name.isdigit() and int(folder.name) not in trials:
             yield folder
-    for name in ("landings", "checks", "pulled"):
+    for name in ("landings", "checks", "pulled", "going"):
         yield from _old(_home() / name, "*")
     mirrors = _home() / "mirrors"
     for pattern in ("new-*.git", "*.git.damaged", "*.git.new"):

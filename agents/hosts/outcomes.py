@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import shutil
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -223,30 +221,4 @@ def remove_folder(run: Run) -> None:
     """Remove the run's clone and private files; the log and the exit file stay for anyone on the host."""
     folder = paths.run_folder(run.pk)
     for name in ("clone", "home", "tmp", "env", "bin", "seen", "context.json", "job.json", "lease"):
-        remove(folder / name)
-
-
-def remove(path: Path) -> None:
-    """Remove the path, whatever an agent turned it into. What cannot be removed stays."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        try:
-            shutil.rmtree(path, ignore_errors=True)
-            if path.exists():
-                _open_up(path)
-                shutil.rmtree(path, ignore_errors=True)
-        except RecursionError:  # folders are nested too deeply
-            subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)
-
-
-def _open_up(path: Path) -> None:
-    """Let the owner write to every folder in it, so that what lies there can be removed. Follows no links."""
-    with contextlib.suppress(OSError):
-        os.chmod(path, 0o700)
-    for folder, below, _ in os.walk(path):
-        for name in below:
-            inner = os.path.join(folder, name)
-            if not os.path.islink(inner):
-                with contextlib.suppress(OSError):
-                    os.chmod(inner, 0o700)
+        paths.remove(folder / name)

@@ -1,8 +1,12 @@
 """Where things lie on an agent host: below the data folder, readable by its owner only."""
 
+import contextlib
 import hashlib
 import os
+import shutil
+import subprocess
 import tempfile
+import uuid
 from pathlib import Path
 
 from django.conf import settings
@@ -25,6 +29,44 @@ def folder(*parts: str) -> Path:
 
 def run_folder(run_pk: int) -> Path:
     return Path(settings.HOME) / "runs" / str(run_pk)
+
+
+def make_anew(path: Path) -> None:
+    """Make a folder and leave nothing in it, whatever a run or a trial left in it.
+
+    The old one is moved aside first: a beat may be writing its lease while it is removed. Raises OSError.
+    """
+    if path.exists():
+        aside = folder("going") / uuid.uuid4().hex
+        path.rename(aside)
+        remove(aside)
+    path.mkdir(parents=True, mode=0o700)
+
+
+def remove(path: Path) -> None:
+    """Remove the path, whatever an agent turned it into. What cannot be removed stays."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+            if path.exists():
+                _open_up(path)
+                shutil.rmtree(path, ignore_errors=True)
+        except RecursionError:  # folders are nested too deeply
+            subprocess.run(["rm", "-rf", "--", str(path)], check=False, timeout=600)
+
+
+def _open_up(path: Path) -> None:
+    """Let the owner write to every folder in it, so that what lies there can be removed. Follows no links."""
+    with contextlib.suppress(OSError):
+        os.chmod(path, 0o700)
+    for folder, below, _ in os.walk(path):
+        for name in below:
+            inner = os.path.join(folder, name)
+            if not os.path.islink(inner):
+                with contextlib.suppress(OSError):
+                    os.chmod(inner, 0o700)
 
 
 def clone_of(run: Run) -> Path:

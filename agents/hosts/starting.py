@@ -1,6 +1,6 @@
 """Starting a run on this host: its clone, prompt, token and shim."""
 
-import shutil
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -141,9 +141,7 @@ def prepare(run: Run) -> None:
     Raises Unreachable if the remote cannot be reached, GitError, BaseNotFit, ProviderError and CannotStart.
     """
     folder = paths.run_folder(run.pk)
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, mode=0o700)
+    paths.make_anew(folder)
     mirror = paths.mirror(run.project)
     base = fetch_base(run, mirror)
     check_base(run, mirror, base)
@@ -358,7 +356,7 @@ def renew_lease_file(run_pk: int) -> None:
 
 def renew_lease(folder: Path) -> None:
     """Write the time into the lease, which the shim reads before anything else; its own clock decides."""
-    if folder.exists():
+    with contextlib.suppress(FileNotFoundError):  # the folder is gone
         processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
 
 

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agents import archives
-from agents.hosts import outcomes, paths
+from agents.hosts import paths
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
@@ -92,7 +92,7 @@ def old_run_folders() -> list[Path]:
 def _remove_run_folders() -> Iterator[str]:
     old = old_run_folders()
     for folder in old:
-        outcomes.remove(folder)
+        paths.remove(folder)
     if old:
         yield f"Gone: {counted(len(old), 'run folder')}."
 
@@ -118,7 +118,7 @@ def _remove_caches() -> Iterator[str]:
     for folder in old:
         going.mkdir(mode=0o700, exist_ok=True)
         folder.rename(going / uuid.uuid4().hex)
-    outcomes.remove(going)  # including what a killed host had left there
+    paths.remove(going)  # including what a killed host had left there
     if old:
         yield f"Gone: {counted(len(old), 'cache')}."
 

@@ -1,7 +1,6 @@
 """Checks an agent: runs its command once, with a tiny prompt in an empty clone, and says how that went."""
 
 import contextlib
-import shutil
 import subprocess
 import tempfile
 import time
@@ -89,7 +88,7 @@ def _checked(agent: Agent) -> Checked:
         try:
             return _tried(agent, folder)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            paths.remove(folder)
     except ProviderError as error:
         if isinstance(error, NotSignedIn):
             pauses.pause(agent.account, ErrorClass.SIGN_IN, str(error))

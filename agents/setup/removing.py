@@ -1,6 +1,5 @@
 """Removes a project: deletes one without a history, and ends one that has landings or rulings."""
 
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +9,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Count
 
-from agents.hosts import outcomes, paths, processes
+from agents.hosts import paths, processes
 from agents.models import Agent, Run, Trial
 from agents.verification import trying
 from disputes.completion import endings
@@ -75,9 +74,9 @@ def remove(project: Project, *, actor: Actor) -> str:
     for folder in trials:
         if folder.exists():
             processes.end_all(processes.working_in(folder), settings.DURATIONS["grace"])
-            outcomes.remove(folder)
+            paths.remove(folder)
     for folder in _folders(project, runs):
-        shutil.rmtree(folder, ignore_errors=True)
+        paths.remove(folder)
     return said
 
 

@@ -6,7 +6,6 @@ red. On each host, only the process that holds the host's lock does this.
 """
 
 import contextlib
-import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -221,8 +220,7 @@ def _take(trial: Trial, host: Host) -> bool:
 def _start(trial: Trial) -> None:
     """Make a clean checkout, and start a shim that runs the steps."""
     folder = folder_of(trial.pk)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True, mode=0o700)
+    paths.make_anew(folder)
     recipe = Recipe(trial.prepare, trial.build, trial.test)
     try:
         mirror = paths.mirror(trial.project)
@@ -371,7 +369,7 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
         broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky), tail=verdict.tail,
         hosts=sandbox.reached(folder),
     )  # fmt: skip
-    shutil.rmtree(folder, ignore_errors=True)
+    paths.remove(folder)
 
 
 def _with_servers(trial: Trial, verdict: Verdict) -> str:

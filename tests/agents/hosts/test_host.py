@@ -1,6 +1,7 @@
 """A host and the folders of its runs: whatever agents make of theirs, no turn and no other run is held up."""
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -116,7 +117,7 @@ def end_shim(run: Run, left: object = LEFT) -> None:
 
 
 def replace(path: Path, spoil: Callable[[Path], object]) -> None:
-    outcomes.remove(path)
+    paths.remove(path)
     spoil(path)
 
 
@@ -201,11 +202,36 @@ def test_a_log_of_another_kind_is_read_by_nobody(held: Callable[..., Run], tmp_p
 
 def test_two_threads_may_renew_a_lease_at_once(tmp_path: Path) -> None:
     def renew() -> None:
-        for _ in range(200):
+        for _ in range(30):
             starting.renew_lease(tmp_path)
 
     at_once(*[renew] * 4)
     assert [path.name for path in tmp_path.iterdir()] == ["lease"]
+
+
+def test_a_folder_is_made_anew_although_its_lease_is_renewed_meanwhile(tmp_path: Path, settings: Any) -> None:
+    settings.HOME = tmp_path
+    folder = tmp_path / "trials" / "14"
+    (folder / "env").mkdir(parents=True)
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.is_set():
+            starting.renew_lease(folder)
+
+    beating = threading.Thread(target=beat)
+    beating.start()
+    try:
+        for _ in range(30):
+            for number in range(5):
+                (folder / "env" / str(number)).write_text("")
+            paths.make_anew(folder)
+            assert {path.name.partition(".")[0] for path in folder.iterdir()} <= {"lease"}
+            (folder / "env").mkdir()
+    finally:
+        over.set()
+        beating.join()
+    assert list((tmp_path / "going").iterdir()) == []
 
 
 def test_the_token_is_over_before_what_is_left_is_read(
@@ -299,9 +325,11 @@ def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monk
     """On a full disk a start fails, and so may the row that says so: the run kept its seat for a minute."""
     world.duration(backoff_first=60)
     first, second = (create_run(world.task(), "verifier", status="queued") for _ in range(2))
-    for run in (first, second):
-        paths.run_folder(run.pk).parent.mkdir(parents=True, exist_ok=True)
-        paths.run_folder(run.pk).write_text("no folder\n")
+
+    def full(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(paths, "make_anew", full)
     with Reconciler() as host:
         end = run_ends.end
 
@@ -318,7 +346,8 @@ def test_a_run_that_a_host_cannot_begin_is_given_back_at_once(world: World, monk
             assert run.status == status
         host.step()
     second.refresh_from_db()
-    assert (first.outcome, first.reason) == ("stopped", "Host test-host could not begin it: Not a directory.")
+    assert first.outcome == "stopped"
+    assert first.reason == "Host test-host could not begin it: No space left on device."
     assert first.task.not_before > timezone.now()
     assert (second.status, second.outcome) == ("ended", "stopped")
 

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from agents import retention
-from agents.hosts import outcomes, paths, starting, submissions, tidying
+from agents.hosts import paths, starting, submissions, tidying
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
@@ -165,7 +165,7 @@ def test_folders_that_nobody_may_write_to_are_removed_as_well() -> None:
         subprocess.run(["chown", "-Rh", "65534", str(folder)], check=True)
         os.seteuid(65534)
     try:
-        outcomes.remove(folder / "mod")
+        paths.remove(folder / "mod")
     finally:
         os.seteuid(user)
     assert [path.name for path in folder.iterdir()] == ["link"]
