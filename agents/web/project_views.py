@@ -35,7 +35,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """Show how far the project is, what is under way, and what to do next."""
     project = project_of(request, slug)
     context = {
-        "title": project.name, "project": project,
+        "title": f"Project {project.name}", "project": project,
         "page": Overview(project, request.user, role_in(request, project.pk)),
     }  # fmt: skip
     return page(request, "agents/project.html", context)

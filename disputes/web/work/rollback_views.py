@@ -28,7 +28,7 @@ def _page(
     if not shown.may_rule:
         return not_allowed(request, no_right(task.project, RULE, "take rounds back"))
     context = {
-        "title": f"{task.ref} rounds", "is_nav_sidebar_enabled": False, "page": shown, "task": task,
+        "title": f"Rounds of {task.ref}", "is_nav_sidebar_enabled": False, "page": shown, "task": task,
         "typed": typed or {}, "refused": refused,
     }  # fmt: skip
     return page(request, "disputes/rollback.html", context, refused.status if refused else 200)
