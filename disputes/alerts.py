@@ -11,7 +11,6 @@ from disputes import opening
 from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
-from tasks.access import RULE, require
 from tasks.configuration.policy import LOG
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
@@ -108,9 +107,12 @@ def ask_about_base(
 @transaction.atomic
 def withdraw_base_card(project: Project) -> None:
     """Drop the card about the target branch, because it is fit again or is being tried for another reason."""
-    cards = list(about_base(project).select_related("dispute__project", "dispute__task"))
-    for card in cards:
-        card.drop("the branch needs no answer any more")
+    _withdraw(about_base(project), "the branch needs no answer any more")
+
+
+def _withdraw(cards: QuerySet[Conflict], why: str) -> None:
+    for card in cards.select_related("dispute__project", "dispute__task"):
+        card.drop(why)
         opening.refresh(card.dispute)
 
 
@@ -134,9 +136,7 @@ def ask_about_rewritten(project: Project, question: str, *, evidence: Iterable[s
 @transaction.atomic
 def withdraw_rewritten_card(project: Project) -> None:
     """Drop the card about lost work, because the branch has all of it again."""
-    for card in about_rewritten(project).select_related("dispute__project", "dispute__task"):
-        card.drop("the branch has it again")
-        opening.refresh(card.dispute)
+    _withdraw(about_rewritten(project), "the branch has it again")
 
 
 def _reopen_lost(project: Project, *, actor: Actor, note: str) -> None:
@@ -152,36 +152,33 @@ _live_alerts = Prepared(lambda project: Dispute.objects.live().filter(project=pr
 
 
 @transaction.atomic
-def close_alerts(project: Project, reason: str) -> int:
-    """Close the project's open alerts, which nobody has to answer any more. Return how many were closed."""
-    closed = 0
+def close_alerts(project: Project, reason: str) -> None:
+    """Close the project's open alerts, which nobody has to answer any more."""
     for dispute in _live_alerts.found(project.pk):
         opening.close(dispute, reason)
-        closed += 1
-    return closed
 
 
 def carry_out(decision: Decision, *, actor: Actor) -> None:
-    """Do what was chosen on a project's card.
+    """Do what was chosen on a project's card, by somebody who may rule.
 
     Raises Refused("unknown_task") if the text names something that is not a task of the project, and what the
-    chosen action itself raises: "no_right", "text_missing", "wrong_status" or "no_critical".
+    chosen action itself raises: "text_missing", "wrong_status" or "no_critical".
     """
-    project, user = decision.conflict.dispute.project, decision.user
+    project = decision.conflict.dispute.project
     reason = decision.rationale or decision.conflict.question
     match Option(decision.option):
         case Option.NARROW:
-            narrow(project, named_tasks(project, decision.text), reason, user, actor=actor)
+            narrow(project, named_tasks(project, decision.text), reason, actor=actor)
         case Option.ACCEPT if decision.conflict.origin == Conflict.Origin.REWRITTEN:
             return
         case Option.REOPEN_LOST:
             _reopen_lost(project, actor=actor, note=f"{decision.conflict.ref}: {decision.conflict.question}")
         case Option.ACCEPT:
-            accept_complexity(project, reason, user, actor=actor)
+            record(project, ACCEPTED, actor=actor, note=reason)
         case Option.PRIORITISE:
-            prioritise(project, reason, user, actor=actor)
+            prioritise(project, reason, actor=actor)
         case Option.PAUSE:
-            pause(project, reason, user, actor=actor)
+            pause(project, reason, actor=actor)
         case Option.TRY_AGAIN:
             base.try_again(project, actor=actor, why=decision.rationale)
         case Option.ACCEPT_BASE:
@@ -215,20 +212,16 @@ def named_tasks(project: Project, text: str) -> list[Task]:
 
 
 @transaction.atomic
-def narrow(
-    project: Project, tasks: Collection[Task], reason: str, user: Any, *, actor: Actor | None = None
-) -> None:
+def narrow(project: Project, tasks: Collection[Task], reason: str, *, actor: Actor) -> None:
     """Defer the tasks, with the reason.
 
-    Raises Refused: "no_right", "text_missing" if there is no task or no reason, and "wrong_status" if a task
-    cannot be deferred or belongs to another project.
+    Raises Refused: "text_missing" if there is no task or no reason, and "wrong_status" if a task cannot be
+    deferred or belongs to another project.
     """
-    require(user, project, RULE, "rule")
     if not tasks or not reason.strip():
         raise Refused(
             "text_missing", "To narrow the scope takes tasks and a reason.", "Name both.", status=422
         )
-    who = actor or Actor.person(user)
     movable = MOVES["defer"].sources
     if stuck := [task for task in tasks if task.status not in movable or task.project_id != project.pk]:
         raise Refused(
@@ -238,27 +231,13 @@ def narrow(
     locked(Project.objects).get(pk=project.pk)
     for task in tasks:
         if task.status != Status.DEFERRED:
-            task.defer(actor=who, note=reason)
-    record(project, NARROWED, actor=who, note=reason, data={"tasks": [task.ref for task in tasks][:100]})
+            task.defer(actor=actor, note=reason)
+    record(project, NARROWED, actor=actor, note=reason, data={"tasks": [task.ref for task in tasks][:100]})
 
 
 @transaction.atomic
-def accept_complexity(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
-    """Accept that the work is as large as it is, which restarts the count of checkpoints without progress.
-
-    The history stays. Raises Refused("no_right").
-    """
-    require(user, project, RULE, "rule")
-    record(project, ACCEPTED, actor=actor or Actor.person(user), note=reason)
-
-
-@transaction.atomic
-def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
-    """Start only critical tasks until none is left.
-
-    Raises Refused: "no_right", or "no_critical" if no critical task is left.
-    """
-    require(user, project, RULE, "rule")
+def prioritise(project: Project, reason: str, *, actor: Actor) -> None:
+    """Start only critical tasks until none is left. Raises Refused("no_critical") if none is left now."""
     if not _unsettled_critical(project).exists():
         raise Refused(
             "no_critical", f"No critical task is left in {project.name}.",
@@ -266,21 +245,20 @@ def prioritise(project: Project, reason: str, user: Any, *, actor: Actor | None 
         )  # fmt: skip
     Project.objects.filter(pk=project.pk).update(focus=CRITICAL_FIRST)
     project.focus = CRITICAL_FIRST
-    record(project, FOCUSED, actor=actor or Actor.person(user), note=reason)
+    record(project, FOCUSED, actor=actor, note=reason)
 
 
 @transaction.atomic
-def pause(project: Project, reason: str, user: Any, *, actor: Actor | None = None) -> None:
+def pause(project: Project, reason: str, *, actor: Actor) -> None:
     """Pause the project, so that nothing of it is started until somebody makes it active again.
 
-    Raises Refused: "no_right", or "wrong_status" if the project is not active.
+    Raises Refused("wrong_status") if the project is not active.
     """
-    require(user, project, RULE, "rule")
     paused = Project.objects.filter(pk=project.pk, status=Project.Status.ACTIVE)
     if not paused.update(status=Project.Status.PAUSED):
         raise Refused("wrong_status", f"{project.name} is not active.", "Nothing of it is started anyway.")
     project.status = Project.Status.PAUSED
-    record(project, PAUSED, actor=actor or Actor.person(user), note=reason)
+    record(project, PAUSED, actor=actor, note=reason)
 
 
 # --- Critical tasks first ---------------------------------------------------------------------------------
