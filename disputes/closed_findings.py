@@ -12,14 +12,15 @@ from tasks.models.prepared import Prepared
 
 def settled_findings(task: Task) -> dict[int, Conflict]:
     """Return the findings, as first raised, that may not be raised again, each with the settling conflict."""
-    return settled_among(map(_with_ruling, _settled_of_one.found(task.pk)))
+    return settled_among((each, each.standing_decision()) for each in _settled_of_one.found(task.pk))
 
 
 def settled_by_task(tasks: Iterable[int]) -> dict[int, dict[int, Conflict]]:
     """Return the same as `settled_findings` for many tasks, by their keys, in two queries."""
     by_task: dict[int, list[tuple[Conflict, Decision | None]]] = {}
     for conflict in _settled().filter(dispute__task__in=tasks):
-        by_task.setdefault(conflict.dispute.task_id, []).append(_with_ruling(conflict))
+        pair = (conflict, conflict.standing_decision())
+        by_task.setdefault(conflict.dispute.task_id, []).append(pair)
     return {task: settled_among(pairs) for task, pairs in by_task.items()}
 
 
@@ -34,10 +35,6 @@ def _settled_of(task: Expression) -> QuerySet[Conflict]:
 
 
 _settled_of_one = Prepared(_settled_of)
-
-
-def _with_ruling(conflict: Conflict) -> tuple[Conflict, Decision | None]:
-    return conflict, next((each for each in conflict.decisions.all() if each.stands), None)
 
 
 def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:

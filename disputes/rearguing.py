@@ -66,7 +66,7 @@ _decided = Prepared(_decided_of)
 
 def _standing(conflict: Conflict, codes: dict[int, set[str]]) -> StandingDecision:
     """Return the conflict's ruling or waiver; a logged conflict counts as a ruling for the coder."""
-    decision = next((each for each in conflict.decisions.all() if each.stands), None)
+    decision = conflict.standing_decision()
     position = conflict.coder_position
     return StandingDecision(
         codes=frozenset(codes.get(conflict.finding_id or 0, ())),

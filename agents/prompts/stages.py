@@ -73,7 +73,7 @@ def _ruled(task: Task) -> str:
     ruled = Conflict.objects.of(task).ruled().filter(thread__isnull=False)
     lines = []
     for conflict in ruled.select_related("thread").prefetch_related("decisions").order_by("-pk")[:RULED_MAX]:
-        decision = next((each for each in conflict.decisions.all() if each.stands), None)
+        decision = conflict.standing_decision()
         if decision and conflict.thread:
             right = f"{conflict.thread.stage} is right" if decision.expects_change else "it stays as it is"
             text = one_line(decision.text)[:LINE_MAX]

@@ -286,7 +286,8 @@ class Conflict(models.Model):
         return next((each for each in self.choices if each.option == option), None)
 
     def standing_decision(self) -> "Decision | None":
-        return self.decisions.standing().first()
+        """Return the ruling in force, from prefetched decisions if there are any, or None."""
+        return next((each for each in self.decisions.all() if each.stands), None)
 
     def propose(self, found: Synthesis, by: str) -> Proposal:
         """Make a synthesis option C in place of an earlier one; `by` names its author or the rule's basis."""

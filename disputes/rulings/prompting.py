@@ -84,7 +84,7 @@ def settled_lines(task: Task) -> list[str]:
         .order_by("pk")
     )
     for conflict in conflicts:
-        decision = next((each for each in conflict.decisions.all() if each.stands), None)
+        decision = conflict.standing_decision()
         if word := _settled_as(conflict, decision):
             key = conflict.finding_id or -conflict.pk
             lines[key] = _line(conflict.name, conflict.question, word)
