@@ -272,4 +272,4 @@ def people_on_call(project: Project, day: date | None = None) -> list[Any]:
 
 def name_of(user: Any) -> str:
     """Return a person's name as others read it."""
-    return user.get_full_name() or user.get_username()
+    return Actor.person(user).label

@@ -40,6 +40,13 @@ from tasks.todo.format import SECTION_TITLE_MAX, SOURCE_MAX, TITLE_MAX, as_line
 REF = r"[A-Za-z0-9][A-Za-z0-9_-]*-[0-9]+"  # a name in a URL: ledger-214, D-7
 
 
+def validated(form: type[serializers.Serializer[Any]], body: Any) -> dict[str, Any]:
+    """Return what the body of a request says. Raises ValidationError."""
+    read = form(data=body)
+    read.is_valid(raise_exception=True)
+    return dict(read.validated_data)
+
+
 class ProjectNameFilter(django_filters.CharFilter):
     """A project by its short name; one that the caller may not see is refused instead of finding nothing."""
 
@@ -151,9 +158,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
-        body = NewProjectSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        said = body.validated_data
+        said = validated(NewProjectSerializer, request.data)
         with as_refused():
             project = add_project(
                 said["slug"], said["repository"], by=request.user, name=said["name"], branch=said["branch"],
@@ -316,9 +321,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
-        body = NewTaskSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        said = dict(body.validated_data)
+        said = validated(NewTaskSerializer, request.data)
         slug, title = said.pop("project"), as_line(said.pop("title"))
         project = visible_project(request.user, slug)
         require(request.user, project, MAINTAIN, "add tasks")
@@ -334,12 +337,10 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     def _move(self, request: Request) -> dict[str, Any]:
         task = self.get_object()
         require(request.user, task.project, RULE, "move tasks")
-        body = StatusSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        verb = move_to(task, body.validated_data["status"])
+        said = validated(StatusSerializer, request.data)
+        verb, notes = move_to(task, said["status"]), said["notes"]
         roles = RULE if verb in {"defer", "resume"} else MAINTAIN
         require(request.user, task.project, roles, f"{verb} tasks")
-        notes = body.validated_data["notes"]
         if verb == "reopen" and not notes.strip():
             raise Refused("text_missing", "A reason is needed to reopen a task.", "Add --notes.", status=422)
         getattr(task, verb)(actor=Actor.person(request.user), note=notes)

@@ -14,7 +14,7 @@ from agents.setup.adding import agent_from, missing_program
 from tasks import idempotency
 from tasks.access import projects_for, require_superuser
 from tasks.adding import as_refused
-from tasks.api import ProjectNameFilter, TaskNameFilter
+from tasks.api import ProjectNameFilter, TaskNameFilter, validated
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -130,9 +130,7 @@ class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
-        body = NewAgentSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        said = body.validated_data
+        said = validated(NewAgentSerializer, request.data)
         projects = list(Project.objects.filter(slug__in=said["projects"]))
         if unknown := set(said["projects"]) - {project.slug for project in projects}:
             raise Refused(

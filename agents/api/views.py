@@ -15,6 +15,7 @@ from agents.api import handins, serializers
 from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.crew import refusals
 from tasks import idempotency
+from tasks.api import validated
 from tasks.errors import Refused
 
 
@@ -58,12 +59,8 @@ class HandInView(LastCallView):
         if (earlier := self.answered(request)) is not None:
             return earlier
         try:
-            body = self.serializer(data=request.data)
-            body.is_valid(raise_exception=True)
-            verb = type(self).verb
-            return idempotency.once(
-                request, lambda: (verb(request.user, ref, body.validated_data), self.created)
-            )
+            said, verb = validated(self.serializer, request.data), type(self).verb
+            return idempotency.once(request, lambda: (verb(request.user, ref, said), self.created))
         except Exception as error:
             if isinstance(error, Refused | APIException):
                 self._refuse_others(request, ref)

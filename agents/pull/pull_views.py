@@ -28,6 +28,7 @@ from agents.models import Agent, Prompt, PullBundle, Run, token_hash
 from agents.pull import leases
 from agents.pull import pull_serializers as bodies
 from tasks import idempotency
+from tasks.api import validated
 from tasks.errors import Refused
 from tasks.models import Project
 from tasks.models.event import record
@@ -178,9 +179,7 @@ class BeatView(PulledRunView):
         tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer,
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
-        body = bodies.BeatSerializer(data=_without_nul(request.data))
-        body.is_valid(raise_exception=True)
-        said = dict(body.validated_data)
+        said = validated(bodies.BeatSerializer, _without_nul(request.data))
         log = said.pop("log")
         run = self.run_of(request, pk)
         return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
@@ -272,12 +271,11 @@ class ReleaseView(LastCallView, PulledRunView):
     def post(self, request: Request, pk: int) -> Response:
         if (earlier := self.answered(request)) is not None:
             return earlier  # the first call ended the token
-        body = bodies.ReleaseSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
+        said = validated(bodies.ReleaseSerializer, request.data)
         run = self.run_of(request, pk)
 
         def release() -> tuple[dict[str, Any], int]:
-            leases.release(run, **body.validated_data)
+            leases.release(run, **said)
             return {"message": f"{run.task.ref} is given back."}, 200
 
         return idempotency.once(request, release)

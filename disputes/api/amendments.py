@@ -16,7 +16,8 @@ from disputes.models import Amendment
 from disputes.protocol.rulings.amendments import WORDS_MAX
 from tasks import idempotency
 from tasks.access import RULE, projects_for, require
-from tasks.api import ProjectNameFilter
+from tasks.api import ProjectNameFilter, validated
+from tasks.events import Actor
 from tasks.models import Submission
 
 AS_SHOWN = (
@@ -76,7 +77,7 @@ class AmendmentDetailSerializer(AmendmentSerializer):
 
 
 def _name(user: Any) -> str:
-    return (user.get_full_name() or user.get_username()) if user else ""
+    return Actor.person(user).label if user else ""
 
 
 class SettledSerializer(AmendmentDetailSerializer):
@@ -158,9 +159,7 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
         refuse_runs(request, "settle an amendment", "does")
         amendment = self.get_object()
         require(request.user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
-        body = form(data=request.data)
-        body.is_valid(raise_exception=True)
-        return amendment, dict(body.validated_data)
+        return amendment, validated(form, request.data)
 
     def _told(self, message: str) -> dict[str, Any]:
         return {**AmendmentDetailSerializer(self.get_object()).data, "message": message}

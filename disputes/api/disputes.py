@@ -21,7 +21,7 @@ from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
 from tasks import idempotency
 from tasks.access import RULE, projects_for, require, tasks_for, tasks_named
-from tasks.api import REF, ProjectNameFilter
+from tasks.api import REF, ProjectNameFilter, validated
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -80,7 +80,8 @@ class CitedSerializer(serializers.Serializer[Any]):
 
 
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
-    by = serializers.SerializerMethodField()
+    letter = serializers.CharField()
+    by = serializers.CharField(read_only=True)
     constraints = serializers.CharField(source="constraints_text")
     cites = CitedSerializer(source="cited", many=True, read_only=True)
 
@@ -98,11 +99,6 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
             "at",
             "used_at",
         ]
-
-    letter = serializers.CharField()
-
-    def get_by(self, decision: Decision) -> str:
-        return decision.by
 
 
 class OpinionSerializer(serializers.ModelSerializer[Opinion]):
@@ -154,8 +150,8 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
 
     @extend_schema_field(DecisionSerializer(allow_null=True))
     def get_decision(self, conflict: Conflict) -> Any:
-        standing = [decision for decision in conflict.decisions.all() if decision.stands]
-        return DecisionSerializer(standing[0]).data if standing else None
+        standing = conflict.standing_decision()
+        return DecisionSerializer(standing).data if standing else None
 
 
 class DisputeSerializer(serializers.ModelSerializer[Dispute]):
@@ -364,65 +360,48 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         return idempotency.answer(request, lambda: (self._amend(request, ref), 200))
 
     def _amend(self, request: Request, ref: str) -> dict[str, Any]:
-        refuse_runs(request, "ask for an amendment", "does")
-        dispute = self._to_rule(request)
-        body = AskSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        conflict = _ruled_on(dispute, ref, body.validated_data["conflict"])
-        ruling = conflict.decisions.standing().order_by("-pk").first()
+        dispute, said = self._to_act(request, AskSerializer, "ask for an amendment", "does")
+        conflict = _ruled_on(dispute, ref, said["conflict"])
+        ruling = conflict.standing_decision()
         if ruling is None:
             raise Refused(
                 "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first.",
                 status=422,
             )  # fmt: skip
         made = amendments.ask(ruling, user=request.user)
-        told = DisputeDetailSerializer(self.get_object()).data
-        return {
-            **told,
-            "amendment": made.pk,
-            "message": f"Amendment {made.pk} of {made.path} is drafted next.",
-        }
+        message = f"Amendment {made.pk} of {made.path} is drafted next."
+        return _told(self.get_object(), message, amendment=made.pk)
 
     def _ask(self, request: Request, ref: str, kind: Opinion.Kind) -> dict[str, Any]:
-        refuse_runs(request, "ask for an opinion", "asks")
-        dispute = self._to_rule(request)
-        body = AskSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        [conflict] = _chosen(dispute, ref, body.validated_data["conflict"], take_all=False)
+        dispute, said = self._to_act(request, AskSerializer, "ask for an opinion", "asks")
+        [conflict] = _chosen(dispute, ref, said["conflict"], take_all=False)
         opinions.ask(conflict, kind, user=request.user)
-        told = DisputeDetailSerializer(self.get_object()).data
-        return {**told, "message": f"The {kind.value} is asked about {conflict.ref}."}
+        return _told(self.get_object(), f"The {kind.value} is asked about {conflict.ref}.")
 
-    def _to_rule(self, request: Request) -> Dispute:
-        """Return the dispute if the person may rule on it.
+    def _to_act(
+        self, request: Request, form: type[serializers.Serializer[Any]], what: str, verb: str
+    ) -> tuple[Dispute, dict[str, Any]]:
+        """Return the dispute and the validated body if the caller is a person who may rule on it.
 
-        Raises Http404 or Refused("not_found") if there is none that they may see, Refused("no_right") if they
-        may not rule.
+        Raises Http404, ValidationError or Refused: "wrong_role" (see `refuse_runs`), "not_found" if there is
+        no dispute that the person may see, "no_right" if they may not rule.
         """
+        refuse_runs(request, what, verb)
         dispute = self.get_object()
         require(request.user, dispute.project, RULE, "rule")
-        return dispute
+        return dispute, validated(form, request.data)
 
     def _propose(self, request: Request, ref: str) -> dict[str, Any]:
-        refuse_runs(request, "propose a synthesis", "does")
-        dispute = self._to_rule(request)
-        body = SynthesisSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        data = body.validated_data
+        dispute, data = self._to_act(request, SynthesisSerializer, "propose a synthesis", "does")
         [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
         made = rulings.propose_synthesis(
             conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
             trade_off=data["trade_off"], covers_both=data["covers_both"],
         )  # fmt: skip
-        told = DisputeDetailSerializer(self.get_object()).data
-        return {**told, "message": f"Option C of {conflict.ref} is proposed by {made.by}."}
+        return _told(self.get_object(), f"Option C of {conflict.ref} is proposed by {made.by}.")
 
     def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
-        refuse_runs(request, "rule on a dispute", "rules")
-        dispute = self._to_rule(request)
-        body = ResolveSerializer(data=request.data)
-        body.is_valid(raise_exception=True)
-        data = body.validated_data
+        dispute, data = self._to_act(request, ResolveSerializer, "rule on a dispute", "rules")
         chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
         decided = [
             rulings.decide(
@@ -435,7 +414,11 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         dispute = self.get_object()
         named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
         task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
-        return {**DisputeDetailSerializer(dispute).data, "message": f"Ruled {named}{task}."}
+        return _told(dispute, f"Ruled {named}{task}.")
+
+
+def _told(dispute: Dispute, message: str, **more: Any) -> dict[str, Any]:
+    return {**DisputeDetailSerializer(dispute).data, **more, "message": message}
 
 
 def refuse_runs(request: Request, what: str, verb: str) -> None:

@@ -14,7 +14,7 @@ from disputes.completion import rollbacks
 from disputes.models import Decision
 from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, require, tasks_for
-from tasks.api import MovedTaskSerializer, TaskDetailSerializer
+from tasks.api import MovedTaskSerializer, TaskDetailSerializer, validated
 from tasks.errors import Refused
 from tasks.models import Task
 
@@ -91,30 +91,18 @@ class PersonsVerb(APIView):
             )
         return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
 
-    def valid(self, form: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-        """Return the validated body. Raises ValidationError."""
-        body = form(data=request.data)
-        body.is_valid(raise_exception=True)
-        data: dict[str, Any] = body.validated_data
-        return data
-
 
 def _documented(name: str, body: type[serializers.Serializer[Any]]) -> Any:
     return extend_schema(operation_id=name, request=body, responses=TakenBackSerializer, tags=["tasks"])
 
 
 class RollbackView(PersonsVerb):
-    @extend_schema(
-        operation_id="task_rollback",
-        request=RollbackSerializer,
-        responses=TakenBackSerializer,
-        tags=["tasks"],
-    )
+    @_documented("task_rollback", RollbackSerializer)
     def post(self, request: Request, ref: str) -> Response:
         """Take back the rounds after `to_round`. Only maintainers may do this; nothing is deleted."""
 
         def verb(task: Task) -> str:
-            data = self.valid(RollbackSerializer, request)
+            data = validated(RollbackSerializer, request.data)
             made = rollbacks.roll_back(task, data["to_round"], user=request.user, reason=data["reason"])
             return f"{task.ref} begins round {made.to_round + 1} again."
 
@@ -129,7 +117,7 @@ class ReapplyView(PersonsVerb):
         """Repeat a ruling from a round that was taken back, as it was or with other words."""
 
         def verb(task: Task) -> str:
-            data = self.valid(ReapplySerializer, request)
+            data = validated(ReapplySerializer, request.data)
             decision = get_object_or_404(rollbacks.archived(task), pk=data["ruling"])
             again = rollbacks.reapply(decision, user=request.user, text=data.get("text"))
             return f"{again.conflict.ref} is ruled {again.letter} ({again.option}) again."
@@ -143,7 +131,7 @@ class RevertView(PersonsVerb):
         """Make a task that reverts what has landed for this one. Only maintainers may do this."""
 
         def verb(task: Task) -> str:
-            data = self.valid(RevertSerializer, request)
+            data = validated(RevertSerializer, request.data)
             made = rollbacks.make_revert_task(task, user=request.user, reason=data["reason"])
             return f"{made.ref} will take it back."
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from disputes.models.conflict import Conflict
 from disputes.protocol.rulings import options
+from tasks.events import Actor
 from tasks.models import Rollback
 from tasks.triggers import Trigger, no_change, no_change_of, no_deletion
 
@@ -190,7 +191,7 @@ class Decision(models.Model):
     def by(self) -> str:
         """Who ruled, in words; for a policy, whose policy it is."""
         person = self.user or self.policy_set_by
-        name = person.get_full_name() or person.get_username() if person else ""
+        name = Actor.person(person).label if person else ""
         return name if self.user else f"{name}\u2019s policy" if name else "the policy"
 
     @property

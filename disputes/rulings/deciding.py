@@ -113,8 +113,8 @@ def decide_by_policy(
         raise refuse_second(conflict)
     decision = draft(conflict, option, rationale=rationale, cites=cites)
     decision.authority, decision.policy_set_by = Decision.Authority.POLICY, set_by
-    name = set_by.get_full_name() or set_by.get_username()
-    return _settle(decision, Actor("policy", f"{by}, by {name}’s policy"), note=rationale)
+    policy = f"{by}, by {Actor.person(set_by).label}’s policy"
+    return _settle(decision, Actor("policy", policy), note=rationale)
 
 
 def _settle(
