@@ -15,7 +15,7 @@ from disputes.notifications.forms import ChannelForm
 from disputes.notifications.messages import link
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
-from disputes.web.view_helpers import not_allowed, page, project_of, staff_only
+from disputes.web.view_helpers import page, project_of, refuses, staff_only
 from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
@@ -63,13 +63,11 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 @staff_only
 @require_safe
+@refuses
 def of_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the channels of a project to its maintainers."""
     project = project_of(request, slug)
-    try:
-        require(request.user, project, MAINTAIN, channels.SET_UP)
-    except Refused as refused:
-        return not_allowed(request, refused)
+    require(request.user, project, MAINTAIN, channels.SET_UP)
     rows = list(channels.of_project(project))
     return page(
         request,
@@ -80,27 +78,23 @@ def of_project(request: HttpRequest, slug: str) -> HttpResponse:
 
 @staff_only
 @either
+@refuses
 def add(request: HttpRequest) -> HttpResponse:
     """Add a channel of one's own, or one of a project with ?of=slug."""
     project: Project | None = None
     if "of" in request.GET:
-        project = get_object_or_404(projects_for(request.user), slug=request.GET["of"])
-        try:
-            require(request.user, project, MAINTAIN, channels.SET_UP)
-        except Refused as refused:
-            return not_allowed(request, refused)
+        project = project_of(request, request.GET["of"])
+        require(request.user, project, MAINTAIN, channels.SET_UP)
     user: Any = None if project else request.user
     return _edited(request, Channel(user=user, project=project))
 
 
 @staff_only
 @either
+@refuses
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a channel; its address changes only if a new one is typed."""
-    try:
-        return _edited(request, _channel(request, pk))
-    except Refused as refused:
-        return not_allowed(request, refused)
+    return _edited(request, _channel(request, pk))
 
 
 def _edited(request: HttpRequest, channel: Channel) -> HttpResponse:
@@ -131,12 +125,10 @@ def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse
 
 @staff_only
 @require_POST
+@refuses
 def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     """Test, pause, resume or remove a channel, or give a webhook a new secret."""
-    try:
-        channel = _channel(request, pk)
-    except Refused as refused:
-        return not_allowed(request, refused)
+    channel = _channel(request, pk)
     name = plain(channel.name)
     try:
         match verb:
