@@ -61,28 +61,17 @@ def nodes(place: str) -> Iterator[ast.AST]:
         yield from ast.walk(tree(path))
 
 
-def fields_of(name: str) -> set[str]:
-    """The fields of the part of the settings that a rule of the core asks for."""
-    found = [
-        node for node in nodes("disputes/protocol") if isinstance(node, ast.ClassDef) and node.name == name
-    ]
-    lines = [line for part in found for line in part.body if isinstance(line, ast.AnnAssign)]
-    return {ast.unparse(line.target) for line in lines}
-
-
 # Methods of the settings, and the keys that they read.
 BY_METHODS = {"effect": {"policy"}, "is_mandatory": {"mandatory", "mandatory_opinions"}}
 
 
 def read_keys() -> set[str]:
-    """The keys that the program asks of a project: config.KEY, config.METHOD(), part_of(config, PART)."""
+    """The keys that the program asks of a project: config.KEY or settings.KEY, and config.METHOD()."""
     keys: set[str] = set()
     readers = ("agents", "disputes", "tasks/models", "tasks/configuration/stages.py")
     for node in (node for place in readers for node in nodes(place)):
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config"):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith(("config", "settings")):
             keys |= BY_METHODS.get(node.attr, {node.attr})
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("part_of") and len(node.args) > 1:
-            keys |= fields_of(ast.unparse(node.args[1]).rpartition(".")[2])
     return keys & set(SETTINGS)
 
 

@@ -13,7 +13,7 @@ from rest_framework.exceptions import ValidationError
 
 from agents.models import Run
 from disputes.protocol.rounds import retries
-from disputes.protocol.rounds.retries import Due, RetrySettings
+from disputes.protocol.rounds.retries import Due
 from disputes.protocol.rounds.validation import (
     Failure,
     FailureType,
@@ -24,7 +24,6 @@ from disputes.protocol.rounds.validation import (
     refused,
     verdict_of,
 )
-from disputes.protocol.settings import part_of
 from disputes.protocol.text.documents import DocumentError
 from disputes.sessions import examples, gaps
 from tasks.errors import Refused
@@ -124,7 +123,7 @@ def told(earlier: Run | None) -> dict[str, str]:
     if earlier is None or earlier.role not in FORMS:
         return {}
     result = result_of(earlier)
-    settings, session = retry_settings(earlier.task), earlier.task if earlier.task.is_session else None
+    settings, session = earlier.task.project.config, earlier.task if earlier.task.is_session else None
     due = _due(earlier)
     shown = examples.earlier(session, due.form) if session else ()
     example = retries.example_for(result, due, shown, settings)
@@ -152,10 +151,6 @@ def _due(run: Run) -> Due:
 # --- Counting -----------------------------------------------------------------------------------------------
 
 
-def retry_settings(task: Task) -> RetrySettings:
-    return part_of(task.project.config, RetrySettings)
-
-
 # Failures of a document after which there is one more run, however many retries the settings allow (PART-3).
 ONCE_MORE = (FailureType.UNCERTAIN, FailureType.NO_GAPS_ADDRESSED)
 
@@ -169,6 +164,6 @@ def exhausted(task: Task, runs: Iterable[Run]) -> str:
     results = [result_of(run) for run in runs if run.outcome == Run.Outcome.NOT_TAKEN]
     kinds = [each.failure_type for each in results[-2:]]
     is_bound_reached = task.is_session and len(kinds) == 2 and kinds[0] == kinds[1] in ONCE_MORE
-    if is_bound_reached or len(results) > retry_settings(task).max_retries:
+    if is_bound_reached or len(results) > task.project.config.max_retries:
         return f"MAX_RETRIES_EXHAUSTED: no retry is left; last: {results[-1].message}"
     return ""

@@ -16,9 +16,8 @@ from disputes.protocol.completion.convergence import (
     preset,
     said,
 )
-from disputes.protocol.completion.termination import TerminationSettings, max_rounds
+from disputes.protocol.completion.termination import max_rounds
 from disputes.protocol.reviews.severity import total_weight
-from disputes.protocol.settings import part_of
 from tasks.locking import locked
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
@@ -183,7 +182,7 @@ def initial_tasks(project: Project) -> int:
 
 def rounds_allowed(project: Project) -> int:
     """Return how many checkpoints the project may take before people have to extend it or end it (END-4)."""
-    return max_rounds(initial_tasks(project), part_of(project.config, TerminationSettings))
+    return max_rounds(initial_tasks(project), project.config)
 
 
 def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, int]) -> bool:

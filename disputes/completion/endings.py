@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from disputes import alerts
 from disputes.completion import checkpoints, exits
-from disputes.completion.exits import TITLES, ask_for, final_review, settings_of, standing_of
+from disputes.completion.exits import TITLES, ask_for, final_review, standing_of
 from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement
 from disputes.protocol.completion.closing import Durations, durations, summarise
 from disputes.protocol.completion.convergence import RoundResult, State
@@ -61,7 +61,7 @@ def end_project(
         ready=not final_review(project, standing, checked),
         acknowledgement=_acknowledgement(typed or {}, rationales or {}, confirmed, actor, now),
     )
-    result = decide(standing, settings_of(project))
+    result = decide(standing, project.config)
     _check_end(project, chosen, result, standing, checked=checked, confirm=confirm)
     return _end(project, chosen, result, standing, actor, reason, now)
 
@@ -77,7 +77,7 @@ def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
     standing = standing_of(project)
     standing = replace(standing, asked=ask_for(Exit.ABANDONED, standing))
-    result = decide(standing, settings_of(project))
+    result = decide(standing, project.config)
     return _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
 
 
@@ -217,7 +217,7 @@ def extend(project: Project, *, user: Any) -> int:
             "It can be extended once they all are.",
         )  # fmt: skip
     try:
-        limit = extended(standing.max_rounds, settings_of(project))
+        limit = extended(standing.max_rounds, project.config)
     except ValueError as error:
         raise Refused("hard_limit", str(error), "Accept what there is, or abandon it.") from error
     configure(project, {"max_rounds": limit}, actor=Actor.person(user))

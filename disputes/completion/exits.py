@@ -18,15 +18,14 @@ from disputes.protocol.completion.termination import (
     Next,
     Result,
     Standing,
-    TerminationSettings,
     Unresolved,
     decide,
     left_over,
 )
 from disputes.protocol.reviews.severity import is_grave, total_weight
 from disputes.protocol.rounds.gaps import SETTLED, GapState
-from disputes.protocol.settings import part_of
 from disputes.sessions.gaps import state_of, with_facts
+from tasks.configuration.policy import ProjectSettings
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
@@ -63,10 +62,6 @@ def standing_of(project: Project) -> Standing:
         max_rounds=checkpoints.rounds_allowed(project),
         convergence=_convergence(project, last),
     )
-
-
-def settings_of(project: Project) -> TerminationSettings:
-    return part_of(project.config, TerminationSettings)
 
 
 def _gaps(project: Project) -> list[Gap]:
@@ -188,11 +183,11 @@ def why_not(project: Project, kind: Exit, standing: Standing, waiting: Sequence[
         confirmed=frozenset(each.code for each in left),
     )
     asked = replace(standing, asked=ask_for(kind, standing), ready=True, acknowledgement=willing)
-    settings = settings_of(project)
+    settings = project.config
     return _closed_because(kind, decide(asked, settings), standing, settings)
 
 
-def _closed_because(kind: Exit, result: Result, standing: Standing, settings: TerminationSettings) -> str:
+def _closed_because(kind: Exit, result: Result, standing: Standing, settings: ProjectSettings) -> str:
     """Return why the result is not this exit, in words, or "" if it is."""
     if result.exit is kind:
         return ""
@@ -215,7 +210,7 @@ def _closed_because(kind: Exit, result: Result, standing: Standing, settings: Te
     return "The project diverges or stalls: answer its card, or end in a stall."
 
 
-def _unsettled(standing: Standing, settings: TerminationSettings) -> str:
+def _unsettled(standing: Standing, settings: ProjectSettings) -> str:
     rest = [gap for gap in standing.gaps if gap.state not in SETTLED]
     working = [gap.code for gap in rest if gap.state is not GapState.USER_DEFERRED]
     grave = [gap.code for gap in rest if gap.state is GapState.USER_DEFERRED and is_grave(gap.severity)]

@@ -12,14 +12,12 @@ from disputes.models import Conflict
 from disputes.protocol.responses.rates import (
     Action,
     Rated,
-    RateSettings,
     alert_lines,
     check_rates,
     justify_lines,
     tally,
 )
 from disputes.protocol.responses.response import ReadResponse
-from disputes.protocol.settings import part_of
 from disputes.protocol.text.documents import scan
 from tasks.configuration.policy import HOLD, LOG
 from tasks.errors import Refused
@@ -42,7 +40,7 @@ def demand_justification(
     declined = {known[block.code].origin.pk for block in response.disagreements}
     rated = [_rated(finding, finding.severity, finding.origin.pk in declined) for finding in due]
     current = tally(task.round, rated)
-    lines = justify_lines(check_rates(current, [], _settings(task)), rated)
+    lines = justify_lines(check_rates(current, [], task.project.config), rated)
     if not lines or _is_justified(response.text):
         return
     raise Refused(
@@ -68,7 +66,7 @@ def check(submission: Submission, *, actor: Actor) -> Conflict | None:
         return None
     rated = by_round.pop(submission.round)
     earlier = [tally(number, by_round[number]) for number in sorted(by_round) if number < submission.round]
-    rates = check_rates(tally(submission.round, rated), earlier, _settings(task))
+    rates = check_rates(tally(submission.round, rated), earlier, task.project.config)
     if rates.action is Action.ALLOW:
         return None
     told: dict[str, Any] = {
@@ -168,7 +166,3 @@ def _rated(finding: Finding, severity: str, disagreed: bool, *, converted: bool 
         finding.code, finding.title, Severity(severity), disagreed=disagreed and not is_none,
         converted=converted,
     )  # fmt: skip
-
-
-def _settings(task: Task) -> RateSettings:
-    return part_of(task.project.config, RateSettings)

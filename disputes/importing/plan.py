@@ -13,10 +13,11 @@ from disputes.protocol.rounds.proposals import GapSection, ReadProposal, label_o
 from disputes.protocol.rounds.sessions import Left, ResponseTurn, ReviewTurn, walk_session
 from disputes.protocol.rounds.sessions import Session as Walked
 from disputes.protocol.rulings.decision_files import ReadDecisions, read_decisions
-from disputes.protocol.silence.suspicion import DEFAULTS, SilenceSettings, Watched
+from disputes.protocol.silence.suspicion import Watched
 from disputes.protocol.text.documents import scan
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.text.regex import regex
 
 TITLE_MAX = 300
@@ -112,7 +113,7 @@ class Plan:
         return any(block.code.upper() in codes for work in works for block in work.response.disagreements)
 
 
-def plan_session(session: SessionFolder, settings: SilenceSettings = DEFAULTS) -> Plan:
+def plan_session(session: SessionFolder, settings: ProjectSettings = DEFAULTS) -> Plan:
     """Return the plan of a readable session. Whatever a parser could not make out is among its notes."""
     plan = Plan(session.name)
     codes: dict[str, None] = {}

@@ -19,8 +19,7 @@ from disputes.protocol.responses.response import Answered
 from disputes.protocol.reviews.identity import Raised, same_finding
 from disputes.protocol.reviews.review import Found, Verdict, place
 from disputes.protocol.rounds.sessions import Left
-from disputes.protocol.settings import part_of
-from disputes.protocol.silence.suspicion import Judgement, SilenceSettings
+from disputes.protocol.silence.suspicion import Judgement
 from disputes.protocol.text.quotes import one_line
 from disputes.silence import flags
 from tasks.adding import create_last, section_titled
@@ -60,14 +59,14 @@ class RoundsReport:
 
 def read_session(project: Project, session: SessionFolder) -> Reading:
     """Return how a session is understood, without writing anything; unreadable files are allowed."""
-    return reading_of(session, plan_session(session, part_of(project.config, SilenceSettings)))
+    return reading_of(session, plan_session(session, project.config))
 
 
 def import_session(project: Project, session: SessionFolder, *, actor: Actor) -> RoundsReport:
     """Write a session, all of it or nothing. Raises ValueError if it has unreadable files."""
     if session.unreadable:
         raise ValueError(f"{session.name} has unreadable files")
-    plan = plan_session(session, part_of(project.config, SilenceSettings))
+    plan = plan_session(session, project.config)
     with transaction.atomic():
         locked(Project.objects).get(pk=project.pk)  # else two imports could give out the same numbers
         return _Import(project, plan, actor).run()

@@ -7,8 +7,6 @@ from functools import cached_property
 from disputes.importing.folder import DECISIONS, ENGINEER, REVIEWER, file_of, session_of_files
 from disputes.importing.plan import Plan, ReviewDocument, Work, plan_session
 from disputes.models import Conflict
-from disputes.protocol.settings import part_of
-from disputes.protocol.silence.suspicion import SilenceSettings
 from disputes.records import decisions_text
 from tasks.models import Review, Submission, Task
 from tasks.states import Status
@@ -74,7 +72,7 @@ class Folder:
     def plan(self) -> Plan:
         """What the documents say, gap by gap. Raises DocumentError if one is too large."""
         found = session_of_files(name_of(self.session), self.files)
-        return plan_session(found, part_of(self.session.project.config, SilenceSettings))
+        return plan_session(found, self.session.project.config)
 
     @cached_property
     def rows(self) -> dict[str, Submission | Review]:

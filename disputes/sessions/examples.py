@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from disputes.protocol.rounds import retries
 from disputes.protocol.rounds.examples import Earlier, Example
-from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rounds.validation import Form
-from disputes.protocol.settings import part_of
 from tasks.models import Review, Submission, Task
 
 EARLIER_MAX = 20  # how many documents are considered
@@ -38,8 +36,4 @@ def _reviews(session: Task) -> Iterator[Earlier]:
 
 def first(session: Task, form: Form) -> Example | None:
     """Return the example for a first prompt, or None."""
-    return retries.first_example(form, earlier(session, form), settings_of(session))
-
-
-def settings_of(session: Task) -> RetrySettings:
-    return part_of(session.project.config, RetrySettings)
+    return retries.first_example(form, earlier(session, form), session.project.config)

@@ -14,14 +14,12 @@ from disputes.protocol.rounds.partial import Cause, Delivered, delivery, read_no
 from disputes.protocol.rounds.validation import (
     Failure,
     FailureType,
-    GateSettings,
     Validation,
     says_no_issues,
     validate_proposal,
     validate_review,
     verdict_of,
 )
-from disputes.protocol.settings import part_of
 from disputes.protocol.text.documents import scan
 from disputes.sessions import findings, gaps
 from tasks.errors import Refused
@@ -54,8 +52,7 @@ def read_document(session: Task, document: Any) -> ReadResponse:
 def delivered(session: Task, text: str) -> tuple[Delivered, Validation]:
     """Return what a document delivers for the round's gaps, and the result of the gate."""
     known = list(gaps.by_code(session.project))
-    settings = part_of(session.project.config, GateSettings)
-    validation = validate_proposal(text, known, settings)
+    validation = validate_proposal(text, known, session.project.config)
     assigned = [gap.gap for gap in gaps.assigned(session)]
     return delivery(text, assigned, known, validation), validation
 

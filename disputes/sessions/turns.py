@@ -14,10 +14,8 @@ from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.rounds.gaps import GapState, after_review, why_not_proposed
 from disputes.protocol.rounds.partial import read_no_issues
 from disputes.protocol.rounds.proposals import new_gaps, read_proposal
-from disputes.protocol.rounds.retries import RetrySettings
 from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
-from disputes.protocol.settings import part_of
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
 from disputes.rulings.blocking import is_held
@@ -412,7 +410,7 @@ class _Turn:
         if self.session.counts_since:
             asked = asked.filter(at__gt=self.session.counts_since)
         times = asked.count()
-        if times <= part_of(self.project.config, RetrySettings).max_retries:
+        if times <= self.project.config.max_retries:
             note = "Proposed gaps wait for a review."
             self.session.review_rest(note=note, final=False, submission=last.pk)
             return

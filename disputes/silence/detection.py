@@ -14,8 +14,7 @@ from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.disagree_blocks import Disagreement
 from disputes.protocol.responses.response import Answered, ReadResponse, read_response
 from disputes.protocol.rulings.compliance import place_changed
-from disputes.protocol.settings import part_of
-from disputes.protocol.silence.heuristics import SilenceSettings, Suspicion, Watched, judge_silence
+from disputes.protocol.silence.heuristics import Suspicion, Watched, judge_silence
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import MAX_BYTES
 from disputes.protocol.text.locations import read_place
@@ -115,7 +114,7 @@ def suspicions(
         _watched(finding, submission, changes, rolled_back, is_settled=finding.origin.pk in settled)
         for finding in findings
     ]
-    settings = part_of(task.project.config, SilenceSettings)
+    settings = task.project.config
     response, document = as_read(submission, findings)
     judgement = judge_silence(watched, response, document, settings=settings)
     for suspicion in judgement.flags:

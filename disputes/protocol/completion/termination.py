@@ -4,7 +4,7 @@ The program only offers an end. `decide` alone says which one is open, and each 
 step: go on, ask a person something, or end.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,8 +12,7 @@ from disputes.protocol.completion.acknowledgement import Acknowledgement, Leftov
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.reviews.severity import is_grave, total_weight
 from disputes.protocol.rounds.gaps import SETTLED, GapState
-from disputes.protocol.settings import part_of
-from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.states import Severity
 from tasks.text.counting import counted
 
@@ -49,20 +48,6 @@ class Next(StrEnum):
     MAX_ROUNDS = "max_rounds"  # a person extends, accepts or abandons
     DIVERGENCE = "divergence"  # a person chooses among the options of CONV-7
     GATES = "gates"  # acknowledgements are missing
-
-
-@dataclass(frozen=True, slots=True)
-class TerminationSettings:
-    """The limits of a project; without `max_rounds`, the number of gaps at the start decides (END-4)."""
-
-    max_rounds: int | None
-    extend_by: int
-    hard_limit: int
-    complete_deferred_weight_max: int
-    severity_weights: Mapping[str, int]
-
-
-DEFAULTS = part_of(ProjectSettings(), TerminationSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +103,7 @@ class Result:
 # --- Limits -----------------------------------------------------------------------------------------------
 
 
-def max_rounds(initial_gaps: int, settings: TerminationSettings = DEFAULTS) -> int:
+def max_rounds(initial_gaps: int, settings: ProjectSettings = DEFAULTS) -> int:
     """Return the limit of rounds for a project that began with so many gaps: six for ten, at least 10.
 
     It never exceeds the hard limit (END-4).
@@ -127,14 +112,14 @@ def max_rounds(initial_gaps: int, settings: TerminationSettings = DEFAULTS) -> i
     return min(limit, settings.hard_limit)
 
 
-def extended(limit: int, settings: TerminationSettings = DEFAULTS) -> int:
+def extended(limit: int, settings: ProjectSettings = DEFAULTS) -> int:
     """Return the limit after a person extends it. Raises ValueError if the hard limit is reached."""
     if limit >= settings.hard_limit:
         raise ValueError(f"There are {limit} rounds; {settings.hard_limit} are the most.")
     return min(limit + settings.extend_by, settings.hard_limit)
 
 
-def is_complete(gaps: Iterable[Gap], settings: TerminationSettings = DEFAULTS) -> bool:
+def is_complete(gaps: Iterable[Gap], settings: ProjectSettings = DEFAULTS) -> bool:
     """Whether every gap is settled, or deferred within the limits for severity and total weight (END-3)."""
     rest = [gap for gap in gaps if gap.state not in SETTLED]
     return (
@@ -157,7 +142,7 @@ def left_over(standing: Standing) -> tuple[Leftover, ...]:
 # --- The procedure ----------------------------------------------------------------------------------------
 
 
-def decide(standing: Standing, settings: TerminationSettings = DEFAULTS) -> Result:
+def decide(standing: Standing, settings: ProjectSettings = DEFAULTS) -> Result:
     """Return what happens next, by END-1 to END-7 in order; completeness comes before the limit of rounds."""
     asked = standing.asked
     if asked is Ask.ABANDON:

@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.text.quotes import one_line
+from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
 
 TITLE_MAX = 200
@@ -24,17 +25,6 @@ class Rule(StrEnum):
     ABSOLUTE = "RL-1"
     ROUND_SHARE = "RL-2"
     SESSION = "RL-3"
-
-
-@dataclass(frozen=True, slots=True)
-class RateSettings:
-    """The project settings that these limits use; each limit is passed only by more than its value."""
-
-    disagree_absolute: int
-    disagree_round_share: float
-    disagree_min_denominator: int
-    disagree_session_share: float
-    session_window: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +91,7 @@ def tally(round_: int, findings: Iterable[Rated]) -> RateTally:
     )
 
 
-def check_rates(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Rates:
+def check_rates(current: RateTally, earlier: Sequence[RateTally], settings: ProjectSettings) -> Rates:
     """Check the current round against all three limits; `earlier` are the rounds before it, oldest first.
 
     All of them are looked at, and the worst result counts (RL-1 to RL-3).
@@ -115,7 +105,7 @@ def check_rates(current: RateTally, earlier: Sequence[RateTally], settings: Rate
     return Rates(max((hit.action for hit in hits), default=Action.ALLOW), hits)
 
 
-def _absolute(current: RateTally, settings: RateSettings) -> Hit | None:
+def _absolute(current: RateTally, settings: ProjectSettings) -> Hit | None:
     limit = settings.disagree_absolute
     if current.explicit <= limit:
         return None
@@ -126,7 +116,7 @@ def _absolute(current: RateTally, settings: RateSettings) -> Hit | None:
     )  # fmt: skip
 
 
-def _round_share(current: RateTally, settings: RateSettings) -> Hit | None:
+def _round_share(current: RateTally, settings: ProjectSettings) -> Hit | None:
     if current.answered < max(settings.disagree_min_denominator, 1):
         return None
     if current.disputed / current.answered <= settings.disagree_round_share:
@@ -140,7 +130,7 @@ def _round_share(current: RateTally, settings: RateSettings) -> Hit | None:
     )  # fmt: skip
 
 
-def _session(current: RateTally, earlier: Sequence[RateTally], settings: RateSettings) -> Hit | None:
+def _session(current: RateTally, earlier: Sequence[RateTally], settings: ProjectSettings) -> Hit | None:
     """Return the hit if too much was disputed over the last rounds that had such findings, or None.
 
     A round without such findings says nothing new and never repeats an earlier alert.

@@ -6,19 +6,11 @@ from dataclasses import dataclass
 from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, fenced, pick
 from disputes.protocol.rounds.validation import Failure, FailureType, Form, Validation
 from disputes.protocol.text.quotes import one_line
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.text.counting import some_of
 
 LIST_MAX = 50  # how many ids a prompt names
 ID_MAX = 60
-
-
-@dataclass(frozen=True, slots=True)
-class RetrySettings:
-    """How often to try again, and how long an example may be in tokens."""
-
-    max_retries: int = 2
-    retry_example_tokens: int = 2000
-    first_example_tokens: int = 1000
 
 
 # --- With which words -------------------------------------------------------------------------------------
@@ -32,7 +24,7 @@ class Due:
     place: str  # the command that hands in
     assigned: tuple[str, ...] = ()  # gap ids, the most important first
     known: tuple[str, ...] = ()  # ids of gaps or findings that exist
-    least_chars: int = 200
+    least_chars: int = DEFAULTS.thin_content_chars
 
 
 REQUIRED: dict[Form, tuple[str, ...]] = {
@@ -141,20 +133,20 @@ def notice(result: Validation, due: Due) -> list[str]:
 
 
 def example_for(
-    result: Validation, due: Due, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
+    result: Validation, due: Due, earlier: Iterable[Earlier] = (), settings: ProjectSettings = DEFAULTS
 ) -> Example | None:
     """Return the example for the first failure that wants one (EX-1), cut to its budget (EX-4), or None."""
-    budget = (settings or RetrySettings()).retry_example_tokens
+    budget = settings.retry_example_tokens
     wanting = ((each.type, ADVICE[each.type].examples) for each in result.failures if each.type in ADVICE)
     failure, sources = next((each for each in wanting if each[1]), (None, ()))
     return pick(due.form, sources, earlier, budget, failure=failure)
 
 
 def first_example(
-    form: Form, earlier: Iterable[Earlier] = (), settings: RetrySettings | None = None
+    form: Form, earlier: Iterable[Earlier] = (), settings: ProjectSettings = DEFAULTS
 ) -> Example | None:
     """Return the example of a first prompt: an earlier document of the project, or ours (EX-1, EX-4)."""
-    budget = (settings or RetrySettings()).first_example_tokens
+    budget = settings.first_example_tokens
     return pick(form, (ExampleSource.SESSION, ExampleSource.CANONICAL), earlier, budget)
 
 

@@ -7,7 +7,8 @@ from disputes.protocol.responses.response import ReadResponse, read_response
 from disputes.protocol.rounds.subjects import Subject, gap_texts, subject_of
 from disputes.protocol.silence.heuristics import judge_silence
 from disputes.protocol.silence.matching import Concern, same_concern
-from disputes.protocol.silence.suspicion import DEFAULTS, Judgement, SilenceSettings, Watched
+from disputes.protocol.silence.suspicion import Judgement, Watched
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.states import severity_rank
 
 
@@ -92,7 +93,7 @@ class _Open:
 
 
 def walk_session(
-    turns: Iterable[Turn], previous: str = "", *, settings: SilenceSettings = DEFAULTS
+    turns: Iterable[Turn], previous: str = "", *, settings: ProjectSettings = DEFAULTS
 ) -> Session:
     """Walk through a session in the order of its turns; the last turn ends it (SIL-7).
 
@@ -123,7 +124,7 @@ def _left(findings: Iterable[_Open]) -> list[Left]:
 
 
 class _Walk:
-    def __init__(self, settings: SilenceSettings, document: str) -> None:
+    def __init__(self, settings: ProjectSettings, document: str) -> None:
         self.settings = settings
         self.all: list[_Open] = []
         self.steps: list[TurnResult] = []

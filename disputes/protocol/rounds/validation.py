@@ -19,6 +19,7 @@ from disputes.protocol.rounds.proposals import (
     read_proposal,
 )
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.text.counting import counted
 from tasks.text.regex import regex
 
@@ -63,13 +64,6 @@ NOTHING = regex(
     re.IGNORECASE,
 )
 APPROVING = frozenset({"APPROVED", "NO_ISSUES_FOUND"})
-
-
-@dataclass(frozen=True, slots=True)
-class GateSettings:
-    """What the gate requires."""
-
-    thin_content_chars: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +117,7 @@ def nothing_handed_in() -> Validation:
 # --- Documents of spec rounds -----------------------------------------------------------------------------
 
 
-def validate_proposal(
-    text: str,
-    known: Collection[str],
-    settings: GateSettings | None = None,
-) -> Validation:
+def validate_proposal(text: str, known: Collection[str], settings: ProjectSettings = DEFAULTS) -> Validation:
     """Check an engineer's document (VAL-12).
 
     `known` are the project's gap ids; those that the document itself introduces are added (VAL-1).
@@ -141,7 +131,7 @@ def validate_proposal(
     found = [
         *_proposal_form(proposal),
         *_unknown(proposal.mentioned, known, proposal.announced),
-        *_proposal_content(proposal, (settings or GateSettings()).thin_content_chars),
+        *_proposal_content(proposal, settings.thin_content_chars),
     ]
     return verdict_of(found, _addressed(proposal, known))
 

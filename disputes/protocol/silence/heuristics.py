@@ -14,7 +14,6 @@ from disputes.protocol.silence.matching import Haystack, SoftMatch
 from disputes.protocol.silence.substance import Change, Comparison, Substance
 from disputes.protocol.silence.suspicion import (
     CONFIDENCE,
-    DEFAULTS,
     LEVELS,
     STEP_DOWN,
     Alert,
@@ -22,13 +21,13 @@ from disputes.protocol.silence.suspicion import (
     Heuristic,
     Judgement,
     Level,
-    SilenceSettings,
     Suspicion,
     Watched,
     round_level,
 )
 from disputes.protocol.text.documents import FENCED, scan
 from disputes.protocol.text.keywords import keywords, overlap
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.states import Severity
 
 SOFT_MATCHES_MAX = 200  # how many findings are searched for by their words; each search reads the whole text
@@ -40,7 +39,7 @@ def judge_silence(
     document: str,
     previous: str = "",
     *,
-    settings: SilenceSettings = DEFAULTS,
+    settings: ProjectSettings = DEFAULTS,
 ) -> Judgement:
     """Return the flags that a document raises about the findings it should have treated (SIL-1 to SIL-10).
 
@@ -57,7 +56,7 @@ class _Judge:
         response: ReadResponse,
         document: str,
         previous: str,
-        settings: SilenceSettings,
+        settings: ProjectSettings,
     ) -> None:
         self.settings = settings
         self.document = document

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from disputes.protocol.settings import part_of
-from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.states import Severity
 
 WATCHED = frozenset({Severity.HIGH, Severity.CRITICAL})
@@ -54,22 +53,6 @@ CONFIDENCE = {
     Heuristic.NO_CHANGE: Confidence.MEDIUM,
     Heuristic.DEFLECTION: Confidence.HIGH,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SilenceSettings:
-    """The project settings that the silence check needs."""
-
-    unaddressed_high_threshold: int
-    unaddressed_critical_threshold: int
-    critical_block: int
-    pattern_threshold: int
-    semantic_overlap_minimum: float
-    enable_semantic_check: bool
-    soft_match_overlap: float
-
-
-DEFAULTS = part_of(ProjectSettings(), SilenceSettings)  # for documents without a project
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +125,7 @@ class Judgement:
 
 
 def round_level(
-    severity: Severity | None, highs: int, criticals: int, settings: SilenceSettings = DEFAULTS
+    severity: Severity | None, highs: int, criticals: int, settings: ProjectSettings = DEFAULTS
 ) -> Level:
     """Return the level of a finding, given the numbers of unanswered findings in its round (SIL-10)."""
     if severity is Severity.CRITICAL and criticals >= settings.critical_block:

@@ -18,7 +18,6 @@ from disputes.protocol.completion.acknowledgement import (
 )
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import (
-    DEFAULTS,
     Ask,
     Exit,
     Gap,
@@ -33,6 +32,7 @@ from disputes.protocol.completion.termination import (
     max_rounds,
 )
 from disputes.protocol.rounds.gaps import SETTLED, WEIGHTS, GapState
+from tasks.configuration.policy import DEFAULTS
 from tasks.states import Severity
 from tests.cases import for_each
 

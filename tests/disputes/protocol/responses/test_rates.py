@@ -7,7 +7,6 @@ from disputes.protocol.responses.rates import (
     Action,
     Rated,
     Rates,
-    RateSettings,
     RateTally,
     Rule,
     alert_lines,
@@ -15,12 +14,10 @@ from disputes.protocol.responses.rates import (
     justify_lines,
     tally,
 )
-from disputes.protocol.settings import part_of
-from tasks.configuration.policy import ProjectSettings
+from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.states import Severity
 from tests.cases import for_each
 
-DEFAULTS = part_of(ProjectSettings(), RateSettings)
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 
 
@@ -141,7 +138,7 @@ def test_a_finding_both_declined_and_converted_counts_once() -> None:
 
 
 def test_the_limits_are_the_projects() -> None:
-    strict = RateSettings(
+    strict = ProjectSettings(
         disagree_absolute=0, disagree_round_share=0.0, disagree_min_denominator=1,
         disagree_session_share=0.0, session_window=1,
     )  # fmt: skip

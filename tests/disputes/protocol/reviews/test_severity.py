@@ -1,6 +1,5 @@
 """Severity: the words for it, its weights, and words that disagree."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from disputes.protocol.reviews.severity import (
     total_weight,
     weight,
 )
-from disputes.protocol.settings import part_of
 from tasks.states import Severity
 from tests.cases import for_each
 from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
@@ -95,20 +93,6 @@ def test_weights_add_up(some: list[Severity | None], more: list[Severity | None]
 def test_the_sample_of_round_three_is_computed_and_not_typed() -> None:
     # two MEDIUM and one HIGH settled, two CRITICAL new; the table there says -16.
     assert total_weight([MEDIUM, MEDIUM, HIGH]) - total_weight([CRITICAL, CRITICAL]) == -24
-
-
-def test_the_weights_of_a_project_come_out_of_its_settings() -> None:
-    class Everything:
-        severity = LOW
-        conflict = True
-        other = 1
-
-    assert part_of(Everything(), Stated) == Stated(LOW, True)
-
-
-def test_a_setting_that_is_missing_is_not_passed_over() -> None:
-    with pytest.raises(AttributeError, match="severity"):
-        part_of(object(), Stated)
 
 
 # --- SEV-10, SEV-12: words that disagree ------------------------------------------------------------------

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from disputes.protocol.rounds.validation import (
     Failure,
     FailureType,
-    GateSettings,
     Validation,
     validate_proposal,
     validate_review,
     verdict_of,
 )
 from disputes.protocol.text.documents import MAX_BYTES
+from tasks.configuration.policy import ProjectSettings
 from tests.cases import for_each
 
 T = FailureType
@@ -190,7 +190,7 @@ def test_two_hundred_characters_are_enough(length: int, thin: bool) -> None:
 def test_how_thin_is_a_setting() -> None:
     text = PROPOSAL.replace(LONG, "Short.")
 
-    assert not validate_proposal(text, KNOWN, GateSettings(thin_content_chars=10)).warnings
+    assert not validate_proposal(text, KNOWN, ProjectSettings(thin_content_chars=10)).warnings
 
 
 def test_without_trade_offs_the_structure_is_incomplete() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.silence.heuristics import Judgement, Suspicion, Watched, judge_silence
-from disputes.protocol.silence.suspicion import DEFAULTS, round_level
+from disputes.protocol.silence.suspicion import round_level
+from tasks.configuration.policy import DEFAULTS
 from tasks.states import Severity
 from tests.cases import for_each
 from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
