@@ -92,7 +92,7 @@ def _is_asked(conflict: Conflict) -> bool:
 
 
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
-    newest = conflict.finding.chain().standing().order_by("pk").last() if conflict.finding else None
+    newest = conflict.finding.newest() if conflict.finding else None
     question = newest.title if newest else conflict.question.removeprefix(NOT_HONOURED)
     opening.open_conflict(
         conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,

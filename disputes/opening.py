@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from disputes import searching, triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
+from disputes.models.conflict import ConflictQuerySet
 from disputes.protocol.completion.stuck import is_security
 from disputes.protocol.rulings.gate import OpenConflict
 from disputes.protocol.rulings.options import Option
@@ -253,17 +254,17 @@ def _absorb_silences(finding: Finding, opened_as: str, actor: Actor) -> list[str
     return [line for silence in silences for line in silence.evidence]
 
 
-def _about(origin: Expression) -> QuerySet[Conflict]:
-    cards = Conflict.objects.filter(finding=origin).order_by("pk")
+def _about(origin: Expression) -> ConflictQuerySet:
+    cards = Conflict.objects.about(origin).order_by("pk")
     return cards.select_related("dispute__project", "dispute__task")
 
 
 def _asked_about(origin: Expression) -> QuerySet[Conflict]:
     asked = Decision.objects.standing().filter(option__in=[Option.ASK, Option.ASK_DISAGREE])
-    return _about(origin).awaited().filter(decisions__in=asked.order_by())  # type: ignore[attr-defined]
+    return _about(origin).awaited().filter(decisions__in=asked.order_by())
 
 
-_silences = Prepared(lambda origin: _about(origin).open().silences())  # type: ignore[attr-defined]
+_silences = Prepared(lambda origin: _about(origin).open().silences())
 _asked = Prepared(_asked_about)
 
 

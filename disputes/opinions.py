@@ -210,10 +210,8 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
 
 def record_of(project: Project, severity: str) -> trust.Record:
     """Return how often people ruled as a judge had said, on this severity's newest conflicts (ARB-10)."""
-    said_before = Opinion.objects.filter(
-        kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN, given_at__lte=OuterRef("at"),
-        conflict=OuterRef("conflict"), verdict__in=[Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS],
-    )  # fmt: skip
+    sides = [Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS]
+    said_before = Opinion.objects.judge_before_ruling().filter(verdict__in=sides)
     rulings_of_people = (
         Decision.objects.standing()
         .filter(
@@ -222,7 +220,7 @@ def record_of(project: Project, severity: str) -> trust.Record:
             conflict__severity=severity,
             conflict__dispute__project=project,
         )
-        .annotate(said=Subquery(said_before.order_by("-pk").values("verdict")[:1]))
+        .annotate(said=Subquery(said_before.values("verdict")[:1]))
         .exclude(said=None)
         .order_by("-pk")
         .values_list("option", "said")[: trust.NEWEST]

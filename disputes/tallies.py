@@ -14,7 +14,7 @@ from datetime import time as clock
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -125,14 +125,11 @@ def ruled(within: Within) -> Iterator[Row]:
 
 def judged(within: Within) -> Iterator[Row]:
     """Count people's rulings after a judge had taken a side, by whether they ruled as it said."""
-    before = Opinion.objects.filter(
-        conflict=OuterRef("conflict"), kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN,
-        given_at__lte=OuterRef("at"),
-    )  # fmt: skip
+    before = Opinion.objects.judge_before_ruling()
     rows = Decision.objects.standing().filter(
         within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
     )
-    said = rows.annotate(said=Subquery(before.order_by("-pk").values("verdict")[:1])).filter(
+    said = rows.annotate(said=Subquery(before.values("verdict")[:1])).filter(
         said__in=[JudgeVerdict.ENFORCE, JudgeVerdict.DISMISS]
     )
     for project, at, option, verdict in said.order_by().values_list(

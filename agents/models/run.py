@@ -53,8 +53,9 @@ class Run(models.Model):
         STOPPED = "stopped"
         CRASH = "crash"
 
-    HELD = (Status.STARTING, Status.RUNNING, Status.CLOSING)
-    SEATED = (Status.QUEUED, Status.STARTING, Status.RUNNING)
+    WORKING = (Status.STARTING, Status.RUNNING)
+    HELD = (*WORKING, Status.CLOSING)
+    SEATED = (Status.QUEUED, *WORKING)
     # These stand beside the task's own work: they speak about a conflict, and the task goes on without them.
     OPINION_ROLES = (Role.JUDGE, Role.MEDIATOR)
 

@@ -192,7 +192,7 @@ def _cost(run: Run, tokens: Tokens, said: Decimal | None, model: str) -> tuple[D
 
 def _over_cap(run: Run) -> caps.Reached | None:
     """Return the cap that a run at work has reached, or None; a run that has handed in is left alone."""
-    return caps.by_run(run) if run.status in {Run.Status.STARTING, Run.Status.RUNNING} else None
+    return caps.by_run(run) if run.status in Run.WORKING else None
 
 
 def _stop(run: Run, line: str, word: str) -> None:

@@ -10,7 +10,7 @@ from agents.crew import refusals
 from agents.hosts.git.mirror import Mirror
 from agents.models import Run
 from agents.prompts import context, specifications
-from agents.prompts.sections import Section, fenced, one_line
+from agents.prompts.sections import Section, one_line
 from agents.prompts.specifications import SOURCE_MAX
 from disputes import rulings
 from disputes.models import Decision
@@ -18,6 +18,7 @@ from disputes.protocol.rounds.gaps import GapState
 from disputes.protocol.rounds.partial import automatic_checks
 from disputes.protocol.rounds.retries import example_lines
 from disputes.protocol.rounds.validation import Form
+from disputes.protocol.text.quotes import fenced
 from disputes.sessions import examples, findings, gaps, repair
 from tasks.models import Submission, Task
 

@@ -8,14 +8,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from disputes.protocol.text.quotes import fenced
+
 NAME_MAX = 200
-
-
-def fenced(text: str, info: str = "text") -> str:
-    """Return the text between fences that nothing in the text can close."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{info}\n{text.rstrip()}\n{fence}"
 
 
 def open_fence(text: str) -> str:

@@ -28,7 +28,6 @@ HAND_IN_REF = "refs/steroids/hand-in"
 HEADER_MAX = 64 * 1024
 LOG_MAX = 1024 * 1024  # characters of one run
 SHA_FORM = regex(r"[0-9a-f]{40}([0-9a-f]{24})?")
-LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
 
 
 def base_ref(run_pk: int) -> str:
@@ -126,15 +125,12 @@ def release(run: Run, *, reason: str, failed: bool) -> None:
     If the agent says that it failed, that counts as a run without result. Otherwise nothing is counted, but
     a task that is given back again and again waits longer. Raises Refused if the run is over already.
     """
-    if failed:
-        outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
-        if not run_ends.end(run, outcome, reason=reason):
-            raise Refused("run_over", f"Run {run.pk} is over already.", "Claim again.")
-        return
-    said = f"Given back by its agent. {reason}".strip()
-    if not run_ends.end(run, Run.Outcome.STOPPED, reason=said):
+    outcome = Run.Outcome.NOT_TAKEN if run.refusals else Run.Outcome.NOTHING
+    if not failed:
+        outcome, reason = Run.Outcome.STOPPED, f"Given back by its agent. {reason}".strip()
+    if not run_ends.end(run, outcome, reason=reason):
         raise Refused("run_over", f"Run {run.pk} is over already.", "Claim again.")
-    if run.task.version == run.task_version:
+    if not failed and run.task.version == run.task_version:
         run_ends.rest_after(run)
 
 
@@ -147,8 +143,8 @@ def reap() -> int:
     for run in pulled.filter(status=Run.Status.CLOSING):
         run_ends.end(run, Run.Outcome.HANDED_IN)
     ended = 0
-    for run in pulled.filter(status__in=LIVE, lease_until__lt=Now()):
-        mine = Run.objects.filter(pk=run.pk, fence=run.fence, status__in=LIVE, lease_until__lt=Now())
+    for run in pulled.filter(status__in=Run.WORKING, lease_until__lt=Now()):
+        mine = Run.objects.filter(pk=run.pk, fence=run.fence, status__in=Run.WORKING, lease_until__lt=Now())
         if mine.update(fence=F("fence") + 1):  # a beat that arrives from here on finds nothing to prolong
             run.fence += 1
             ended += _end_silent(run)

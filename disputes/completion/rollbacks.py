@@ -108,10 +108,6 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
         )  # fmt: skip
 
 
-def _locked(task: Task) -> Task:
-    return locked_task(task.pk)
-
-
 # --- Taking back ------------------------------------------------------------------------------------------
 
 
@@ -126,7 +122,7 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
     """
     if task.is_session:  # its gaps move too, and the project is locked before tasks
         locked(Project.objects).get(pk=task.project_id)
-    task = _locked(task)
+    task = locked_task(task.pk)
     _check(task, to_round, user, reason)
     if version is not None and version != task.version:
         raise Refused(

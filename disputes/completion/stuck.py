@@ -292,5 +292,5 @@ _answers = Prepared(_given)
 
 def _is_mandatory(origin: Finding) -> bool:
     """Whether the point was mandatory when it was last raised."""
-    newest = origin.chain().standing().order_by("pk").last()
+    newest = origin.newest()
     return bool(newest and newest.mandatory)

@@ -35,9 +35,9 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
         """Return the conflicts of one task, given as a row, a key or an OuterRef."""
         return self.filter(dispute__task=task)
 
-    def about(self, finding: Finding) -> "ConflictQuerySet":
-        """Return the conflicts about one point, however often it was raised."""
-        return self.filter(finding=finding.origin)
+    def about(self, finding: Any) -> "ConflictQuerySet":
+        """Return the conflicts about one point, given as any of its findings or as the key of the first."""
+        return self.filter(finding=finding.origin if isinstance(finding, Finding) else finding)
 
     def open(self) -> "ConflictQuerySet":
         """Return the conflicts that wait for a ruling."""

@@ -1,6 +1,6 @@
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q
 from django.utils import timezone
 
 from disputes.models.conflict import Conflict
@@ -10,6 +10,11 @@ class OpinionQuerySet(models.QuerySet["Opinion"]):
     def asked(self) -> "OpinionQuerySet":
         """Return the opinions that were asked for and are neither given nor given up."""
         return self.filter(state=Opinion.State.ASKED)
+
+    def judge_before_ruling(self) -> "OpinionQuerySet":
+        """Return what a judge had said when the ruling of the outer query was made, newest first."""
+        given = self.filter(kind=Opinion.Kind.JUDGE, state=Opinion.State.GIVEN)
+        return given.filter(conflict=OuterRef("conflict"), given_at__lte=OuterRef("at")).order_by("-pk")
 
     def wanted(self) -> "OpinionQuerySet":
         """Return the opinions asked for on conflicts that still wait for a ruling."""

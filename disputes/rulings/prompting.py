@@ -45,7 +45,7 @@ def rulings_for_prompt(task: Task) -> list[Decision]:
 def _due(task: Task) -> Q:
     """Return a filter for the rulings that are still to be carried out, or have to be once more."""
     due = Q(conflict__followed=Conflict.Followed.WAITING)
-    landings = list(task.landings.order_by("-pk").values_list("status", "landed_at"))
+    landings = _landings.found(task.pk)
     if not landings or landings[0][0] != Landing.Status.CONFLICT:
         return due
     carried_out = [Conflict.Followed.APPLIED, Conflict.Followed.CANNOT_TELL]
@@ -67,6 +67,11 @@ def _reviewed(task: Expression) -> QuerySet[Finding]:
     return Finding.objects.filter(task=task).order_by().values_list("pk")[:1]
 
 
+def _landings_of(task: Expression) -> QuerySet[Landing]:
+    return Landing.objects.filter(task=task).order_by("-pk").values_list("status", "landed_at")
+
+
+_landings = Prepared(_landings_of)
 _any_decision, _any_conflict, _any_finding = Prepared(_ruled), Prepared(_disputed), Prepared(_reviewed)
 
 

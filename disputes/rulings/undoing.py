@@ -30,12 +30,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     "archived" if the ruling's round was taken back.
     """
     conflict = decision.conflict
-    if conflict.dispute.task is None:
-        raise Refused(
-            "used", f"{conflict.ref} is about a whole project and was carried out at once.",
-            "The next checkpoint asks again.",
-        )  # fmt: skip
-    task = conflict.task
+    task = _task_of(conflict)
     require(user, task.project, RULE, "rule")
     if not _may_undo(user, decision, task):
         raise Refused(
@@ -76,6 +71,16 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         conflict.refresh_from_db()
         opening.refresh(conflict.dispute)
     return conflict
+
+
+def _task_of(conflict: Conflict) -> Task:
+    """Return the task in dispute. Raises Refused("used") if the card is about a whole project."""
+    if conflict.dispute.task is None:
+        raise Refused(
+            "used", f"{conflict.ref} is about a whole project and was carried out at once.",
+            "The next checkpoint asks again.",
+        )  # fmt: skip
+    return conflict.dispute.task
 
 
 def _refuse_answered(decision: Decision, task: Task) -> None:
@@ -173,12 +178,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     ruling's round was taken back.
     """
     old = decision.conflict
-    if old.dispute.task is None:
-        raise Refused(
-            "used", f"{old.ref} is about a whole project and was carried out at once.",
-            "The next checkpoint asks again.",
-        )  # fmt: skip
-    task = old.task
+    task = _task_of(old)
     require(user, task.project, RULE, "rule")
     if not reason.strip():
         raise Refused("text_missing", "A reason is needed to reopen a ruling.", "Give one.", status=422)

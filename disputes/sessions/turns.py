@@ -27,7 +27,7 @@ from tasks.models import Finding, Landing, Project, Review, Submission, Task
 from tasks.models.event import record
 from tasks.states import MOVES, Severity, Status
 
-PROPOSED, JUDGED, FINAL = "round_proposed", "round_judged", "final_review"
+TOLD = PROPOSED, JUDGED, FINAL = "round_proposed", "round_judged", "final_review"  # kinds of events
 STATES = {
     Status.PENDING: GapState.OPEN,
     Status.IN_PROGRESS: GapState.IN_PROGRESS,

@@ -88,7 +88,7 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
     flag.save(update_fields=["conflict"])
 
 
-_about = Prepared(lambda finding: Conflict.objects.filter(finding=finding).order_by("pk"))
+_about = Prepared(lambda origin: Conflict.objects.about(origin).order_by("pk"))
 
 
 def _strengthen(card: Conflict, flag: Flag, effect: str) -> None:

@@ -113,6 +113,12 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return answer
 
 
+def attached(reply: HttpResponse, name: str) -> HttpResponse:
+    """Return the reply as a file of that name to download."""
+    reply["Content-Disposition"] = f'attachment; filename="{name}"'
+    return reply
+
+
 def project_of(request: HttpRequest, slug: str) -> Project:
     """Return the project of that name if the person may see it. Raises Http404."""
     return get_object_or_404(projects_for(request.user), slug=slug)

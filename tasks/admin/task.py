@@ -272,6 +272,7 @@ class TaskAdmin(ProjectScopedAdmin):
         """Call the verb on each task that allows it, and tell the user what became of them all."""
         past, roles = VERBS[verb]
         can = set(queryset.can(verb).values_list("pk", flat=True))
+        actor, note = Actor.person(request.user), request.POST.get("note", "").strip()
         done, skipped = 0, Counter[str]()
         for task in queryset.select_related("project"):
             if not self.allowed(request, roles, task):
@@ -280,7 +281,7 @@ class TaskAdmin(ProjectScopedAdmin):
                 skipped[f"already {task.get_status_display().lower()}"] += 1
             else:
                 try:
-                    self._call(verb, task, request)
+                    getattr(task, verb)(actor=actor, note=note)
                     done += 1
                 except IllegalMove as refusal:
                     skipped[f"already {refusal.status}"] += 1
@@ -291,10 +292,6 @@ class TaskAdmin(ProjectScopedAdmin):
         parts = [f"{done} {past}", *(f"{count} skipped ({why})" for why, count in skipped.items())]
         level = messages.SUCCESS if done else messages.WARNING
         self.message_user(request, f"{', '.join(parts)}.", level)
-
-    def _call(self, verb: str, task: Task, request: HttpRequest) -> None:
-        note = request.POST.get("note", "").strip()
-        getattr(task, verb)(actor=Actor.person(request.user), note=note)
 
 
 @admin.register(Dependency)

@@ -153,6 +153,10 @@ class Finding(models.Model):
         """Return every finding that raised this point, including those of rounds that were rolled back."""
         return Finding.objects.of_points([self.origin.pk])
 
+    def newest(self) -> "Finding | None":
+        """Return this point as it was last raised in rounds that were not rolled back, or None."""
+        return self.chain().standing().order_by("pk").last()
+
     @property
     def location(self) -> str:
         """The place as path:line, or only the path if the line is unknown; empty if neither is known."""

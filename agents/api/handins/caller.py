@@ -109,9 +109,8 @@ def require_turn(caller: Caller, task: Task) -> None:
         )  # fmt: skip
 
 
-LIVE = (Run.Status.STARTING, Run.Status.RUNNING)
 _closing = PreparedUpdate(
-    lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status__in=LIVE), "submission",
+    lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status__in=Run.WORKING), "submission",
     status=Run.Status.CLOSING, token_hash=None,
 )  # fmt: skip
 

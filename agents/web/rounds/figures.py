@@ -24,14 +24,13 @@ from disputes.protocol.rounds.gaps import (
 from disputes.protocol.rounds.retries import Attempt, Logged
 from disputes.protocol.rounds.validation import Validation, provider_failed
 from disputes.protocol.text.documents import DocumentError, scan
-from disputes.sessions import gaps
+from disputes.sessions import gaps, turns
 from disputes.web.dispute.code import Diff, coloured, parse_diff
 from disputes.web.insights import charts
 from tasks.models import Checkpoint, Event, Finding, Project, Review, Rollback, Submission, Task
 from tasks.states import Severity
 from tasks.text.counting import counted
 
-KINDS = ("round_proposed", "round_judged", "final_review")
 VERDICTS = ("accepted", "sent_back", "left")
 WHOLE_MAX = 18_000  # characters of one part of a document
 
@@ -207,7 +206,7 @@ class SessionPage:
         assert self.session is not None  # noqa: S101
         by_submission = {row.pk: each for each in rows.values() for row in each.submissions}
         by_review = {row.pk: each for each in rows.values() for row in each.reviews}
-        for event in self.session.events.filter(kind__in=KINDS).order_by("pk"):
+        for event in self.session.events.filter(kind__in=turns.TOLD).order_by("pk"):
             of = by_submission if event.kind == "round_proposed" else by_review
             if row := of.get(event.data.get("row")):
                 _told(row, event)

@@ -299,10 +299,3 @@ def _sections(lines: Sequence[Line]) -> list[tuple[int, str]]:
 
 def _worth(heading: str) -> int:
     return next((rank for rank, pattern in enumerate(KEEP) if pattern.match(heading)), len(KEEP))
-
-
-def fenced(text: str) -> str:
-    """Return the text in a fence that nothing in the text can close."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}markdown\n{text.rstrip()}\n{fence}"

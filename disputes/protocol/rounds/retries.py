@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, fenced, pick
+from disputes.protocol.rounds.examples import Earlier, Example, ExampleSource, pick
 from disputes.protocol.rounds.validation import Failure, FailureType, Form, Validation
-from disputes.protocol.text.quotes import one_line
+from disputes.protocol.text.quotes import fenced, one_line
 from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.text.counting import some_of
 
@@ -153,7 +153,7 @@ def first_example(
 def example_lines(example: Example) -> str:
     """Return the example with an introduction that says where it comes from (EX-6)."""
     told = f"## An example: {example.origin}\n\nIt shows the form; its ids and its content are not yours."
-    return f"{told}\n\n{fenced(example.text)}"
+    return f"{told}\n\n{fenced(example.text, 'markdown')}"
 
 
 def demand(result: Validation, due: Due) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from disputes.protocol.rulings.options import OPTIONS, Kind, Option
-from disputes.protocol.text.documents import STATED, Line, Problem, scan
+from disputes.protocol.text.documents import RULE, STATED, Line, Problem, scan
 from disputes.protocol.text.identifiers import codes_in
 from disputes.protocol.text.quotes import one_line, readable, unquoted
 from tasks.text.regex import regex
@@ -55,7 +55,6 @@ TITLE_MAX = 1_000
 _LABEL = regex(r"^\s*(?:[-*+]\s+)?\*\*(?P<name>[^*:]{2,40}):?\*\*:?(?P<value>.*)$")
 _PLAIN = regex(r"^[ \t]*[-*+][ \t]{1,8}(?P<name>[A-Za-z ]{2,40}):(?P<value>.*)$")
 _HEADING = regex(r"^ {0,3}#{1,6}[ \t]+(?P<text>\S.*)$")
-_RULE = regex(r"^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 _LETTER = regex(
     r"^(?:option )?(?P<letter>[a-d])(?=$|[(.:,]| [(–—-])[ .:,–—-]*(?:\([^()]{0,80}\))?", re.IGNORECASE
 )
@@ -141,7 +140,7 @@ def _sections(lines: Iterable[Line]) -> Iterator[_Section]:
             section, label = _Section(line.number, _title(heading["text"])), ""
         elif named:
             label = _start(section, named[0], named[1]) if named[0] else ""
-        elif line.mode is STATED and _RULE.match(line.text):
+        elif line.mode is STATED and RULE.match(line.text):
             label = ""
         elif line.mode is STATED and line.text.lstrip().startswith("|"):
             section.rows.append((line.number, _cells(line.text)))

@@ -4,6 +4,7 @@ Agents and people write positions, titles and rulings. These may contain heading
 characters that reverse the direction of writing; none of that may begin a line of a record.
 """
 
+import re
 from collections.abc import Iterable
 
 from tasks.text.counting import counted
@@ -35,6 +36,13 @@ def cut(text: str, limit: int) -> str:
 def one_line(text: str, limit: int = 500) -> str:
     """Return the text on one line, so that no part of it can begin a line of ours."""
     return cut(" ".join(plain(text).split()), limit)
+
+
+def fenced(text: str, info: str = "text") -> str:
+    """Return the text between fences that nothing in the text can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{info}\n{text.rstrip()}\n{fence}"
 
 
 def quoted(text: str, limit: int) -> list[str]:

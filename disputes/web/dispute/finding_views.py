@@ -1,12 +1,12 @@
-"""The views for what a person says about a finding, or proposes, on the page of its dispute."""
+"""The views for what a person says about a finding, proposes or asks, on the page of its dispute."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from disputes import finding_identity, rulings, severity_changes
-from disputes.models import Dispute
+from disputes import finding_identity, opinions, rulings, severity_changes
+from disputes.models import Dispute, Opinion
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.dispute.forms import RulingForm, SynthesisForm
 from disputes.web.dispute.ruling_views import first_error
@@ -78,4 +78,21 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     except Refused as error:
         return refusal(request, conflict, RulingForm(), error, synthesis=form)
     messages.success(request, f"Option C of {conflict.ref} is yours now.")
+    return redirect(url_of(conflict))
+
+
+@staff_only
+@require_POST
+@refuses
+def ask_opinion(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for an opinion, which is never a ruling. What was typed stays in the browser's draft."""
+    conflict = card_to_rule(request, pk).conflict
+    kind = request.POST.get("kind", "")
+    try:
+        if kind not in Opinion.Kind.values:
+            raise Refused("unknown_kind", "Nobody is called that.", "Ask a judge or a mediator.", status=422)
+        opinions.ask(conflict, kind, user=request.user)
+    except Refused as error:
+        return refusal(request, conflict, RulingForm(), error)
+    messages.info(request, f"The {kind} is asked about {conflict.ref}. You may rule without waiting for it.")
     return redirect(url_of(conflict))

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from disputes.records import FILES
-from disputes.web.dispute import amendment_views, finding_views, opinion_views, ruling_views, views
+from disputes.web.dispute import amendment_views, finding_views, ruling_views, views
 from disputes.web.queue import urls
 from disputes.web.work import downloads
 
@@ -11,7 +11,7 @@ urlpatterns = [
     path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
     path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
     path("D-<int:pk>/decide/", ruling_views.decide, name="dispute-decide"),
-    path("D-<int:pk>/ask/", opinion_views.ask, name="dispute-ask"),
+    path("D-<int:pk>/ask/", finding_views.ask_opinion, name="dispute-ask"),
     path("D-<int:pk>/severity/", finding_views.change_severity, name="dispute-severity"),
     path("D-<int:pk>/same/", finding_views.confirm_same, name="dispute-same"),
     path("D-<int:pk>/synthesis/", finding_views.propose, name="dispute-synthesis"),

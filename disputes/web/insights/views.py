@@ -4,14 +4,13 @@ import csv
 from dataclasses import astuple, fields
 from typing import Any
 
-from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from disputes import tallies
+from disputes.web import view_helpers
 from disputes.web.insights import charts, summary
-from disputes.web.view_helpers import staff_only
+from disputes.web.view_helpers import attached, staff_only
 from tasks.access import projects_for
 from tasks.models import Project
 
@@ -39,7 +38,6 @@ def page(request: HttpRequest) -> HttpResponse:
     points = report.points
     first, last = points[0].first, points[-1].last
     context: dict[str, Any] = {
-        **admin.site.each_context(request),
         "title": "Insights",
         "report": report,
         "projects": own,
@@ -62,7 +60,7 @@ def page(request: HttpRequest) -> HttpResponse:
             first=f"{first:%-d %b}", last=f"{last:%-d %b}",
         ),
     }  # fmt: skip
-    return render(request, "disputes/insights.html", context)
+    return view_helpers.page(request, "disputes/insights.html", context)
 
 
 @staff_only
@@ -71,7 +69,7 @@ def as_json(request: HttpRequest) -> HttpResponse:
     """Return the same figures for programs."""
     _, asked, days = _asked(request)
     reply = JsonResponse(summary.as_json(summary.report(asked, days), asked), json_dumps_params={"indent": 2})
-    return _attached(reply, f"insights-{days}-days.json")
+    return attached(reply, f"insights-{days}-days.json")
 
 
 @staff_only
@@ -84,14 +82,9 @@ def as_csv(request: HttpRequest) -> HttpResponse:
     writer.writerow([each.name for each in fields(summary.Figure)])
     for figure in summary.listed(summary.report(asked, days)):
         writer.writerow([harmless(cell) for cell in astuple(figure)])
-    return _attached(reply, f"insights-{days}-days.csv")
+    return attached(reply, f"insights-{days}-days.csv")
 
 
 def harmless(cell: Any) -> Any:
     """Return the cell so that no spreadsheet takes it for a formula, because names come from agents."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
-
-def _attached(reply: HttpResponse, name: str) -> HttpResponse:
-    reply["Content-Disposition"] = f'attachment; filename="{name}"'
-    return reply

@@ -6,8 +6,10 @@ from django.views.decorators.http import require_safe
 
 from disputes.models import Dispute
 from disputes.records import FILES
-from disputes.web.view_helpers import project_of, staff_only
+from disputes.web.view_helpers import attached, project_of, staff_only
 from tasks.access import projects_for
+
+MARKDOWN = "text/markdown; charset=utf-8"
 
 
 @staff_only
@@ -15,7 +17,7 @@ from tasks.access import projects_for
 def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
     """Download the record of a whole project."""
     project = project_of(request, slug)
-    return _attached(FILES[file](project), f"{project.slug}-{file}")
+    return attached(HttpResponse(FILES[file](project), content_type=MARKDOWN), f"{project.slug}-{file}")
 
 
 @staff_only
@@ -24,12 +26,5 @@ def of_dispute(request: HttpRequest, pk: int, file: str) -> HttpResponse:
     """Download the part of the record that is about one dispute."""
     visible = Dispute.objects.filter(project__in=projects_for(request.user))
     dispute = get_object_or_404(visible.select_related("project"), pk=pk)
-    return _attached(FILES[file](dispute.project, dispute), f"{dispute.ref}-{file}")
-
-
-def _attached(text: str, name: str) -> HttpResponse:
-    return HttpResponse(
-        text,
-        content_type="text/markdown; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    reply = HttpResponse(FILES[file](dispute.project, dispute), content_type=MARKDOWN)
+    return attached(reply, f"{dispute.ref}-{file}")

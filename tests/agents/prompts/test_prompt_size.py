@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from agents.models import PromptText
 from agents.prompts import compose, context
-from agents.prompts.sections import Cuts, Section, fenced, open_fence
+from agents.prompts.sections import Cuts, Section, open_fence
 from disputes.models import Conflict, Decision, Dispute
+from disputes.protocol.text.quotes import fenced
 from tasks.models import Project, Task
 from tests.agents.prompts.test_prompts import outside
 from tests.cases import for_each

@@ -14,10 +14,10 @@ from agents.loop import run_ends
 from agents.models import Agent, Run, token_hash
 from agents.prompts import compose, specifications
 from agents.prompts import context as prompt_parts
-from agents.prompts.sections import fenced
 from agents.verification import commands
 from disputes import opening, rulings
 from disputes.models import Conflict, Decision
+from disputes.protocol.text.quotes import fenced
 from tasks.models import Finding, Project, StaleTask, Submission, Task, Verification
 from tests.agents.world import Files, World, make_world, write  # noqa: F401
 from tests.cases import for_each

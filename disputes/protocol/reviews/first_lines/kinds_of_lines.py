@@ -9,7 +9,7 @@ from disputes.protocol.reviews.first_lines.signs import CIRCLES, without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_bold_field, read_plain_item
 from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING
-from disputes.protocol.text.documents import HEADING, ITEM, SMALL_INDENT, Line, bold_lead
+from disputes.protocol.text.documents import HEADING, ITEM, LIST_MARKERS, SMALL_INDENT, Line, bold_lead
 from disputes.protocol.text.identifiers import LIKE_AN_ID, NATIVE_FIRST
 from tasks.text.regex import regex
 
@@ -27,7 +27,6 @@ FIRST = (
 )
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
-LIST_FIRST = frozenset("-*+0123456789")
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
 BOLD_MARKS = frozenset(["**", "__"])
@@ -40,7 +39,7 @@ def read_start(line: Line) -> Start | None:
     first = stripped[:1]
     if first == "<" and (folded := SUMMARY.match(stripped)):
         return _paragraph(f"**{folded['text']}**", 0, is_bold=True)
-    if first not in LIST_FIRST and (of_file := read_place(stripped, len(text) - len(stripped))):
+    if first not in LIST_MARKERS and (of_file := read_place(stripped, len(text) - len(stripped))):
         return of_file
     if first not in FIRST and first < FIRST_SIGN:
         return None
@@ -50,7 +49,7 @@ def read_start(line: Line) -> Start | None:
     if indent and "\t" in text[:indent]:
         indent = len(text[:indent].expandtabs(SMALL_INDENT))
     is_bold = stripped[:2] in BOLD_MARKS
-    if first in LIST_FIRST and not is_bold and (marker := ITEM.match(stripped)):
+    if first in LIST_MARKERS and not is_bold and (marker := ITEM.match(stripped)):
         return _item(stripped[marker.end() :].strip(), indent, numbered=first not in BULLETS)
     return _paragraph(stripped, indent, is_bold=is_bold)
 

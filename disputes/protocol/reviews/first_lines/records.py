@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from disputes.protocol.reviews.fields import Field, field_of
-from disputes.protocol.reviews.first_lines.kinds_of_lines import LIST_FIRST
 from disputes.protocol.reviews.first_lines.signs import without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import section_severity
 from disputes.protocol.reviews.inline_severities import MAX_READ, field_severity, severity_in
-from disputes.protocol.text.documents import RULE, STATED, Line
+from disputes.protocol.text.documents import LIST_MARKERS, RULE, STATED, Line
 from tasks.text.regex import regex
 
 TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", re.IGNORECASE)
@@ -90,7 +89,7 @@ def _labelled(line: Line) -> tuple[str, str] | None:
         return None
     if title := TITLE.match(text):
         return "title", title["text"]
-    if text[0] in LIST_FIRST and text[:2] != "**":
+    if text[0] in LIST_MARKERS and text[:2] != "**":
         return None
     return field_of(text)
 

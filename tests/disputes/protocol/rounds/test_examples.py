@@ -12,13 +12,13 @@ from disputes.protocol.rounds.examples import (
     SKELETONS,
     Earlier,
     ExampleSource,
-    fenced,
     pick,
     tokens,
     truncated,
 )
 from disputes.protocol.rounds.validation import Form, validate_proposal, validate_review
 from disputes.protocol.text.documents import Mode, scan
+from disputes.protocol.text.quotes import fenced
 from tests.cases import for_each
 from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
 

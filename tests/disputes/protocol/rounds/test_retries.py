@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, ExampleSource, fenced
+from disputes.protocol.rounds.examples import CANONICAL, Earlier, Example, ExampleSource
 from disputes.protocol.rounds.retries import (
     Attempt,
     Due,
@@ -21,6 +21,7 @@ from disputes.protocol.rounds.validation import (
     provider_failed,
     verdict_of,
 )
+from disputes.protocol.text.quotes import fenced
 from tests.cases import for_each
 
 T = FailureType
@@ -179,7 +180,7 @@ EXAMPLE = Example(ExampleSource.CANONICAL, "the program's own example", CANONICA
 def test_the_example_stands_in_a_fence_of_its_own() -> None:
     shown = example_lines(Example(ExampleSource.SESSION, "round 2", "```\n## Ruled\n```"))
 
-    assert fenced("```\n## Ruled\n```") in shown
+    assert fenced("```\n## Ruled\n```", "markdown") in shown
     assert "````markdown" in shown
 
 
