@@ -12,7 +12,7 @@ from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.configuration.policy import LOG
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Landing, Project, Task
@@ -201,9 +201,9 @@ def named_tasks(project: Project, text: str) -> list[Task]:
     }
     unknown = [name for name, ref in refs if ref is None or ref[0].lower() not in found]
     if unknown or not names:
-        raise Refused(
+        raise Invalid(
             "unknown_task", f"{', '.join(unknown)[:300] or 'Nothing'} is no task of {project.name}.",
-            f"Write one task a line: {project.slug}-7.", status=422,
+            f"Write one task a line: {project.slug}-7.",
         )  # fmt: skip
     return [found[ref] for ref in numbers]
 
@@ -219,9 +219,7 @@ def narrow(project: Project, tasks: Collection[Task], reason: str, *, actor: Act
     deferred or belongs to another project.
     """
     if not tasks or not reason.strip():
-        raise Refused(
-            "text_missing", "To narrow the scope takes tasks and a reason.", "Name both.", status=422
-        )
+        raise Invalid("text_missing", "To narrow the scope takes tasks and a reason.", "Name both.")
     movable = MOVES["defer"].sources
     if stuck := [task for task in tasks if task.status not in movable or task.project_id != project.pk]:
         raise Refused(

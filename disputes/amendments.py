@@ -17,7 +17,7 @@ from disputes.protocol.rulings.amendments import WORDS_MAX, About, Ruled, words_
 from tasks.access import RULE, require
 from tasks.adding import create_last
 from tasks.configuration import stages
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models import Project, Submission, Task
@@ -54,15 +54,14 @@ def ask(decision: Decision, *, user: Any) -> Amendment:
     require(user, project, RULE, "amend the specification")
     path = project.config.specification
     if not path:
-        raise Refused(
+        raise Invalid(
             "no_specification", f"{project.name} names no specification.",
-            "A maintainer sets `specification` to its path in the repository.", status=422,
+            "A maintainer sets `specification` to its path in the repository.",
         )  # fmt: skip
     if not may_be_asked(conflict, decision):
-        raise Refused(
-            "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first.",
-            status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first."
+        )
     try:
         with transaction.atomic():
             amendment = Amendment.objects.create(
@@ -153,11 +152,9 @@ def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
     """
     _require(amendment, user)
     if not words.strip():
-        raise Refused(
-            "text_missing", "An amendment has words.", "Drop it if it is to say nothing.", status=422
-        )
+        raise Invalid("text_missing", "An amendment has words.", "Drop it if it is to say nothing.")
     if len(words) > WORDS_MAX:
-        raise Refused("too_long", f"It is longer than {WORDS_MAX} characters.", "Say it shorter.", status=422)
+        raise Invalid("too_long", f"It is longer than {WORDS_MAX} characters.", "Say it shorter.")
     changed = {"words": words.replace("\r\n", "\n").strip(), "problem": ""}
     with transaction.atomic():
         if not _seen(amendment, seen, State.ASKED, **changed):

@@ -29,7 +29,7 @@ from disputes.protocol.text.quotes import plain
 from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
 from tasks.configuration.policy import in_words
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Project, StaleTask
 from tasks.models.event import record
@@ -94,10 +94,9 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
     if user is not None:
         require(user, conflict.dispute.project, RULE, "rule")
     if conflict.kind != Conflict.Kind.DISAGREEMENT or conflict.dispute.task is None:
-        raise Refused(
-            "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options.",
-            status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "nothing_to_judge", f"On {conflict.ref} no two sides disagree.", "Choose one of its options."
+        )
     reach = hooks.reach_of(conflict)[kind]
     if not reach.is_possible:
         raise Refused("nobody_to_ask", f"There is no {kind} to ask about {conflict.ref}.", reach.hint)
@@ -169,20 +168,16 @@ def _check(opinion: Opinion, said: Said) -> None:
     offered = VERDICTS[Opinion.Kind(opinion.kind)]
     if said.verdict not in offered:
         words = ", ".join(verdict.value.upper() for verdict in offered)
-        raise Refused(
+        raise Invalid(
             "wrong_verdict", f"{said.verdict or 'Nothing'} is no verdict of a {opinion.kind}.",
-            f"Say one of {words}.", status=422,
+            f"Say one of {words}.",
         )  # fmt: skip
     if opinion.kind == Opinion.Kind.JUDGE and not plain(said.reasons).strip():
-        raise Refused(
-            "reasons_missing", "A verdict without reasons helps nobody.", "Add --reasons.", status=422
-        )
+        raise Invalid("reasons_missing", "A verdict without reasons helps nobody.", "Add --reasons.")
     if said.verdict == Opinion.Verdict.PROPOSE and not plain(said.text).strip():
-        raise Refused("text_missing", "The proposal has no words.", "Add --proposal.", status=422)
+        raise Invalid("text_missing", "The proposal has no words.", "Add --proposal.")
     if max(len(said.reasons), len(said.text), len(said.trade_off)) > REASONS_MAX:
-        raise Refused(
-            "too_long", f"It is longer than {REASONS_MAX} characters.", "Say it shorter.", status=422
-        )
+        raise Invalid("too_long", f"It is longer than {REASONS_MAX} characters.", "Say it shorter.")
 
 
 def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:

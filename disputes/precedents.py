@@ -23,7 +23,7 @@ from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
 from tasks.access import RULE, require
 from tasks.configuration.policy import ProjectSettings
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.models.event import record
@@ -200,9 +200,7 @@ def cited(conflict: Conflict, names: str) -> list[Decision]:
     """
     wanted = list(dict.fromkeys(name.strip().upper() for name in names.split(",") if name.strip()))
     if len(wanted) > CITED_MAX:
-        raise Refused(
-            "too_many", f"A ruling names {CITED_MAX} precedents at most.", "Name the closest.", status=422
-        )
+        raise Invalid("too_many", f"A ruling names {CITED_MAX} precedents at most.", "Name the closest.")
     found = {each.pk: each for each in (_cited(conflict, name) for name in wanted)}
     return sorted(found.values(), key=attrgetter("pk"))
 
@@ -215,12 +213,11 @@ def _cited(conflict: Conflict, name: str) -> Decision:
         known = holding([conflict.dispute.project]).exclude(conflict=conflict.pk)
         found = list(known.filter(**{path: int(number)}).select_related("conflict__dispute")[:2])
     if len(found) != 1:
-        raise Refused(
+        raise Invalid(
             "no_precedent",
             f"{name[:30]} is {'more than one precedent' if found else 'no precedent'} here.",
             "Name a conflict, such as C-9, whose ruling stands in this project and is neither expired nor "
             "retired.",
-            status=422,
         )
     return found[0]
 

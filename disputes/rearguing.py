@@ -13,7 +13,7 @@ from disputes.protocol.rulings.rearguing import (
     reargued,
     repeated_positions,
 )
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.models.event import record
@@ -28,11 +28,10 @@ def refuse_rearguing(response: ReadResponse, decided: list[StandingDecision]) ->
     if not problems:
         return
     lines = {problem.reason.partition(" ")[0]: problem.line for problem in problems}
-    raise Refused(
+    raise Invalid(
         RE_ARGUED_CONFLICT,
         f"{', '.join(lines)} was decided by a human and cannot be argued again.",
         "Carry the ruling out. Trouble that it causes is a new finding: describe it in the response.",
-        status=422,
         details=[{"line": line, "reason": f"{code} is decided"} for code, line in lines.items()],
     )
 

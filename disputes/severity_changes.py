@@ -13,7 +13,7 @@ from disputes.rulings.blocking import is_held
 from disputes.rulings.effects import go_on
 from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.models.event import record
@@ -33,9 +33,9 @@ def change_severity(finding: Finding, severity: str, *, user: Any, reason: str) 
     require(user, task.project, RULE, "rule")
     if severity not in set(Severity):
         names = ", ".join(Severity)
-        raise Refused("unknown_severity", f"{severity} is no severity.", f"Choose {names}.", status=422)
+        raise Invalid("unknown_severity", f"{severity} is no severity.", f"Choose {names}.")
     if not reason.strip():
-        raise Refused("text_missing", "Say why the severity changes.", "A sentence is enough.", status=422)
+        raise Invalid("text_missing", "Say why the severity changes.", "A sentence is enough.")
     actor = Actor.person(user)
     with transaction.atomic():
         task = locked_task(task.pk)

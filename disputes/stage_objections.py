@@ -7,7 +7,7 @@ a queue of its own. The callers hold the transaction and the lock of the task.
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.configuration import stages
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Comment, Task
 from tasks.models.event import record
@@ -35,15 +35,15 @@ def send_back(
     known = objections.objections_of(task)
     objection = _thread_of(parent, known) if parent else _same_target(task, target, known)
     if objection is not None and objection.stage != task.stage:
-        raise Refused(
+        raise Invalid(
             "not_an_objection", f"Comment {objection.root.pk} is an objection of {objection.stage}.",
-            "Disagree with --disagree, or agree and hand in the fix.", status=422,
+            "Disagree with --disagree, or agree and hand in the fix.",
         )  # fmt: skip
     target = objection.root.target if objection else target.strip()
     if not target:
-        raise Refused(
+        raise Invalid(
             "target_missing", "What is wrong? An objection names its artifact, test or section.",
-            "Add --target, as in `--target tests/test_ledger.py::test_sum`.", status=422,
+            "Add --target, as in `--target tests/test_ledger.py::test_sum`.",
         )  # fmt: skip
     _refuse_ruled(task, target)
     made = _say(task, body, BACK, target, objection, actor)
@@ -67,9 +67,9 @@ def disagree(
     known = objections.objections_of(task)
     objection = _thread_of(parent, known) if parent else _waiting(task, known)
     if objection is None or not objection.waits_for_answer or objection.stage != task.home_stage:
-        raise Refused(
+        raise Invalid(
             "not_sent_back", f"No objection to {task.stage} waits for an answer on {task.ref}.",
-            "Name the objection with --parent.", status=422,
+            "Name the objection with --parent.",
         )  # fmt: skip
     made = _say(task, body, FORWARD, objection.root.target, objection, actor)
     _mark(objection.root, Comment.Status.OPEN, REJECTED)
@@ -87,9 +87,9 @@ def agree(task: Task, comment: Comment, *, actor: Actor) -> None:
     """
     objection = _thread_of(comment, objections.objections_of(task))
     if objection is None or not objection.is_open or objection.stage != task.home_stage:
-        raise Refused(
+        raise Invalid(
             "not_sent_back", f"Comment {comment.pk} is no objection that waits for {task.stage}.",
-            "See the open ones: `steroids tasks show`.", status=422,
+            "See the open ones: `steroids tasks show`.",
         )  # fmt: skip
     _resolve(task, objection.root, ACCEPTED, actor)
 
@@ -133,9 +133,9 @@ def _thread_of(parent: Comment, known: list[Objection]) -> Objection:
     for objection in known:
         if parent.pk in {comment.pk for comment in objection.said}:
             return objection
-    raise Refused(
+    raise Invalid(
         "not_an_objection", f"Comment {parent.pk} has sent nothing back.",
-        "Begin an objection without --parent, with a --target.", status=422,
+        "Begin an objection without --parent, with a --target.",
     )  # fmt: skip
 
 
@@ -154,9 +154,9 @@ def _waiting(task: Task, known: list[Objection]) -> Objection | None:
 def _refuse_ruled(task: Task, target: str) -> None:
     ruled = Conflict.objects.of(task).ruled().filter(thread__target__iexact=target)
     if conflict := ruled.order_by("-pk").first():
-        raise Refused(
+        raise Invalid(
             "RE_ARGUED_CONFLICT", f"{target} was decided by a human in {conflict.ref}.",
-            "Carry the ruling out, or put it before a human: `steroids dispute create`.", status=422,
+            "Carry the ruling out, or put it before a human: `steroids dispute create`.",
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from disputes.models import Dispute, Follow, OnCall
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
@@ -86,10 +86,9 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
     """
     require(by, dispute.project, RULE, "assign disputes")
     if to is not None and not (to.is_active and may(to, dispute.project, RULE)):
-        raise Refused(
-            "cannot_rule", f"{name_of(to)} may not rule in {dispute.project.name}.", "Choose somebody else.",
-            status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "cannot_rule", f"{name_of(to)} may not rule in {dispute.project.name}.", "Choose somebody else."
+        )
     other = Q(assignee__isnull=False) if to is None else ~Q(assignee=to.pk) | Q(assignee__isnull=True)
     if not Dispute.objects.open().filter(other, pk=dispute.pk).update(assignee=to):
         if not Dispute.objects.open().filter(pk=dispute.pk).exists():
@@ -134,22 +133,17 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
     require(by, dispute.project, RULE, "snooze disputes")
     now = timezone.now()
     if condition and condition not in dict(SNOOZE_CONDITIONS):
-        raise Refused(
-            "unknown_condition", f"Nothing is known as {condition!r}.", "Choose from the list.", status=422
-        )
+        raise Invalid("unknown_condition", f"Nothing is known as {condition!r}.", "Choose from the list.")
     if until is None and not condition:
-        raise Refused("no_end", "Nothing would ever wake it.", "Say when, or what for.", status=422)
+        raise Invalid("no_end", "Nothing would ever wake it.", "Say when, or what for.")
     if until is not None and not now < until <= now + SNOOZE_MAX:
-        raise Refused(
-            "too_long", "It sleeps for a year at most, and not into the past.", "Choose another time.",
-            status=422,
-        )  # fmt: skip
-    if condition and dispute.task is None:
-        raise Refused("no_end", "A card of a whole project sleeps until a time.", "Say when.", status=422)
-    if condition == LANDING and dispute.task is not None and not dispute.task.waits_for:
-        raise Refused(
-            "no_end", f"{dispute.task.ref} waits for no other task.", "Choose another end.", status=422
+        raise Invalid(
+            "too_long", "It sleeps for a year at most, and not into the past.", "Choose another time."
         )
+    if condition and dispute.task is None:
+        raise Invalid("no_end", "A card of a whole project sleeps until a time.", "Say when.")
+    if condition == LANDING and dispute.task is not None and not dispute.task.waits_for:
+        raise Invalid("no_end", f"{dispute.task.ref} waits for no other task.", "Choose another end.")
     done = Dispute.objects.open().filter(pk=dispute.pk)
     if not done.update(snoozed_at=now, snoozed_by=by, snoozed_until=until, snoozed_for=condition):
         raise _not_open(dispute)

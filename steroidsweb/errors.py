@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from disputes.protocol.text.documents import DocumentError
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.locking import is_passing, why_not
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
@@ -98,9 +98,9 @@ def as_refused(error: Exception) -> Refused | None:
             first = (
                 f"line {problems[0]['line']}: {problems[0]['reason']}" if problems else "it cannot be read"
             )
-            return Refused(
+            return Invalid(
                 error.code, f"The document cannot be taken; {first}.",
-                "Correct it and hand in again; this run goes on.", status=422, details=problems,
+                "Correct it and hand in again; this run goes on.", details=problems,
             )  # fmt: skip
         case Http404():
             return Refused(
@@ -131,8 +131,8 @@ def _of_the_framework(error: exceptions.APIException) -> Refused:
                 "Send `Authorization: Bearer TOKEN`; `steroids login` keeps one for you.", status=401,
             )  # fmt: skip
         case exceptions.ValidationError():
-            return Refused(
-                "invalid", "Some fields cannot be taken.", "Correct them and send it again.", status=422,
+            return Invalid(
+                "invalid", "Some fields cannot be taken.", "Correct them and send it again.",
                 details=_field_problems(error.detail),
             )  # fmt: skip
         case exceptions.Throttled():

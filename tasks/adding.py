@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from tasks.dependencies import recount
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Dependency, Membership, Project, Section, Task
@@ -62,7 +62,7 @@ def add_task(
         task = create_last(project, section=section_titled(project, section), title=title, **values)
         Dependency.objects.bulk_create([Dependency(task=task, on=other) for other in needed])
         if needed and (circle := circle_in(project)):
-            raise Refused("circle", circle, "Leave out one of depends_on.", status=422)
+            raise Invalid("circle", circle, "Leave out one of depends_on.")
         recount([task])
         record(project, "created", actor=actor, task=task, new=task.status)
     return task
@@ -81,9 +81,7 @@ def section_titled(project: Project, title: str = "") -> Section:
 def _task(project: Project, ref: str) -> Task:
     found = Task.objects.filter(project=project).named(ref).first()
     if found is None:
-        raise Refused(
-            "no_task", f"There is no task {ref} in {project.name}.", "See `steroids tasks list`.", status=422
-        )
+        raise Invalid("no_task", f"There is no task {ref} in {project.name}.", "See `steroids tasks list`.")
     return found
 
 
@@ -124,4 +122,4 @@ def as_refused() -> Iterator[None]:
         named = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
         details = [{"field": field, "reason": " ".join(told)} for field, told in named.items()]
         message = " ".join(f"{each['field']}: {each['reason']}".removeprefix(": ") for each in details)
-        raise Refused("invalid", message, "Mend these fields.", status=422, details=details) from error
+        raise Invalid("invalid", message, "Mend these fields.", details=details) from error

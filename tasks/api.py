@@ -25,7 +25,7 @@ from tasks.access import (
     visible_task,
 )
 from tasks.adding import add_project, add_task, as_refused
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
@@ -342,7 +342,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         roles = RULE if verb in {"defer", "resume"} else MAINTAIN
         require(request.user, task.project, roles, f"{verb} tasks")
         if verb == "reopen" and not notes.strip():
-            raise Refused("text_missing", "A reason is needed to reopen a task.", "Add --notes.", status=422)
+            raise Invalid("text_missing", "A reason is needed to reopen a task.", "Add --notes.")
         getattr(task, verb)(actor=Actor.person(request.user), note=notes)
         task.refresh_from_db()
         return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is {task.status} now."}

@@ -24,3 +24,10 @@ class Refused(Exception):
         """Return the body of the API's error reply."""
         body = {"code": self.code, "message": self.message, "hint": self.hint, **self.extra}
         return {**body, "details": self.details} if self.details else body
+
+
+class Invalid(Refused):
+    """A request that is declined for what it says, such as a name that nobody knows."""
+
+    def __init__(self, code: str, message: str, hint: str, **more: Any) -> None:
+        super().__init__(code, message, hint, status=422, **more)

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.models import SEVERITY_CHOICES
 from tasks.text.counting import enumerated
 
@@ -28,9 +28,9 @@ class ListFilter(DjangoFilterBackend):
             known = [*(filters.base_filters if filters else ()), PAGE]
             if unknown := sorted(set(request.query_params) - set(known)):
                 reason = f"There is no such filter. There are: {enumerated(known)}."
-                raise Refused(
+                raise Invalid(
                     "invalid", "The list cannot be filtered by that.", "Correct the address and ask again.",
-                    status=422, details=[{"field": name[:80], "reason": reason} for name in unknown[:5]],
+                    details=[{"field": name[:80], "reason": reason} for name in unknown[:5]],
                 )  # fmt: skip
         return super().filter_queryset(request, queryset, view)
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.locking import repeated
 from tasks.models import Idempotency, StaleTask
 from tasks.models.prepared import Prepared, PreparedInsert
@@ -50,9 +50,9 @@ def earlier_reply(request: Request) -> Response | None:
         return None
     (row,) = found
     if row.request_hash != _hash(request):
-        raise Refused(
+        raise Invalid(
             "key_reused", "This Idempotency-Key was sent with another request before.",
-            "Use a new key for a new request.", status=422,
+            "Use a new key for a new request.",
         )  # fmt: skip
     return Response(row.reply, status=row.status)
 

@@ -385,7 +385,7 @@ def test_every_refusal_says_what_to_do_next() -> None:
         for app in APPS
         for path in sources(app)
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Refused"
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refused", "Invalid"}
         if any(isinstance(said, ast.Constant) and said.value == "" for said in node.args)
     ]
 

@@ -15,7 +15,7 @@ from tasks import idempotency
 from tasks.access import projects_for, require_superuser
 from tasks.adding import as_refused
 from tasks.api import ProjectNameFilter, TaskNameFilter, validated
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.models import Project
 
 
@@ -133,10 +133,9 @@ class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
         said = validated(NewAgentSerializer, request.data)
         projects = list(Project.objects.filter(slug__in=said["projects"]))
         if unknown := set(said["projects"]) - {project.slug for project in projects}:
-            raise Refused(
-                "no_project", f"There is no project {', '.join(sorted(unknown))}.",
-                "See `steroids projects`.", status=422,
-            )  # fmt: skip
+            raise Invalid(
+                "no_project", f"There is no project {', '.join(sorted(unknown))}.", "See `steroids projects`."
+            )
         agent = agent_from(
             said["name"],
             said["role"],

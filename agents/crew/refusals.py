@@ -26,7 +26,7 @@ from disputes.protocol.rounds.validation import (
 )
 from disputes.protocol.text.documents import DocumentError
 from disputes.sessions import examples, gaps
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.models import Task
 
 # The verbs that would end the run. The next run need not know of a refused comment.
@@ -62,7 +62,7 @@ def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
     The details are the type of failure and what it is about, as far as the gate of documents says so.
     """
     match error:
-        case Refused(status=422):
+        case Invalid():
             if not error.details:
                 yield 0, f"{error.message} {error.hint}".strip(), {}
             for each in error.details:

@@ -19,7 +19,7 @@ from agents.hosts.masking import clean
 from agents.loop import run_ends
 from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
 from agents.money import metering
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Bundle, Submission
 from tasks.text.regex import regex
 
@@ -191,10 +191,9 @@ def read_header(data: bytes) -> str:
 
 
 def _no_bundle(message: str) -> Refused:
-    return Refused(
+    return Invalid(
         "bad_bundle", message,
         f"Make it with `git update-ref {HAND_IN_REF} HEAD` and `git bundle create FILE {HAND_IN_REF} ^BASE`.",
-        status=422,
     )  # fmt: skip
 
 
@@ -215,7 +214,7 @@ def hand_over(run: Run, submission: Submission) -> None:
     if brought is not None and brought.work:
         Bundle.objects.create(submission=submission, data=brought.work)
     elif submission.sha != run.base_sha:
-        raise Refused(
+        raise Invalid(
             "no_bundle", f"The commit {submission.sha[:12]} is on your machine only.",
-            f"Send it first, as a bundle: PUT /api/v1/pull/runs/{run.pk}/bundle/.", status=422,
+            f"Send it first, as a bundle: PUT /api/v1/pull/runs/{run.pk}/bundle/.",
         )  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.access import MAINTAIN, RULE, require_role
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import StaleTask, Task
 from tasks.states import MOVES, IllegalMove, Status
@@ -65,7 +65,7 @@ def carry_out(task: Task, verb: str, *, user: Any, role: str, note: str, version
         now = Status(task.status).replace("_", " ")
         raise Refused("moved_on", f"{task.ref} has moved on: it is {now} now.", "Look again, then choose.")
     if BY_HAND[verb].needs_note and not note.strip():
-        raise Refused("text_missing", f"A reason is needed to {verb} {task.ref}.", "Say why.", status=422)
+        raise Invalid("text_missing", f"A reason is needed to {verb} {task.ref}.", "Say why.")
     try:
         getattr(task, verb)(actor=Actor.person(user), note=note.strip()[:NOTE_MAX])
     except (IllegalMove, StaleTask) as error:

@@ -23,7 +23,7 @@ from tasks import idempotency
 from tasks.access import RULE, projects_for, require, tasks_for, tasks_named
 from tasks.api import REF, ProjectNameFilter, validated
 from tasks.configuration.policy import ProjectSettings
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import NewestFilter, SeverityFilter
 from tasks.models.prepared import Prepared
@@ -364,10 +364,9 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         conflict = _ruled_on(dispute, ref, said["conflict"])
         ruling = conflict.standing_decision()
         if ruling is None:
-            raise Refused(
-                "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first.",
-                status=422,
-            )  # fmt: skip
+            raise Invalid(
+                "not_a_ruling", f"No ruling between two sides stands on {conflict.ref}.", "Rule on it first."
+            )
         made = amendments.ask(ruling, user=request.user)
         message = f"Amendment {made.pk} of {made.path} is drafted next."
         return _told(self.get_object(), message, amendment=made.pk)
@@ -436,9 +435,7 @@ def _meant(word: str, chosen: list[Conflict]) -> list[tuple[Conflict, str]]:
     known = [(c, choice.option) for c in chosen if (choice := read_choice(word, c.choices))]
     if len({option for _, option in known}) > 1:
         told = ", ".join(f"{option} on {conflict.ref}" for conflict, option in known)
-        raise Refused(
-            "several_meanings", f"{word} would mean {told}.", "Name one with --conflict CODE.", status=422
-        )
+        raise Invalid("several_meanings", f"{word} would mean {told}.", "Name one with --conflict CODE.")
     means = dict(known)
     return [(conflict, means.get(conflict, word)) for conflict in chosen]
 
@@ -453,10 +450,10 @@ def _ruled_on(dispute: Dispute, ref: str, named: str) -> Conflict:
         return _chosen(dispute, ref, named, take_all=False)[0]
     ruled = list(dispute.conflicts.filter(decisions__in=Decision.objects.standing()).distinct())
     if len(ruled) != 1:
-        raise Refused(
+        raise Invalid(
             "several_ruled" if ruled else "not_a_ruling",
             f"{dispute.ref} has {counted(len(ruled), 'ruling') if ruled else 'no ruling'}.",
-            "Name the conflict with --conflict CODE." if ruled else "Rule on it first.", status=422,
+            "Name the conflict with --conflict CODE." if ruled else "Rule on it first.",
         )  # fmt: skip
     return ruled[0]
 

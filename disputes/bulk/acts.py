@@ -11,7 +11,7 @@ from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, BulkIt
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from disputes.protocol.rulings.records import what_came
 from tasks.access import RULE, require_any
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Project, StaleTask
 from tasks.models.event import record
@@ -28,10 +28,10 @@ def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
     """
     require_any(user, RULE, "rule")
     if not chosen:
-        raise Refused("nothing", "Nothing is chosen.", "Tick what it should be done to.", status=422)
+        raise Invalid("nothing", "Nothing is chosen.", "Tick what it should be done to.")
     found = _disputes_of(chosen)
     if len(set(found.values())) > BULK_MAX:
-        raise Refused("too_many", f"At most {BULK_MAX} disputes at once.", "Choose fewer.", status=422)
+        raise Invalid("too_many", f"At most {BULK_MAX} disputes at once.", "Choose fewer.")
     items = items_of(verb, found.values(), user)
     bulk = Bulk.objects.create(user=user, verb=verb.name, note=terms.note)
     results = [_do(item, chosen[item.ref], verb, terms, bulk) for item in items if item.ref in chosen]

@@ -18,7 +18,7 @@ from disputes.protocol.completion.convergence import RoundResult, State
 from disputes.protocol.completion.termination import Exit, Next, Result, Standing, decide, extended
 from tasks.access import MAINTAIN, require
 from tasks.configuration.changing import configure
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Project
@@ -52,7 +52,7 @@ def end_project(
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
     if kind not in TITLES:
         offered = ", ".join(TITLES)
-        raise Refused("unknown_exit", f"{kind} is no end.", f"There are {offered}.", status=422)
+        raise Invalid("unknown_exit", f"{kind} is no end.", f"There are {offered}.")
     chosen, actor, now = Exit(kind), Actor.person(user), timezone.now()
     standing = standing_of(project)
     standing = replace(
@@ -130,15 +130,15 @@ def _check_end(
     keep = "What you typed is kept."
     if kind is Exit.ABANDONED:
         if not confirm:
-            raise Refused("unconfirmed", "Confirm that the project is to be abandoned.", keep, status=422)
+            raise Invalid("unconfirmed", "Confirm that the project is to be abandoned.", keep)
         return
     waiting = exits.unlanded(project)
     if why := exits.why_not(project, kind, standing, waiting):
         code = "not_landed" if waiting else "exit_closed"
         raise Refused(code, f"{project.name} cannot end as {TITLES[kind].lower()}. {why}", keep)
     if result.next is Next.GATES:
-        raise Refused(
-            "gates", "What is left is not acknowledged yet.", keep, status=422,
+        raise Invalid(
+            "gates", "What is left is not acknowledged yet.", keep,
             details=[
                 {"gate": str(each.gate), "reason": each.why, "codes": list(each.codes)}
                 for each in result.refusals
@@ -146,8 +146,8 @@ def _check_end(
         )  # fmt: skip
     if result.exit is not kind:
         blockers = final_review(project, standing, checked)
-        raise Refused(
-            "not_ready", "The final review is not passed.", keep, status=422,
+        raise Invalid(
+            "not_ready", "The final review is not passed.", keep,
             details=[{"gate": "final review", "reason": blocker, "codes": []} for blocker in blockers],
         )  # fmt: skip
 
@@ -188,9 +188,7 @@ def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "take the work up again")
     if not reason.strip():
-        raise Refused(
-            "text_missing", "A reason is needed to take a project up again.", "Give a reason.", status=422
-        )
+        raise Invalid("text_missing", "A reason is needed to take a project up again.", "Give a reason.")
     if project.status != Project.Status.FINISHED:
         raise Refused(
             "wrong_status", f"{project.name} is {project.status}.", "Only an ended one is taken up."

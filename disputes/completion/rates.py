@@ -20,7 +20,7 @@ from disputes.protocol.responses.rates import (
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.text.documents import scan
 from tasks.configuration.policy import HOLD, LOG
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
 from tasks.models.prepared import Prepared
@@ -43,9 +43,9 @@ def demand_justification(
     lines = justify_lines(check_rates(current, [], task.project.config), rated)
     if not lines or _is_justified(response.text):
         return
-    raise Refused(
+    raise Invalid(
         "too_many_disagreements", lines[0],
-        f"{lines[1]} Put the evidence under a heading `## Justification`.", status=422,
+        f"{lines[1]} Put the evidence under a heading `## Justification`.",
         details=[
             {"line": block.line, "reason": f"{block.code}: withdraw the disagreement, or justify it"}
             for block in response.disagreements

@@ -17,7 +17,7 @@ from disputes.protocol.rulings import options
 from disputes.sessions.gaps import session_of
 from tasks.access import MAINTAIN, RULE, require
 from tasks.adding import create_last
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
@@ -69,15 +69,15 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
     require(user, task.project, MAINTAIN, "take rounds back")
     if task.is_gap:
         session = session_of(task.project)
-        raise Refused(
+        raise Invalid(
             "of_its_session", f"{task.ref} is a gap: its rounds are those of its session.",
             f"Take rounds of {session.ref} back; its gaps go back with them." if session
-            else "No round has begun yet.", status=422,
+            else "No round has begun yet.",
         )  # fmt: skip
     if not reason.strip():
-        raise Refused(
+        raise Invalid(
             "text_missing", "A reason is needed to take rounds back.",
-            "Say what went wrong in them; the next prompt begins with it.", status=422,
+            "Say what went wrong in them; the next prompt begins with it.",
         )  # fmt: skip
     if task.status not in MOVES["rollback"].sources:
         raise Refused(
@@ -86,9 +86,9 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
         )  # fmt: skip
     last = last_round(task)
     if not 0 <= to_round < last:
-        raise Refused(
+        raise Invalid(
             "nothing_to_roll_back", f"{task.ref} has nothing handed in after round {to_round}.",
-            f"Rounds with submissions: 1 to {last}." if last else "Nothing was handed in yet.", status=422,
+            f"Rounds with submissions: 1 to {last}." if last else "Nothing was handed in yet.",
         )  # fmt: skip
     if task.landed_at or landed_in(task, to_round):
         raise Refused(
@@ -102,9 +102,9 @@ def _check(task: Task, to_round: int, user: Any, reason: str) -> None:
         )  # fmt: skip
     if to_round not in choices(task):
         most = counted(task.project.config.backup_rounds, "round")
-        raise Refused(
+        raise Invalid(
             "too_deep", f"At most {most} can be taken back at once.",
-            "Choose a later round, or raise backup_rounds in the project's settings.", status=422,
+            "Choose a later round, or raise backup_rounds in the project's settings.",
         )  # fmt: skip
 
 
@@ -294,9 +294,9 @@ def _check_again(task: Task, decision: Decision, back: Rollback | None) -> None:
             "Reopen it with a reason.",
         )  # fmt: skip
     if old.kind != Conflict.Kind.DISAGREEMENT:
-        raise Refused(
+        raise Invalid(
             "not_a_ruling", f"{old.ref} asked for a hand; what was chosen there is not made again.",
-            "Rule on the card that is open now, if there is one.", status=422,
+            "Rule on the card that is open now, if there is one.",
         )  # fmt: skip
     if again := applied_again([decision]).get(decision.pk):
         raise Refused(
@@ -328,7 +328,7 @@ def make_revert_task(task: Task, *, user: Any, reason: str) -> Task:
     """
     require(user, task.project, MAINTAIN, "add tasks")
     if not reason.strip():
-        raise Refused("text_missing", "A reason is needed to revert.", "Say what it broke.", status=422)
+        raise Invalid("text_missing", "A reason is needed to revert.", "Say what it broke.")
     landing = task.landings.filter(status=Landing.Status.LANDED).order_by("-pk").first()
     sha = landing.sha if landing else task.landed_sha
     if not sha:

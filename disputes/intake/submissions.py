@@ -16,7 +16,7 @@ from disputes.sessions import findings as session_findings
 from disputes.sessions import gaps
 from disputes.silence import flags
 from tasks.configuration.policy import HOLD
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
 from tasks.models.prepared import Prepared
@@ -87,9 +87,9 @@ def _refuse_unknown(
     ]
     if problems:
         codes = ", ".join(finding.code for finding in due) or "none is open"
-        raise Refused(
+        raise Invalid(
             "unknown_finding", f"The response to {task.ref} names findings that do not exist.",
-            f"Open findings: {codes}.", status=422, details=problems,
+            f"Open findings: {codes}.", details=problems,
         )  # fmt: skip
 
 
@@ -100,11 +100,10 @@ def _refuse_silence(
     named = {known[answer.code].origin.pk for answer in response.answers}
     silent = [each for each in owed if each.origin.pk not in named]
     if silent:
-        raise Refused(
+        raise Invalid(
             "unanswered_findings",
             f"The response to {task.ref} does not answer {', '.join(f.code for f in silent)}.",
             f"{WAYS_TO_ANSWER}.",
-            status=422,
             details=[
                 {"line": 0, "reason": f"{each.code} ({each.severity}): {each.title}"} for each in silent
             ],

@@ -9,7 +9,7 @@ from django.conf import settings
 from disputes.models import Channel
 from disputes.notifications import post
 from disputes.notifications.courier import is_public
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 
 LENGTH_MAX = 2000
 # Only services reached over the network, none that runs a program, writes a file or talks to the desktop.
@@ -98,4 +98,4 @@ def _is_private(host: str) -> bool:
 
 
 def _refused(why: str) -> Refused:
-    return Refused("bad_address", f"This address cannot be used. {why}", "Give another one.", status=422)
+    return Invalid("bad_address", f"This address cannot be used. {why}", "Give another one.")

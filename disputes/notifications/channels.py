@@ -13,7 +13,7 @@ from disputes.notifications import messages, post, sending, signing
 from disputes.notifications.addresses import Address
 from disputes.notifications.sealing import Unreadable, seal, unseal
 from tasks.access import MAINTAIN, READ, may, projects_for, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models.event import record
 
@@ -64,9 +64,7 @@ def save(channel: Channel, address: Address | None, *, user: Any) -> str:
         mates = Channel.objects.filter(user=channel.user_id)
         mates = mates if channel.user_id else mates.filter(project=channel.project_id)
         if mates.count() >= CHANNELS_MAX:
-            raise Refused(
-                "too_many", f"There are {CHANNELS_MAX} channels already.", "Remove one.", status=422
-            )
+            raise Invalid("too_many", f"There are {CHANNELS_MAX} channels already.", "Remove one.")
         if channel.kind == Channel.Kind.WEBHOOK:
             secret = signing.new_secret()
             channel.sealed_secret = seal(signing.exchanged("", secret, timezone.now()))
@@ -97,12 +95,7 @@ def new_secret(channel: Channel, *, user: Any) -> str:
     Raises Refused("no_secret") if the channel is no webhook.
     """
     if channel.kind != Channel.Kind.WEBHOOK:
-        raise Refused(
-            "no_secret",
-            "Only webhooks are signed.",
-            "This one needs no secret.",
-            status=422,
-        )
+        raise Invalid("no_secret", "Only webhooks are signed.", "This one needs no secret.")
     secret, now = signing.new_secret(), timezone.now()
     try:
         kept = unseal(channel.sealed_secret)

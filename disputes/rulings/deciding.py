@@ -10,7 +10,7 @@ from disputes.models import Bulk, Conflict, Decision, StaleConflict
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, shown_hash
 from tasks.access import RULE, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.locking import database_time, locked
 from tasks.models import Project
@@ -68,10 +68,9 @@ def decide(
     choice = conflict.choice(option)
     if choice is None:
         offered = ", ".join(f"{c.letter} {c.option}" for c in conflict.choices)
-        raise Refused(
-            "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}.",
-            status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}."
+        )
     if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
@@ -80,13 +79,11 @@ def decide(
         expects_change=expects_change, cites=cites,
     )  # fmt: skip
     if choice.needs_text and not decision.text:
-        raise Refused(
-            "text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.", status=422
-        )
+        raise Invalid("text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.")
     if needs_rationale(conflict) and not decision.rationale:
-        raise Refused(
+        raise Invalid(
             "rationale_missing", f"{conflict.ref} is CRITICAL: say why.",
-            "A sentence is enough; it stays with the ruling.", status=422,
+            "A sentence is enough; it stays with the ruling.",
         )  # fmt: skip
     decision.user, decision.shown_hash = user, shown
     decision.bulk, decision.seconds = bulk, seconds

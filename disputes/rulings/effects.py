@@ -15,7 +15,7 @@ from disputes.ruling_stages import objection_overruled, place_of
 from disputes.rulings.blocking import blockers_of, is_held
 from disputes.silence import flags
 from tasks import snapshots
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
 from tasks.models.prepared import Prepared
@@ -170,9 +170,7 @@ def _check_amount(decision: Decision) -> None:
     cap = budget.cap_of(decision.conflict.evidence)
     if cap is None or budget.amount_of(decision.text, cap) is None:
         unit = "dollars: 5 or 2.50" if cap is None or cap.is_money else "tokens: 200000 or 200k"
-        raise Refused(
-            "amount_missing", "By how much is the cap raised?", f"Begin with an amount of {unit}.", status=422
-        )
+        raise Invalid("amount_missing", "By how much is the cap raised?", f"Begin with an amount of {unit}.")
 
 
 def _may_land_again(conflict: Conflict) -> bool:

@@ -9,7 +9,7 @@ from disputes.protocol.rulings.synthesis import Source, handed_in
 from disputes.rulings.deciding import refuse_second
 from disputes.rulings.offers import TEXT_MAX
 from tasks.access import RULE, require
-from tasks.errors import Refused
+from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.models.event import record
@@ -34,17 +34,15 @@ def propose_synthesis(
     if by is Source.HUMAN:
         _check(project, actor)
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
-        raise Refused(
+        raise Invalid(
             "no_synthesis", f"{conflict.ref} has no option C: no two sides disagree there.",
-            "Choose one of its options.", status=422,
+            "Choose one of its options.",
         )  # fmt: skip
     found = handed_in(text, source=by, trade_off=trade_off, covers_both=covers_both)
     if found is None:
-        raise Refused(
-            "text_missing", "The synthesis has no words.", "Say what both sides could live with.", status=422
-        )
+        raise Invalid("text_missing", "The synthesis has no words.", "Say what both sides could live with.")
     if max(len(found.proposal), len(found.trade_off)) > TEXT_MAX:
-        raise Refused("too_long", f"It is longer than {TEXT_MAX} characters.", "Say it shorter.", status=422)
+        raise Invalid("too_long", f"It is longer than {TEXT_MAX} characters.", "Say it shorter.")
     with transaction.atomic():
         locked_task(conflict.task.pk)
         conflict.refresh_from_db()

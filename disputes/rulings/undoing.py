@@ -16,7 +16,7 @@ from disputes.silence import flags
 from tasks.access import RULE, require
 from tasks.configuration.policy import HOLD
 from tasks.dependencies import recount, recount_dependants
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Task
 from tasks.models.task import locked_task
@@ -181,7 +181,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     task = _task_of(old)
     require(user, task.project, RULE, "rule")
     if not reason.strip():
-        raise Refused("text_missing", "A reason is needed to reopen a ruling.", "Give one.", status=422)
+        raise Invalid("text_missing", "A reason is needed to reopen a ruling.", "Give one.")
     _refuse_archived(decision)
     if decision.revoked_at is not None:
         raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")

@@ -22,7 +22,7 @@ from disputes.protocol.rounds.validation import (
 )
 from disputes.protocol.text.documents import scan
 from disputes.sessions import findings, gaps
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Task
 
 FORM = "malformed_document"
@@ -97,10 +97,9 @@ def check_review(session: Task, document: Any) -> None:
 
 def _refusal(session: Task, what: str, found: list[Failure], validation: Validation) -> Refused:
     ordered = verdict_of(found).failures
-    return Refused(
+    return Invalid(
         FORM, f"The {what} of {session.ref} does not have the form that a round needs.",
         "Mend every point of the list, and hand in the whole document again. Nothing of it was taken.",
-        status=422,
         details=[
             {"line": each.line, "reason": each.message, "type": str(each.type), "refs": list(each.refs)}
             for each in [*ordered, *validation.warnings]

@@ -13,7 +13,7 @@ from django.utils import timezone
 from tasks import hooks, snapshots, states
 from tasks.configuration import stages
 from tasks.configuration.stages import Stage
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import locked
 from tasks.models.event import record
@@ -128,9 +128,9 @@ class TaskMoves(models.Model):
         """Return the stage that an objection sends the task back to. Raises Refused if there is none."""
         before = stages.previous_stage(self.project.config, self.stage)
         if before is None:
-            raise Refused(
+            raise Invalid(
                 "no_stage_before", f"{self.ref} is at {self.stage}; no stage is before it.",
-                "Put it before a human: `steroids dispute create`.", status=422,
+                "Put it before a human: `steroids dispute create`.",
             )  # fmt: skip
         return before
 
@@ -151,9 +151,9 @@ class TaskMoves(models.Model):
         states.target("forward", self.status)
         home = stages.stage_named(self.project.config, self.home_stage)
         if home is None:
-            raise Refused(
+            raise Invalid(
                 "not_sent_back", f"{self.ref} was not sent back to {self.stage}.",
-                "Hand in your work as usual.", status=422,
+                "Hand in your work as usual.",
             )  # fmt: skip
         self._cross("forward", home, actor=actor, note=note, home_stage="")
 

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Comment, Membership, Project, Task
 from tasks.models.event import record
@@ -37,11 +37,11 @@ def add_comment(
     """
     body = body.strip()
     if not body:
-        raise Refused("text_missing", "The comment says nothing.", "Write something first.", status=422)
+        raise Invalid("text_missing", "The comment says nothing.", "Write something first.")
     if len(body) > BODY_MAX:
-        raise Refused(
+        raise Invalid(
             "text_too_long", f"The comment has {len(body)} characters; at most {BODY_MAX} are kept.",
-            "Shorten it, or say it in several.", status=422,
+            "Shorten it, or say it in several.",
         )  # fmt: skip
     made = Comment.objects.create(
         project=project, task=task, parent=parent, target=target, body=body, by_label=actor.label[:120],

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from agents.models import Run
 from disputes.protocol.text.documents import Problem
-from tasks.errors import Refused
+from tasks.errors import Invalid
 
 ASKED_BACK = "It is not sure that this was meant"
 
@@ -30,8 +30,8 @@ def ask_back(
     asked = [reason for reason in reasons if reason.startswith(ASKED_BACK)]
     if all(any(subject in reason for reason in asked) for subject in about):
         return
-    raise Refused(
-        "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.", hint, status=422,
+    raise Invalid(
+        "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.", hint,
         details=[
             *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in doubts),
             *({"line": 0, "reason": line} for line in understood),

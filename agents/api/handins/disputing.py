@@ -8,7 +8,7 @@ from disputes import intake, opening
 from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from tasks.configuration.policy import LOG, SHIP
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Finding, Submission
 from tasks.states import Status, severity_rank
 
@@ -28,10 +28,9 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         finding = known.filter(code=data["finding"].upper()).select_related("first", "review").first()
         if finding is None:
             codes = ", ".join(known.values_list("code", flat=True)) or "none yet"
-            raise Refused(
-                "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.",
-                f"Findings: {codes}.", status=422,
-            )  # fmt: skip
+            raise Invalid(
+                "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.", f"Findings: {codes}."
+            )
         _may_be_disputed(finding)
     reason = opening.read_reason(data["reason"])
     position = _position(data, reason)
@@ -69,11 +68,10 @@ def _may_be_disputed(finding: Finding) -> None:
         raise Refused("already_open", f"{finding.code} is in dispute already.", "Wait for the ruling.")
     decided = conflicts.ruled().exists()
     if decided or finding.origin.pk in settled_findings(finding.task):
-        raise Refused(
+        raise Invalid(
             "RE_ARGUED_CONFLICT",
             f"{finding.code} was decided by a human and cannot be argued again.",
             "Carry the ruling out. Trouble that it causes is a new finding.",
-            status=422,
         )
 
 
@@ -116,9 +114,7 @@ def _positions(
 def log(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     """Record a minor disagreement: nothing waits for it, and the coder's way holds."""
     if not data["minor"]:
-        raise Refused(
-            "not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.", status=422
-        )
+        raise Invalid("not_minor", "Only minor disputes are logged.", "Use `steroids dispute create`.")
     caller, task = callers.caller_of(user, "log", ref, data["model"])
     conflict = opening.open_conflict(
         task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.MINOR, opened_as=caller.side,

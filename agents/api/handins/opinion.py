@@ -8,7 +8,7 @@ from agents.api.handins.caller import end_run, reply
 from agents.models import Run
 from disputes import opinions
 from disputes.models import Opinion
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 
 TOLD = {
     Opinion.State.GIVEN: "Your opinion on {ref} is taken: {verdict}.",
@@ -27,9 +27,9 @@ def opinion(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     verdict = data["verdict"]
     if run.role == Run.Role.MEDIATOR:
         if bool(proposal) == data["none"]:
-            raise Refused(
+            raise Invalid(
                 "wrong_verdict", "A mediator hands in a proposal, or says that there is none.",
-                "Use --proposal, or --none with --reasons.", status=422,
+                "Use --proposal, or --none with --reasons.",
             )  # fmt: skip
         verdict = Opinion.Verdict.NONE if data["none"] else Opinion.Verdict.PROPOSE
     said = judging.said_by(

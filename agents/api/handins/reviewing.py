@@ -14,7 +14,7 @@ from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about
 from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Submission, Task
 from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.states import Status
@@ -122,22 +122,19 @@ _reviewing = PreparedUpdate(lambda pk: Run.objects.filter(pk=pk), "review")
 def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
     document = data["review"] or data["notes"]
     if not document and not approves:
-        raise Refused(
-            "malformed_review", "A rejection says what is wrong.",
-            "Add --notes TEXT or --file REVIEW.", status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "malformed_review", "A rejection says what is wrong.", "Add --notes TEXT or --file REVIEW."
+        )
     read = read_review(document)
     if len(read.findings) > MAX_FINDINGS:
-        raise Refused(
+        raise Invalid(
             "too_many_findings",
             f"The review has {len(read.findings)} findings; {MAX_FINDINGS} are the limit.",
-            "Name what matters most.", status=422,
+            "Name what matters most.",
         )  # fmt: skip
     if data["review"] and data["notes"]:
         text = f"{read.text}\n\n{data['notes']}".strip()
         read = replace(read, text=text)
     if not approves and not read.findings and not read.text.strip():
-        raise Refused(
-            "malformed_review", "The review holds no finding and no word.", "Say what is wrong.", status=422
-        )
+        raise Invalid("malformed_review", "The review holds no finding and no word.", "Say what is wrong.")
     return read

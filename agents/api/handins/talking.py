@@ -7,7 +7,7 @@ from agents.api.handins.caller import Caller, end_run, one_line, reply, require_
 from agents.models import Run
 from disputes import opening, stage_objections
 from disputes.models import Conflict
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Comment, Task
 from tasks.remarks.comments import add_comment
 from tasks.states import Status
@@ -32,9 +32,7 @@ def comment(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     caller, task = callers.caller_of(user, "comment", ref)
     moves = [name for name in ("back", "disagree", "resolve") if data.get(name)]
     if len(moves) > 1:
-        raise Refused(
-            "one_at_a_time", f"{' and '.join(moves)} exclude each other.", "Choose one.", status=422
-        )
+        raise Invalid("one_at_a_time", f"{' and '.join(moves)} exclude each other.", "Choose one.")
     parent = task.comments.filter(pk=data["parent"]).first() if data["parent"] else None
     if data["parent"] and parent is None:
         raise Refused(
@@ -63,7 +61,7 @@ def _argue(
     require_status(task, Status.IN_PROGRESS, f"{move} an objection")
     if move == "resolve":
         if parent is None:
-            raise Refused("parent_missing", "Which objection is right?", "Name it with --parent.", status=422)
+            raise Invalid("parent_missing", "Which objection is right?", "Name it with --parent.")
         stage_objections.agree(task, parent, actor=caller.actor)
         made = add_comment(
             task.project, data["body"], actor=caller.actor, task=task, parent=parent, target=parent.target,

@@ -12,7 +12,7 @@ from disputes.web.dispute.forms import RulingForm, SynthesisForm
 from disputes.web.dispute.ruling_views import first_error
 from disputes.web.dispute.views import card_to_rule, refusal, url_of
 from disputes.web.view_helpers import refuses, staff_only
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Finding, StaleTask
 from tasks.states import IllegalMove
@@ -51,7 +51,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     said = request.POST.get("same", "")
     try:
         if said not in {"yes", "no"}:
-            raise Refused("incomplete", "Say whether it is the same.", "Press one of the two.", status=422)
+            raise Invalid("incomplete", "Say whether it is the same.", "Press one of the two.")
         finding_identity.confirm_same(finding, user=request.user, same=said == "yes")
     except (Refused, IllegalMove, StaleTask) as error:
         return refusal(request, conflict, RulingForm(), error)
@@ -69,7 +69,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     form = SynthesisForm(request.POST)
     try:
         if not form.is_valid():
-            raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
+            raise Invalid("incomplete", first_error(form), "What you typed is kept.")
         given = form.cleaned_data
         rulings.propose_synthesis(
             conflict, given["synthesis"], by=Source.HUMAN, actor=Actor.person(request.user),
@@ -90,7 +90,7 @@ def ask_opinion(request: HttpRequest, pk: int) -> HttpResponse:
     kind = request.POST.get("kind", "")
     try:
         if kind not in Opinion.Kind.values:
-            raise Refused("unknown_kind", "Nobody is called that.", "Ask a judge or a mediator.", status=422)
+            raise Invalid("unknown_kind", "Nobody is called that.", "Ask a judge or a mediator.")
         opinions.ask(conflict, kind, user=request.user)
     except Refused as error:
         return refusal(request, conflict, RulingForm(), error)

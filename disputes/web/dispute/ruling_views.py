@@ -17,7 +17,7 @@ from disputes.web.plain_text import plain
 from disputes.web.queue.neighbours import next_after
 from disputes.web.view_helpers import next_url, refuses, staff_only
 from tasks.access import projects_for
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
 
@@ -33,7 +33,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         rulings.refuse_stale(conflict, request.POST.get("shown", ""))
         if not is_read:
-            raise Refused("incomplete", first_error(form), "What you typed is kept.", status=422)
+            raise Invalid("incomplete", first_error(form), "What you typed is kept.")
         _needs_care(request, card, form)
         with transaction.atomic():
             decision = rulings.decide(
@@ -67,14 +67,14 @@ def _needs_care(request: HttpRequest, card: ConflictPage, form: RulingForm) -> N
         return
     opened = {form.cleaned_data["opened"], request.session.get(opened_key(card.conflict))}
     if card.needs_opening and card.code_mark not in opened:
-        raise Refused(
+        raise Invalid(
             "code_unopened", "This is CRITICAL, and you have not opened the code.",
-            "Your text is kept. Open the code or the whole diff, then rule.", status=422,
+            "Your text is kept. Open the code or the whole diff, then rule.",
         )  # fmt: skip
     if not form.cleaned_data["rationale"].strip():
-        raise Refused(
+        raise Invalid(
             "rationale_missing", "This is CRITICAL: say why.",
-            "A sentence is enough; it stays with the ruling.", status=422,
+            "A sentence is enough; it stays with the ruling.",
         )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from disputes.web.queue.holders import endings
 from disputes.web.queue.triage_views import chosen_ending
 from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, refuses, staff_only
 from tasks.access import RULE, projects_for, require_any
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.text.numbers import whole_number
 
 NOTE_MAX = 2_000
@@ -27,7 +27,7 @@ def _verb(request: HttpRequest) -> bulk.Verb:
     """Return the verb that the form names. Raises Refused("unknown_verb")."""
     verb = bulk.VERBS.get(request.POST.get("verb", ""))
     if verb is None:
-        raise Refused("unknown_verb", "Say what to do with them.", "Go back to the queue.", status=422)
+        raise Invalid("unknown_verb", "Say what to do with them.", "Go back to the queue.")
     return verb
 
 
@@ -152,7 +152,7 @@ def _terms(request: HttpRequest, verb: bulk.Verb) -> bulk.Terms:
         if asked == "me" or asked == str(request.user.pk):
             return bulk.Terms(note, to=request.user)
         if asked not in people:
-            raise Refused("nobody", "Say whose turn it is.", "Choose a person, or nobody.", status=422)
+            raise Invalid("nobody", "Say whose turn it is.", "Choose a person, or nobody.")
         return bulk.Terms(note, to=people[asked])
     return bulk.Terms(note)
 

@@ -16,7 +16,7 @@ from disputes.models import Dispute
 from disputes.web.queue.holders import Holders, ending_of
 from disputes.web.view_helpers import next_url, not_allowed, page, refuses, staff_only
 from tasks.access import RULE, may, no_right, projects_for, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.text.numbers import whole_number
 
 
@@ -113,10 +113,9 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
     people = get_user_model().objects.filter(is_active=True)
     person = people.filter(pk=whole_number(asked)).first()
     if person is None or not may(person, dispute.project, RULE):
-        raise Refused(
-            "cannot_rule", f"That person may not rule in {dispute.project.name}.", "Choose another.",
-            status=422,
-        )  # fmt: skip
+        raise Invalid(
+            "cannot_rule", f"That person may not rule in {dispute.project.name}.", "Choose another."
+        )
     return person
 
 
@@ -157,7 +156,7 @@ def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
     except ValueError:
         moment = None
     if moment is None:
-        raise Refused("no_end", "That is no time.", "Choose one of the buttons, or a date.", status=422)
+        raise Invalid("no_end", "That is no time.", "Choose one of the buttons, or a date.")
     return (timezone.make_aware(moment) if timezone.is_naive(moment) else moment), ""
 
 

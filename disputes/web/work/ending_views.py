@@ -12,7 +12,7 @@ from disputes.sessions import finishing
 from disputes.web.view_helpers import page, project_of, staff_only
 from disputes.web.work.ending import EndingPage, Typed
 from tasks.access import MAINTAIN, require
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Project
 from tasks.text.counting import counted
 
@@ -78,7 +78,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
     def end(project: Project) -> str:
         require(request.user, project, MAINTAIN, "end the work")
         if not typed.kind:
-            raise Refused("incomplete", "Choose an end.", "What you typed is kept.", status=422)
+            raise Invalid("incomplete", "Choose an end.", "What you typed is kept.")
         ended = endings.end_project(
             project, typed.kind, user=request.user, typed=typed.phrases, rationales=typed.rationales,
             confirmed=typed.confirmed, checked=typed.checked, reason=typed.reason, confirm=typed.confirm,

@@ -12,7 +12,7 @@ from disputes.sessions.gaps import session_of
 from disputes.web.view_helpers import not_allowed, page, staff_only, task_of
 from disputes.web.work.rollback import RollbackPage
 from tasks.access import RULE, no_right
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import StaleTask, Task
 from tasks.states import IllegalMove
 from tasks.text.numbers import whole_number
@@ -57,7 +57,7 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
     try:
         to_round, seen = whole_number(typed["to_round"]), whole_number(typed["version"])
         if to_round is None or to_round > ROUNDS_MAX:
-            raise Refused("incomplete", "Choose what to take back.", "What you typed is kept.", status=422)
+            raise Invalid("incomplete", "Choose what to take back.", "What you typed is kept.")
         made = rollbacks.roll_back(
             task, to_round, user=request.user, reason=typed["reason"], version=-1 if seen is None else seen
         )
