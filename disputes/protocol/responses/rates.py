@@ -117,7 +117,7 @@ def _absolute(current: RateTally, settings: ProjectSettings) -> Hit | None:
 
 
 def _round_share(current: RateTally, settings: ProjectSettings) -> Hit | None:
-    if current.answered < max(settings.disagree_min_denominator, 1):
+    if current.answered < settings.disagree_min_denominator:
         return None
     if current.disputed / current.answered <= settings.disagree_round_share:
         return None

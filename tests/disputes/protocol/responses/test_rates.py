@@ -146,7 +146,7 @@ def test_the_limits_are_the_projects() -> None:
 
 
 def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
-    none = replace(DEFAULTS, disagree_min_denominator=0, disagree_round_share=0.0, session_window=1)
+    none = replace(DEFAULTS, disagree_min_denominator=1, disagree_round_share=0.0, session_window=1)
     assert check_rates(RateTally(1, 0, 0, 0), (), none).hits == ()
 
 
