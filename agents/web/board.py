@@ -116,13 +116,7 @@ def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent], proj
     names = {stage.name for stage in (*pipeline, *special)}
     lost = [Stage(name) for name in sorted(held - names)]  # removed from the settings but still in use
     if len(pipeline) + len(lost) > 1:
-        working = [
-            Column(
-                f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE),
-                frozenset({stage.name}), False, is_unwatched=not _watchers(stage, crew),
-            )
-            for stage in (*pipeline, *lost)
-        ]  # fmt: skip
+        working = [_of_stage(stage, crew, is_back=False) for stage in (*pipeline, *lost)]
     else:
         only = frozenset(stage.name for stage in (*pipeline, *lost))
         working = [
@@ -135,14 +129,7 @@ def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent], proj
             )
             for at, hint in WORKING.items()
         ]
-    escalated = [
-        Column(
-            f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE),
-            frozenset({stage.name}), icon="trending_up", is_unwatched=not _watchers(stage, crew),
-        )
-        for stage in special
-        if stage.name in held
-    ]  # fmt: skip
+    escalated = [_of_stage(stage, crew, icon="trending_up") for stage in special if stage.name in held]
     back = Column("backflow", "Backflow", "Sent back by a later stage", BEGUN, None, True, icon="undo")
     return [
         *working,
@@ -154,6 +141,14 @@ def columns_for(config: ProjectSettings, held: set[str], crew: list[Agent], proj
                icon="schedule"),
         Column("done", "Done", "Newest first", DONE, icon="check_circle"),
     ]  # fmt: skip
+
+
+def _of_stage(stage: Stage, crew: list[Agent], *, is_back: bool | None = None, icon: str = "") -> Column:
+    """Return the column of the unfinished tasks of one stage."""
+    return Column(
+        f"stage-{stage.name}", stage.label, _watched(stage, crew), tuple(STARTABLE), frozenset({stage.name}),
+        is_back, icon, is_unwatched=not _watchers(stage, crew),
+    )  # fmt: skip
 
 
 def _watchers(stage: Stage, crew: list[Agent]) -> list[str]:
