@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from tasks.text.regex import regex
 
@@ -144,9 +143,7 @@ def is_build(line: str) -> bool:
     return BUILD.search(line) is not None and not NO_BUILD.search(line)
 
 
-def lines_of(
-    script: str, most: int, known: Mapping[str, str] = MappingProxyType({})
-) -> tuple[list[str], int]:
+def lines_of(script: str, most: int, known: Mapping[str, str]) -> tuple[list[str], int]:
     """Return the plain commands of a script that are of use, and how much had to be left out.
 
     A script with constructs of the shell is left out entirely, since its parts mean something else on their

@@ -75,9 +75,7 @@ def _do(item: BulkItem, seen: str, verb: Verb, terms: Terms, bulk: Bulk) -> dict
             triage.snooze(item.dispute, by=bulk.user, until=terms.until, condition=terms.condition)
             return _result(item, f"Sleeps {triage.snoozed_words(item.dispute)}.", done=True)
         return _rule(item, verb, terms, bulk)
-    except Refused as error:
-        return _result(item, error.message)
-    except (IllegalMove, StaleTask) as error:
+    except (Refused, IllegalMove, StaleTask) as error:
         return _result(item, str(error))
 
 
@@ -104,7 +102,7 @@ def _rule(item: BulkItem, verb: Verb, terms: Terms, bulk: Bulk) -> dict[str, Any
     return _result(item, f"{decision.letter}. {came}", done=True, decision=decision.pk)
 
 
-def _result(item: BulkItem, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:
+def _result(item: BulkItem | Conflict, words: str, *, done: bool = False, **more: Any) -> dict[str, Any]:
     return {
         "ref": item.ref, "dispute": item.dispute.pk, "project": item.dispute.project_id,
         "question": item.question[:QUESTION_MAX], "done": done, "words": words, **more,
@@ -119,14 +117,7 @@ def _gone(ref: str, why_not: str) -> dict[str, Any]:
         words = f"{ruling.by} ruled {ruling.letter} on it meanwhile."
     else:
         words = why_not or f"It is {conflict.status} now."
-    return {**_named(conflict), "done": False, "words": words}
-
-
-def _named(conflict: Conflict) -> dict[str, Any]:
-    return {
-        "ref": conflict.ref, "dispute": conflict.dispute_id, "project": conflict.dispute.project_id,
-        "question": conflict.question[:QUESTION_MAX],
-    }  # fmt: skip
+    return _result(conflict, words)
 
 
 @transaction.atomic
@@ -170,7 +161,7 @@ def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
     rulings_made = {decision.pk: decision for decision in made}
     done = [result for result in reversed(bulk.results) if result["done"]]
     if not bulk.results:  # it was cut off halfway, but its rulings are in force
-        done = [{**_named(each.conflict), "decision": each.pk} for each in made.order_by("-pk")]
+        done = [_result(each.conflict, "", decision=each.pk) for each in made.order_by("-pk")]
     undone = [_take_back(result, bulk, rulings_made, user) for result in done]
     if not any(result["done"] for result in undone):
         raise Refused(
@@ -188,9 +179,7 @@ def _take_back(result: dict[str, Any], bulk: Bulk, made: dict[int, Decision], us
             return {**told, "done": True, "words": "It waits for a ruling again."}
         dispute = Dispute.objects.select_related("project", "task__project").get(pk=result["dispute"])
         return {**told, **_put_back(dispute, result, bulk, user)}
-    except Refused as error:
-        return {**told, "done": False, "words": error.message}
-    except (IllegalMove, StaleTask) as error:
+    except (Refused, IllegalMove, StaleTask) as error:
         return {**told, "done": False, "words": str(error)}
 
 

@@ -18,14 +18,14 @@ from disputes.protocol.rulings import options
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.quotes import one_line
-from disputes.rulings.blocking import is_held
 from disputes.sessions import findings, gaps, handing_in
 from disputes.sessions.documents import Folder
 from disputes.silence import flags
+from disputes.silence.detection import hold_for
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Landing, Project, Review, Submission, Task
 from tasks.models.event import record
-from tasks.states import MOVES, Severity, Status
+from tasks.states import Severity, Status
 
 TOLD = PROPOSED, JUDGED, FINAL = "round_proposed", "round_judged", "final_review"  # kinds of events
 STATES = {
@@ -198,11 +198,7 @@ class _Turn:
             for each in step.judgement.flags
             if each.ordinal in rows and rows[each.ordinal].origin.pk not in disputed
         ]
-        raised = flags.raise_flags(submission, found, actor=SYSTEM)
-        if raised and is_held(self.session) and self.session.status in MOVES["hold"].sources:
-            codes = ", ".join(flag.finding.code for flag in raised)
-            note = f"{codes}: nothing was done about it, and nothing said."
-            self.session.hold(actor=SYSTEM, note=note[:500])
+        hold_for(flags.raise_flags(submission, found, actor=SYSTEM), self.session)
 
     def _rows_by_number(self) -> dict[int, Finding]:
         """Return the findings by the plan's numbers: from 1, in the order in which they were raised."""

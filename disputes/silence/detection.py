@@ -42,10 +42,15 @@ def look_for_silence(submission: Submission) -> list[Flag]:
         return []
     found = list(suspicions(submission, task, watched_findings(submission, review)))
     raised = flags.raise_flags(submission, found, actor=SYSTEM)
+    hold_for(raised, task)
+    return raised
+
+
+def hold_for(raised: list[Flag], task: Task) -> None:
+    """Hold the task if one of its new flags requires it."""
     if raised and is_held(task) and task.status in MOVES["hold"].sources:
         codes = ", ".join(flag.finding.code for flag in raised)
         task.hold(actor=SYSTEM, note=f"{codes}: nothing was done about it, and nothing said."[:500])
-    return raised
 
 
 def reviewed_before(submission: Submission) -> Review | None:

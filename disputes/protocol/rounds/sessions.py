@@ -92,15 +92,13 @@ class _Open:
         return not (self.is_answered or self.is_settled)
 
 
-def walk_session(
-    turns: Iterable[Turn], previous: str = "", *, settings: ProjectSettings = DEFAULTS
-) -> Session:
+def walk_session(turns: Iterable[Turn], *, settings: ProjectSettings = DEFAULTS) -> Session:
     """Walk through a session in the order of its turns; the last turn ends it (SIL-7).
 
-    `previous` is the document that a review at the very beginning is about. An answer with an id is meant for
-    the newest finding with that id (ID-2). Raises DocumentError if a document is too large.
+    An answer with an id is meant for the newest finding with that id (ID-2). Raises DocumentError if a
+    document is too large.
     """
-    walk = _Walk(settings, previous)
+    walk = _Walk(settings)
     for turn in turns:
         if isinstance(turn, ReviewTurn):
             walk.review(turn)
@@ -124,12 +122,12 @@ def _left(findings: Iterable[_Open]) -> list[Left]:
 
 
 class _Walk:
-    def __init__(self, settings: ProjectSettings, document: str) -> None:
+    def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
         self.all: list[_Open] = []
         self.steps: list[TurnResult] = []
         self._by_code: dict[str, _Open] = {}
-        self._document = document  # the latest document, which the next review is about
+        self._document = ""  # the latest document, which the next review is about
         self._last: ReviewTurn | None = None
 
     def review(self, turn: ReviewTurn) -> None:

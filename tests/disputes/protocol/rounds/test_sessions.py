@@ -203,16 +203,6 @@ def test_a_change_is_held_against_the_document_that_was_reviewed() -> None:
     assert [flag.heuristics for flag in last.flags] == [("H4",)]
 
 
-def test_a_review_at_the_beginning_has_its_document_from_before() -> None:
-    placed = Watched("ISSUE-R1-001", 1, HIGH, location="Limits", impact="Uploads exhaust memory", gap=A)
-    old = f"## Gap Resolution: {A}\n\n### Limits\n\nThere are limits."
-    session = walk_session([review(placed), ResponseTurn(2, old)], previous=old)
-    last = session.steps[-1].judgement
-
-    assert last is not None
-    assert [flag.heuristics for flag in last.flags] == [("H1", "H4")]
-
-
 def test_a_gap_declared_resolved_over_an_open_finding_is_a_downgrade() -> None:
     """H3."""
     session = walk(review(finding(1)), document(A, "**Status:** RESOLVED"))
