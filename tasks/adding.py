@@ -1,6 +1,6 @@
 """Adding a single task or project."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,7 +95,7 @@ def add_project(
     kind: str = Project.Kind.CODE,
     brief: str = "",
 ) -> Project:
-    """Add a project whose maintainer and lead is `by`; a host looks at its repository next.
+    """Add a project whose maintainer and lead is the superuser `by`; a host looks at its repository next.
 
     Raises ValidationError if the slug is taken or a field is invalid.
     """
@@ -106,11 +106,20 @@ def add_project(
         if Project.objects.filter(slug=slug).exists():
             raise ValidationError({"slug": f"There is a project {slug} already."})
         project.full_clean()
-        project.save()
-        Section.objects.create(project=project, title=FIRST_SECTION)
-        Membership.objects.create(project=project, user=by, role=Membership.Role.MAINTAINER, is_lead=True)
-        record(project, "project_added", actor=Actor.person(by))
+        begin_project(project, [by], actor=Actor.person(by))
     return project
+
+
+@transaction.atomic
+def begin_project(project: Project, maintainers: Iterable[Any], *, actor: Actor) -> None:
+    """Save a new project with its first section and its maintainers; those who are superusers lead it."""
+    project.save()
+    Section.objects.create(project=project, title=FIRST_SECTION)
+    for user in {user.pk: user for user in maintainers}.values():
+        Membership.objects.create(
+            project=project, user=user, role=Membership.Role.MAINTAINER, is_lead=user.is_superuser
+        )
+    record(project, "project_added", actor=actor)
 
 
 @contextmanager

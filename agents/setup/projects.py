@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import transaction
 
 from agents.hosts import paths
 from agents.hosts.git import remotes
@@ -20,9 +19,9 @@ from agents.hosts.sandbox import HostUnfit
 from agents.models import Host, Trial
 from agents.verification import conclusions, trying
 from tasks import base
+from tasks.adding import begin_project
 from tasks.events import SYSTEM, Actor
-from tasks.models import Membership, Project, Section
-from tasks.models.event import record
+from tasks.models import Project
 
 POLL = 0.25  # seconds
 PATIENCE = 5.0  # seconds between two looks whether this host is free, and before it is said that none is
@@ -53,22 +52,11 @@ def add_project(
     mirror = Mirror(staged, url, branch, network)
     try:
         mirror.fetch_target()
-        with transaction.atomic():
-            project = Project.objects.create(
-                slug=slug,
-                name=name or slug,
-                repo_url=url,
-                target_branch=branch,
-                settings=settings or {},
-                kind=kind,
-                brief=brief,
-            )
-            Section.objects.create(project=project, title="Tasks")
-            for user in {user.pk: user for user in leads}.values():
-                Membership.objects.create(
-                    project=project, user=user, role=Membership.Role.MAINTAINER, is_lead=user.is_superuser
-                )
-            record(project, "project_added", actor=actor)
+        project = Project(
+            slug=slug, name=name or slug, repo_url=url, target_branch=branch, settings=settings or {},
+            kind=kind, brief=brief,
+        )  # fmt: skip
+        begin_project(project, leads, actor=actor)
         staged.rename(paths.mirror(project).path)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
