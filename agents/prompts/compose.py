@@ -21,13 +21,14 @@ from django.template import TemplateSyntaxError
 from agents.hosts.git.mirror import Mirror
 from agents.models import PromptText, Run
 from agents.prompts import context, opinions, rounds, specifications, templates, texts
-from agents.prompts.sections import NAME_MAX, Cuts, Section, closed, one_line
+from agents.prompts.sections import NAME_MAX, Cuts, Section, one_line
 from agents.prompts.specifications import SOURCE_MAX
 from agents.prompts.stages import stage_words
 from agents.prompts.templates import TooMuch
 from agents.recipes.recipe import Recipe
 from disputes.models import Decision
 from tasks.models import Project, Task
+from tasks.text.fences import closed
 
 log = logging.getLogger(__name__)
 

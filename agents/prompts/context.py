@@ -12,7 +12,7 @@ from django.db.models import Expression, QuerySet
 
 from agents.crew import refusals
 from agents.models import Run
-from agents.prompts.sections import Section, one_line, open_fence
+from agents.prompts.sections import Section, one_line
 from disputes import intake, rulings
 from disputes.models import Decision, Guideline
 from disputes.protocol.reviews.severity import read_severity
@@ -22,6 +22,7 @@ from tasks.models import Answer, Finding, Landing, Rollback, Submission, Task, V
 from tasks.models.prepared import Prepared
 from tasks.states import Severity
 from tasks.text.counting import enumerated
+from tasks.text.fences import open_fence
 
 GUIDELINES_MAX, GUIDELINES_NAMED = 16 * 1024, 50
 RULINGS_MAX = 48 * 1024

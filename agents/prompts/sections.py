@@ -4,33 +4,13 @@ A fence keeps a text from being read as an order. What is cut is remembered by n
 prompt that says what was left out.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from disputes.protocol.text.quotes import fenced
+from tasks.text.fences import closed
 
 NAME_MAX = 200
-
-
-def open_fence(text: str) -> str:
-    """Return the fence that the text opens and never closes; empty if there is none."""
-    fence = ""
-    for line in re.split(r"\r\n|\n|\r", text):
-        found = re.match(r" {0,3}(`{3,}|~{3,})([^`]*)$", line)
-        if found is None:
-            continue
-        if not fence:
-            fence = found[1]
-        elif found[1][0] == fence[0] and len(found[1]) >= len(fence) and not found[2].strip():
-            fence = ""
-    return fence
-
-
-def closed(text: str) -> str:
-    """Return the text with its last fence closed, so that it swallows nothing that follows."""
-    fence = open_fence(text)
-    return f"{text}\n{fence}" if fence else text
 
 
 def one_line(text: str) -> str:

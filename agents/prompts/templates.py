@@ -15,7 +15,7 @@ from django.conf import settings
 from django.template import Context, Engine, Template, TemplateSyntaxError
 from django.template.base import DebugLexer, FilterExpression, Parser, TokenType
 
-from agents.prompts.sections import open_fence
+from tasks.text.fences import open_fence
 
 TEXT_MAX = 32 * 1024  # bytes
 BUDGET = 1024 * 1024  # characters that a text may read while it is filled

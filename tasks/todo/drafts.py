@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tasks.states import Severity
-from tasks.todo.format import ATTRIBUTE, IDENTITY, after_fence
+from tasks.text.fences import after_fence
+from tasks.todo.format import ATTRIBUTE, IDENTITY
 
 Line = tuple[str, int]  # a line for `parse`, and the line of the file that it comes from
 NAMES_MAX = 60  # characters of a title in a note

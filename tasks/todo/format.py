@@ -32,6 +32,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from tasks.states import MARKERS, MEANINGS, Severity, Status
+from tasks.text.fences import after_fence, closed
 from tasks.text.regex import regex
 
 MAX_BYTES = 1024 * 1024
@@ -56,7 +57,6 @@ AFTER = regex(r"after:(.*)", re.IGNORECASE)
 ATTRIBUTE = regex(r"([A-Za-z][\w-]*):(\s*)(.*)")
 IDENTITY = regex(r"<!--\s*t:\s*([A-Za-z0-9_-]+-[1-9][0-9]{0,8})\s*-->")
 IDENTITY_BEGIN = regex(r"<!--\s*t\s*:")
-FENCE = regex(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
 CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -193,10 +193,7 @@ def as_text(value: str) -> str:
 
 def as_section_text(value: str) -> str:
     """Make the body of a section fit for the file, so that it leaves no fence open over what follows."""
-    text, fence = as_text(value), ""
-    for line in text.split("\n"):
-        fence = after_fence(line, fence)
-    return f"{text}\n{fence}" if fence else text
+    return closed(as_text(value))
 
 
 # --- Reading ----------------------------------------------------------------------------------------------
@@ -386,19 +383,6 @@ class _Reader:
 
 def _head(line: str) -> re.Match[str] | None:
     return HEADING.fullmatch(line) or TASK.fullmatch(line)
-
-
-def after_fence(line: str, fence: str) -> str:
-    """Return the fence that is open after this line: the marks that opened it, or an empty string.
-
-    A fence is closed by at least as many of the same character, with nothing after them.
-    """
-    match = FENCE.fullmatch(line)
-    if match is None:
-        return fence
-    if not fence:
-        return match[1]
-    return "" if match[1].startswith(fence) and not match[2].strip() else fence
 
 
 def _dedented(line: str) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tasks.states import MARKERS, Severity
 from tasks.text.counting import shortened
+from tasks.text.fences import after_fence
 from tasks.text.regex import regex
 from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, Line, key_of
 from tasks.todo.format import (
@@ -27,7 +28,6 @@ from tasks.todo.format import (
     TOP_HEADING,
     UNDERLINE,
     Problem,
-    after_fence,
     split_lines,
 )
 from tasks.todo.meaning import WordsOfTasks

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from tasks.text.fences import after_fence
 from tasks.text.regex import regex
 from tasks.todo.drafts import key_of
 from tasks.todo.format import (
@@ -15,7 +16,6 @@ from tasks.todo.format import (
     TASK,
     TITLE_MAX,
     TOP_HEADING,
-    after_fence,
     split_lines,
 )
 from tasks.todo.wording import DONE, FIELDS, IN_VALUE, TASKS, TICKS, field_of, marker_of, names_in, urgency

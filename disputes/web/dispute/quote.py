@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from disputes.protocol.text.keywords import keywords
+from tasks.text.fences import after_fence
 from tasks.text.regex import regex
 
 WHOLE_MAX = 400  # characters up to which the whole text is shown
@@ -11,7 +12,6 @@ BODY_MAX = 20_000  # characters that are searched
 SENTENCES = 2
 
 _HEADING = regex(r" {0,3}#{1,6}(?:\s|$)")
-_FENCE = regex(r" {0,3}(?:```|~~~)")
 _OWN_LINE = regex(r"\s*(?:[-*+>]\s|[|#]|\d{1,3}[.)]\s)")  # a list item, a quotation, a table row, a heading
 _SENTENCE = regex(r"\S[^\n]*?(?:[.!?](?=\s|$)|$)", re.MULTILINE)
 
@@ -48,14 +48,15 @@ def _flowing(body: str) -> str:
     if lines and _HEADING.match(lines[0]):
         lines = lines[1:]
     flowing: list[str] = []
-    is_code = goes_on = False
+    fence, goes_on = "", False
     for line in lines:
-        if _FENCE.match(line):
-            is_code, goes_on = not is_code, False
+        before, fence = fence, after_fence(line, fence)
+        if before or fence:
             flowing.append(line)
-        elif is_code or not line.strip() or _OWN_LINE.match(line) or not goes_on:
-            flowing.append(line if is_code else line.strip())
-            goes_on = bool(line.strip()) and not is_code
+            goes_on = False
+        elif not line.strip() or _OWN_LINE.match(line) or not goes_on:
+            flowing.append(line.strip())
+            goes_on = bool(line.strip())
         else:
             flowing[-1] += f" {line.strip()}"
     return "\n".join(flowing).strip()

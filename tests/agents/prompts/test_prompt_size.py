@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from agents.models import PromptText
 from agents.prompts import compose, context
-from agents.prompts.sections import Cuts, Section, open_fence
+from agents.prompts.sections import Cuts, Section
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.text.quotes import fenced
 from tasks.models import Project, Task
+from tasks.text.fences import open_fence
 from tests.agents.prompts.test_prompts import outside
 from tests.cases import for_each
 
@@ -144,6 +145,8 @@ def test_very_many_long_rulings_all_stay_each_with_its_part() -> None:
         ("~~~~\n```\n~~~", "~~~~"),
         ("``` a`b", ""),
         ("    ```", ""),
+        ("~~~ a`b`\na", "~~~"),
+        ("```\na\n~~~ a`b`\n```", ""),
     ],
 )
 def test_an_open_fence_is_seen(text: str, fence: str) -> None:

@@ -69,13 +69,13 @@ def test_a_section_is_quoted_without_its_heading_and_as_its_paragraphs_run() -> 
     section = (
         "## Rounding\n\nA span is rounded to\nthe nearest minute.\n\n"
         "- half a minute\n  as readers expect\n- no drift\n\n"
-        "```\nround(\n    90)\n```\nAs above.\n"
+        "```\nround(\n~~~\n    90)\n```\nAs above.\n"
     )
     found = passage_of("docs/SPEC.md §rounding", section, "Round half a minute?")
     assert found is not None
     assert found.text == (
         "A span is rounded to the nearest minute.\n\n- half a minute as readers expect\n- no drift\n\n"
-        "```\nround(\n    90)\n```\nAs above."
+        "```\nround(\n~~~\n    90)\n```\nAs above."
     )
 
 
