@@ -85,7 +85,7 @@ def _attempts(within: Within) -> QuerySet[Any]:
         .annotate(
             verdict=Case(
                 When(submission__isnull=True, then=Value(FAILED)),
-                When(submission__state__in=[*attempts.BACK], then=Value(FAILED)),
+                When(submission__state__in=Submission.UNTAKEN, then=Value(FAILED)),
                 When(Exists(reviews.filter(verdict=Review.Verdict.NEEDS_REVISION)), then=Value(FAILED)),
                 When(Exists(reviews), then=Value(PASSED)),
                 When(**verified, task__round__gt=F("submission__round"), then=Value(PASSED)),

@@ -24,7 +24,6 @@ NO_FAULT = frozenset(
     {Run.Outcome.HANDED_IN, Run.Outcome.STOPPED, Run.Outcome.LOST, Run.Outcome.PROVIDER, Run.Outcome.REFUSED,
      Run.Outcome.COST}
 )  # fmt: skip
-BACK = frozenset({Submission.State.RED, Submission.State.LOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +132,15 @@ def _rejected(tasks: dict[int, Task]) -> set[tuple[int, Any, str]]:
 
 
 def _failed(outcome: str, counted: bool, state: str | None) -> bool:
-    return state in BACK if state else counted and outcome not in NO_FAULT
+    return state in Submission.UNTAKEN if state else counted and outcome not in NO_FAULT
 
 
 def _why(run: Run) -> str:
     made = run.submission
     if made is None:
         return _one_line(f"{run.get_outcome_display()}. {run.reason}")
-    return _one_line(f"{'build or tests red' if made.state == 'red' else 'not taken'}: {made.problem}")
+    what = "build or tests red" if made.state == Submission.State.RED else "not taken"
+    return _one_line(f"{what}: {made.problem}")
 
 
 def _said_of(submissions: list[int | None]) -> dict[int | None, str]:

@@ -291,16 +291,15 @@ class Roster:
             return Turn(why=why, is_wrong=True)
         pool, note = by_domain(others, task, and_any=config.reviewers == ALL)
         chosen = [Choice(agent, Run.Role.REVIEWER, agent.model, None, note) for agent in pool]
-        match config.reviewers:
-            case mode if mode == ALL:
-                return self._all(chosen, facts)
-            case _ if facts.is_in:
-                return Turn(is_decided=True)
-            case _ if facts.seats:
-                return Turn(why="a reviewer is at it")
-            case mode if mode == IN_TURN:
-                begin = max(task.round - 1, 0) % len(chosen)
-                return self._in_turn(chosen[begin:] + chosen[:begin], others, task)
+        if config.reviewers == ALL:
+            return self._all(chosen, facts)
+        if facts.is_in:
+            return Turn(is_decided=True)
+        if facts.seats:
+            return Turn(why="a reviewer is at it")
+        if config.reviewers == IN_TURN:
+            begin = max(task.round - 1, 0) % len(chosen)
+            return self._in_turn(chosen[begin:] + chosen[:begin], others, task)
         return self._first(chosen, others, task)
 
     def _impartial(

@@ -42,14 +42,14 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import Unreachable
 from agents.hosts.naming import host_name
 from agents.hosts.slow_work import Guard, SlowWork, logged
-from agents.loop import outlook, run_ends
+from agents.loop import orchestrator, outlook, run_ends
 from agents.models import Run
 from agents.models.host import ROOM_MIN
 from agents.money import metering
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
-from tasks.models import Event, Finding, Landing, Project, Review, Submission
+from tasks.models import Event, Finding, Landing, Project, Review, Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.text.regex import regex
 
@@ -537,9 +537,6 @@ def idle(within: float, *, since: int) -> bool:
     more, which only the next turn decides: gaps follow a session that has landed, and a policy rules on a
     card that was opened.
     """
-    from agents.loop import orchestrator
-    from tasks.models import Task
-
     if newest_event() != since:
         return False
     soon = timezone.now() + timedelta(seconds=within)

@@ -1,9 +1,7 @@
 """Work that takes a host a while, or may fail each time: done beside its loop, and never in its way."""
 
-import contextlib
 import errno
 import logging
-import socket
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -12,9 +10,9 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
-from agents.hosts import outcomes, paths, processes
+from agents.hosts import outcomes, processes
 from agents.hosts.git.remotes import Unreachable, allow_calls, end_calls
-from agents.loop import run_ends
+from agents.loop import bell, run_ends
 from agents.models import Run
 from tasks.log_lines import about
 
@@ -55,7 +53,7 @@ class SlowWork:
             return
         self._waited_for.discard(key)
         self._under_way[key] = future = self._pool.submit(_in_thread, key, work)
-        future.add_done_callback(lambda _: None if is_heard and key not in self._waited_for else _ring())
+        future.add_done_callback(lambda _: None if is_heard and key not in self._waited_for else bell.wake())
 
     def is_under_way(self, key: str) -> bool:
         future = self._under_way.get(key)
@@ -65,7 +63,7 @@ class SlowWork:
         """Ring the bell when this work ends, or at once if it is not under way."""
         self._waited_for.add(key)
         if not self.is_under_way(key):
-            _ring()
+            bell.wake()
 
     def is_any(self) -> bool:
         return any(not future.done() for future in self._under_way.values())
@@ -150,10 +148,3 @@ def logged(key: str, work: Callable[[], None]) -> None:
             work()
     except Exception:
         log.exception("%s failed; the next pass tries again.", key)
-
-
-def _ring() -> None:
-    """Wake the loop of this host."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
-        bell.setblocking(False)
-        bell.sendto(b"x", str(paths.bell_socket()))

@@ -58,7 +58,7 @@ def base_of(run: Run, mirror: Mirror) -> str:
         and mirror.has(saved.salvage_sha)
     ):
         return saved.salvage_sha
-    if last is None or task.landed_sha or _has_landed(last, mirror, head):
+    if last is None or task.landed_sha or mirror.contains(head, last.sha):
         return head
     if task.landings.filter(status="conflict", submission=last).exists() or is_let_go(last, mirror):
         return head
@@ -84,10 +84,6 @@ def _saved(run: Run) -> Run | None:
     if back := run.task.rollbacks.order_by("-pk").first():
         coders = coders.filter(queued_at__gt=back.at)
     return coders.exclude(salvage_sha="").order_by("-pk").first()
-
-
-def _has_landed(submission: Submission, mirror: Mirror, head: str) -> bool:
-    return mirror.contains(head, submission.sha)
 
 
 def fetch_base(run: Run, mirror: Mirror) -> str:

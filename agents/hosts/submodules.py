@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.hosts.git.commands import GitError, run
-from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.mirror import FETCH, Mirror
 from agents.hosts.git.remotes import Interrupted, Network, over_network
 from agents.hosts.git.repository import Size
 from tasks.text.regex import regex
@@ -238,17 +238,16 @@ def host_of(url: str) -> str:
 
 def _fetch(inner: Mirror, sha: str) -> None:
     """Fetch the commit by its hash, or failing that all branches. Raises GitError if it is in none."""
-    words = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
     try:
         over_network(
-            inner.path, inner.network, *words, "--end-of-options", inner.url,
+            inner.path, inner.network, *FETCH, "--end-of-options", inner.url,
             f"+{sha}:refs/steroids/modules/{sha}",
         )  # fmt: skip
     except Interrupted:
         raise
     except GitError:
         over_network(
-            inner.path, inner.network, *words, "--end-of-options", inner.url,
+            inner.path, inner.network, *FETCH, "--end-of-options", inner.url,
             "+refs/heads/*:refs/steroids/heads/*",
         )  # fmt: skip
     if not inner.has(sha):

@@ -51,7 +51,7 @@ def tidy() -> list[str]:
     _logged("caches", lambda: said.extend(_remove_caches()))
     for project in Project.objects.all():
         mirror = paths.mirror(project)
-        if (mirror.path / "HEAD").exists():
+        if mirror.is_there():
             name = f"the mirror of {project.slug}"
             _logged(name, lambda p=project, m=mirror: said.extend(_tidy_mirror(p, m)))
     return said

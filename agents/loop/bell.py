@@ -29,16 +29,19 @@ def ring(project_pk: int, kind: str = "") -> None:
     """Wake this host's loop or, if none is running, queue one tick unless one is waiting already."""
     if kind in GIVEN_OUT and getattr(_turn, "is_begun", False):
         return
-    if not _is_heard():
+    if not (wake() and processes.is_locked(paths.resident_lock())):
         broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
 
 
-def _is_heard() -> bool:
-    """Whether a resident loop was woken. A job that looks after runs for a while may be about to stop."""
+def wake() -> bool:
+    """Wake whoever looks after the runs of this host; it may be a job that is about to stop.
+
+    Return False if nobody does.
+    """
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.setblocking(False)
         bell.sendto(b"x", str(paths.bell_socket()))
-        return processes.is_locked(paths.resident_lock())
+        return True
     return False
 
 

@@ -29,13 +29,7 @@ from tasks.text.counting import counted, enumerated
 
 NAMED_MAX = 20  # tests that a card names
 DETAIL_MAX = 4000  # characters of output on a card
-NOT_A_FAILURE = {
-    Run.Outcome.HANDED_IN,
-    Run.Outcome.STOPPED,
-    Run.Outcome.LOST,
-    Run.Outcome.COST,
-    Run.Outcome.PROVIDER,
-}
+NOT_COUNTED = attempts.NO_FAULT - {Run.Outcome.REFUSED}
 
 
 def backoff(failures: int) -> timedelta:
@@ -66,10 +60,11 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     task = locked_task(run.task_id)
     if outcome == Run.Outcome.LOST and Run.objects.filter(pk=run.pk, status=Run.Status.CLOSING).exists():
         outcome = Run.Outcome.HANDED_IN  # whatever became of its process since
-    counted = outcome not in NOT_A_FAILURE and run.role != Run.Role.VERIFIER
+    is_counted = outcome not in NOT_COUNTED and run.role != Run.Role.VERIFIER
     told = {
         "status": Run.Status.ENDED, "outcome": outcome, "reason": reason[:500], "exit_code": exit_code,
-        "ended_at": timezone.now(), "token_hash": None, "is_counted": counted, "lease_until": None, **changes,
+        "ended_at": timezone.now(), "token_hash": None, "is_counted": is_counted, "lease_until": None,
+        **changes,
     }  # fmt: skip
     if not _ending(*sorted(told)).write(run.pk, run.fence, **told):
         return False
@@ -84,7 +79,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     if task.version == run.task_version:
         if outcome == Run.Outcome.COST:
             _ask_about_cap(run, task)
-        elif counted and run.role not in Run.OPINION_ROLES:
+        elif is_counted and run.role not in Run.OPINION_ROLES:
             _count(run, task, reason)
         elif outcome == Run.Outcome.LOST and run.role in {Run.Role.CODER, Run.Role.REVIEWER}:
             _after_losses(run, task)
@@ -194,7 +189,7 @@ def send_back(task: Task, note: str) -> None:
     """Send a submission back to the coder in the same round; after too many, ask a human."""
     if task.status not in MOVES["send_back"].sources:
         return
-    since = task.submissions.standing().filter(round=task.round, state__in=["red", "lost"])
+    since = task.submissions.standing().filter(round=task.round, state__in=Submission.UNTAKEN)
     if task.counts_since:
         since = since.filter(at__gt=task.counts_since)
     failures = since.count()

@@ -128,7 +128,7 @@ def _rolled_back(back: Rollback | None, last: Submission | None) -> dict[str, An
 
 def _red(task: Task, last: Submission | None) -> dict[str, Any]:
     """Return why the last attempt of this round came back: what failed, and the end of the log."""
-    if last is None or last.round != task.round or last.state not in {"red", "lost"}:
+    if last is None or last.round != task.round or last.state not in Submission.UNTAKEN:
         return {"red": None, "red_problem": "", "red_tests": "", "red_tail": ""}
     is_red = last.state == Submission.State.RED
     results = Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at")

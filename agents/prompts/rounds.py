@@ -76,7 +76,6 @@ def for_engineer(run: Run, decisions: list[Decision], documents: Sequence[tuple[
     last = session.last_submission()
     review = last.reviews.order_by("-pk").first() if last else None
     told = context.for_coder(run, decisions)
-    example = examples.first(session, Form.PROPOSAL)
     return told | {
         **_common(run, given),
         "documents": _documents(documents),
@@ -88,10 +87,17 @@ def for_engineer(run: Run, decisions: list[Decision], documents: Sequence[tuple[
         )[:2000],
         "least_chars": session.project.config.thin_content_chars,
         "adjustments": repair.adjustments_for(session),
-        "example_source": told["example_source"] or (str(example.source) if example else ""),
-        "example": told["example"]
-        or Section("example", example_lines(example) if example else "", EXAMPLE_MAX, is_fenced=False),
+        **_example(told, session, Form.PROPOSAL),
     }
+
+
+def _example(told: dict[str, Any], session: Task, form: Form) -> dict[str, Any]:
+    """Return the example of the form, unless the run is told of a refused hand-in with one of its own."""
+    example = None if told["example"] else examples.first(session, form)
+    if example is None:
+        return {name: told[name] for name in ("example", "example_source")}
+    shown = Section("example", example_lines(example), EXAMPLE_MAX, is_fenced=False)
+    return {"example": shown, "example_source": str(example.source)}
 
 
 def _common(run: Run, gaps_in_question: Sequence[Task]) -> dict[str, Any]:
@@ -156,7 +162,6 @@ def for_examiner(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     submission = session.submissions.standing().filter(sha=run.sha).order_by("-pk").first()
     earlier = Run.objects.filter(task=session, role=run.role, sha=run.sha, status=Run.Status.ENDED)
     change = context.change_of(submission) if submission else dict(context.NO_CHANGE)
-    example = examples.first(session, Form.REVIEW)
     told = context.retry_of(refusals.to_mend(earlier))
     return {
         **_common(run, [] if is_final else rows),
@@ -173,9 +178,7 @@ def for_examiner(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "earlier_findings": Section("earlier findings", "\n".join(_earlier(session, rows)), EARLIER_MAX),
         "checks": "\n".join(_checks(session, submission)),
         **told,
-        "example_source": told["example_source"] or (str(example.source) if example else ""),
-        "example": told["example"]
-        or Section("example", example_lines(example) if example else "", EXAMPLE_MAX, is_fenced=False),
+        **_example(told, session, Form.REVIEW),
     }  # fmt: skip
 
 

@@ -125,11 +125,8 @@ def _found_none(project: Project, tried: list[Trial]) -> None:
     held = next((trial for trial in tried if _is_convincing(trial, tried)), None)
     best = (_likelier(held, tried) if held else None) or _telling(not_green)
     state = Base.RED if best.outcome == Trial.Outcome.RED else Base.BROKEN
-    red = {
-        "step": best.step, "exit_code": best.exit_code, "failed": best.failed,
-        "failed_count": best.failed_count, "total": best.total, "broke_off": best.broke_off,
-        "settings": _settings_of(project, best),
-    }  # fmt: skip
+    kept = _settings_of(project, best)
+    red = verdicts.red_of(best) | {"broke_off": best.broke_off, "settings": kept}
     compared = verdicts.compare_red(project, red) if state == Base.RED else None
     is_told = state == Base.RED and best.why != Trial.Why.SEARCH and verdicts.is_only_told(project, best.step)
     if is_told or (compared and compared.is_no_worse):

@@ -363,11 +363,8 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
         problem = _with_servers(trial, verdict)
     _end(
-        trial, outcome, problem=problem, step=verdict.step,
-        exit_code=verdict.exit_code, steps=verdict.steps, failed=list(verdict.tests.failed),
-        failed_count=verdict.tests.failed_count, total=verdict.tests.total,
-        broke_off=verdict.tests.broke_off, flaky=list(verdict.flaky), tail=verdict.tail,
-        hosts=sandbox.reached(folder),
+        trial, outcome, problem=problem, steps=verdict.steps, broke_off=verdict.tests.broke_off,
+        hosts=sandbox.reached(folder), **verdict.columns,
     )  # fmt: skip
     paths.remove(folder)
 
@@ -386,12 +383,9 @@ def _keep_result(trial: Trial, verdict: Verdict) -> None:
     recipe = Recipe(trial.prepare, trial.build, trial.test)
     Verification.objects.update_or_create(
         project=trial.project, sha=trial.sha, commands_hash=commands.commands_hash(recipe),
-        defaults={
-            "green": verdict.green, "step": verdict.step, "exit_code": verdict.exit_code,
-            "seconds": verdict.seconds, "tail": verdict.tail, "problem": verdict.problem[:500],
-            "fault": verdict.fault[:300], "failed": list(verdict.tests.failed),
-            "failed_count": verdict.tests.failed_count, "total": verdict.tests.total,
-            "flaky": list(verdict.flaky),
+        defaults=verdict.columns | {
+            "green": verdict.green, "seconds": verdict.seconds, "problem": verdict.problem[:500],
+            "fault": verdict.fault[:300],
         },
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from agents.hosts import masking, processes, sandbox
 from agents.inside import gate
+from agents.models import Trial
 from agents.reading import comparison, faults
 from agents.reading.absent import not_found
 from agents.reading.causes import cause
@@ -28,6 +29,7 @@ INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that may fail because som
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
+RED = ("step", "exit_code", "failed", "failed_count", "total")  # the columns that say what is red
 TAIL = 64 * 1024
 PROBLEM_MAX, PROBLEM_MIN = 500, 120  # characters that a row has for a problem, and those it always gets
 MISSING_MAX = 64 * 1024  # bytes that say what of the commit is missing
@@ -62,10 +64,15 @@ class Verdict:
         """What is red, in the form in which it is stored for later comparison; empty if nothing is."""
         if self.green:
             return {}
+        return {name: self.columns[name] for name in RED} | {"broke_off": self.tests.broke_off}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What the rows of trials and verifications keep of it, by their columns."""
         return {
             "step": self.step, "exit_code": self.exit_code, "failed": list(self.tests.failed),
-            "failed_count": self.tests.failed_count, "total": self.tests.total,
-            "broke_off": self.tests.broke_off,
+            "failed_count": self.tests.failed_count, "total": self.tests.total, "flaky": list(self.flaky),
+            "tail": self.tail,
         }  # fmt: skip
 
 
@@ -224,10 +231,9 @@ def compare_red(project: Project, red: dict[str, Any]) -> comparison.Comparison 
     return comparison.compare(_as_tests(red), red["exit_code"], _as_tests(known), known.get("exit_code"))
 
 
-def red_of(known: Verification) -> dict[str, Any]:
+def red_of(known: Verification | Trial) -> dict[str, Any]:
     """Return what is red by a stored result, for later comparison."""
-    names = ("step", "exit_code", "failed", "failed_count", "total")
-    return {name: getattr(known, name) for name in names}
+    return {name: getattr(known, name) for name in RED}
 
 
 def _as_tests(red: dict[str, Any]) -> Tests:

@@ -75,12 +75,10 @@ def _write(run: Run, judged: _Judged) -> bool:
     is_suspect = bool(verdict.fault) and _may_be_the_surroundings(run.project, suspected)
     Verification.objects.update_or_create(
         **known,
-        defaults={
-            "green": green, "step": "" if green else verdict.step, "exit_code": verdict.exit_code,
-            "seconds": verdict.seconds, "tail": verdict.tail, "tier": run.tier,
-            "problem": judged.problem[:500], "fault": verdict.fault[:300] if is_suspect else "",
-            "failed": list(verdict.tests.failed), "failed_count": verdict.tests.failed_count,
-            "total": verdict.tests.total, "flaky": list(verdict.flaky), "newly_red": list(judged.newly_red),
+        defaults=verdict.columns | {
+            "green": green, "step": "" if green else verdict.step, "seconds": verdict.seconds,
+            "tier": run.tier, "problem": judged.problem[:500], "newly_red": list(judged.newly_red),
+            "fault": verdict.fault[:300] if is_suspect else "",
         },
     )  # fmt: skip
     kind = "green" if green else "suspect" if is_suspect else "red"

@@ -107,7 +107,7 @@ class RoundFacts:
             rejected = any(review.verdict == Review.Verdict.NEEDS_REVISION for review in self.reviews)
             return ("Rejected", "bad") if rejected else ("Approved", "good")
         last = self.submissions[-1] if self.submissions else None
-        if last and last.state in {Submission.State.RED, Submission.State.LOST}:
+        if last and last.state in Submission.UNTAKEN:
             return "Sent back", "bad"
         return ("Handed in", "") if last else ("", "")
 

@@ -79,7 +79,7 @@ def _attempt(submission: Submission) -> RoundTry:
         for finding in review.findings.all()
         if finding.mandatory
     }
-    if submission.state in {Submission.State.RED, Submission.State.LOST}:
+    if submission.state in Submission.UNTAKEN:
         marks.add(submission.get_state_display().lower())
     return RoundTry(submission, frozenset(marks), _patterns(submission.response))
 

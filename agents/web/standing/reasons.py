@@ -309,7 +309,7 @@ def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
             return Standing(WRONG, "In review, but nothing was handed in; defer and resume it.")
         if asked.submission == Submission.State.RECEIVED:
             return _handed_in(asked, facts)
-        if asked.submission in {Submission.State.RED, Submission.State.LOST}:
+        if asked.submission in Submission.UNTAKEN:
             return Standing(WORK, f"Goes back to the {task.project.coder_word}: {asked.problem}")
     is_put_behind = task.project.focus and task.severity != Severity.CRITICAL
     if task.status == Status.PENDING and is_put_behind and facts.has_critical_to_start(task.project):
