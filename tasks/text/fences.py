@@ -1,4 +1,4 @@
-"""Fences of Markdown: which one a text leaves open, so that it swallows nothing that follows. Pure."""
+"""Core: fences of Markdown, and which one a text leaves open, so that it would swallow what follows."""
 
 import re
 
