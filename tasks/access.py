@@ -228,11 +228,6 @@ def my_roles(request: HttpRequest) -> dict[int, str]:
     return known
 
 
-def remember_roles(request: HttpRequest, roles: dict[int, str]) -> None:
-    """Keep the roles that a page has read along with its projects, so that they are not queried again."""
-    request.__dict__["_roles"] = roles
-
-
 def role_in(request: HttpRequest, project_pk: int) -> str:
     """Return the user's role in the project; empty if they have none."""
     if is_superuser(request):

@@ -34,6 +34,7 @@ PURE = [
     "tasks.configuration.ladder",
     "tasks.text.branches",
     "tasks.text.counting",
+    "tasks.text.fences",
     "tasks.text.regex",
     "tasks.text.repository_urls",
     "tasks.configuration.schema",

@@ -24,7 +24,7 @@ from tasks.access import RULE
 from tasks.configuration.ladder import place_of
 from tasks.models import Answer, Event, Review, Submission, Task, Verification
 from tasks.models.prepared import Prepared
-from tasks.states import Status
+from tasks.states import UNFINISHED, Severity, Status
 
 RUNS_MAX, DEPENDANTS = 300, 8
 RESULT = ("green", "step", "seconds", "failed", "newly_red", "flaky")  # of build and tests
@@ -50,9 +50,8 @@ class ReviewFacts:
     @property
     def severities(self) -> str:
         """The number of findings for each severity, such as "2 high, 1 low"."""
-        counted = Counter(severity for _, severity in self.codes)
-        order = ("critical", "high", "medium", "low")
-        return ", ".join(f"{counted[severity]} {severity}" for severity in order if counted[severity])
+        number = Counter(severity for _, severity in self.codes)
+        return ", ".join(f"{number[severity]} {severity}" for severity in Severity if number[severity])
 
 
 @dataclass(slots=True)
@@ -309,7 +308,7 @@ class TaskPage:
     @cached_property
     def dependants(self) -> list[Task]:
         """Unfinished tasks that wait directly for this one."""
-        waiting = self.task.dependants.exclude(status__in=["completed", "cancelled"])
+        waiting = self.task.dependants.filter(status__in=UNFINISHED)
         rows = list(waiting.order_by("rank")[:DEPENDANTS])
         for each in rows:
             each.project = self.task.project

@@ -14,6 +14,7 @@ from disputes import opening
 from disputes.models import Conflict, Dispute
 from disputes.web.queue import listing
 from disputes.web.queue.filters import QueueFilter
+from tasks.access import projects_for
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.todo.importing import export_todo, import_todo
@@ -38,7 +39,7 @@ def found(user: User, words: str, tab: listing.Tab = listing.MINE) -> list[str]:
 
 
 def searched(user: User, words: str, tab: listing.Tab = listing.MINE) -> QuerySet[Dispute]:
-    reach = listing.VisibleProjects.of(user)
+    reach = listing.VisibleProjects(user, list(projects_for(user)), frozenset())
     return QueueFilter({"q": words}, queryset=listing.disputes_in(tab, user), reach=reach).qs
 
 

@@ -100,9 +100,11 @@ class QueueFilter(django_filters.FilterSet):
         for each in self.filters.values():
             if isinstance(each, django_filters.ChoiceFilter):
                 each.extra["widget"] = FlatSelect
-        self.filters["project"].extra["choices"] = [(slug, name) for _, slug, name, _ in reach.projects]
+        self.filters["project"].extra["choices"] = [
+            (project.slug, project.name) for project in reach.projects
+        ]
         asked = self.data.get("project")
-        kinds = [kind for _, slug, _, kind in reach.projects if not asked or slug == asked]
+        kinds = [project.kind for project in reach.projects if not asked or project.slug == asked]
         self.filters["coder"].label = Project.coder_word_of(kinds).capitalize()
         self.filters["holder"].extra["choices"] = self._holders()
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.http import HttpRequest
 from django.utils import timezone
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.web.queue.holders import HeldBy
-from tasks.access import READ, RULE, PreparedForReaders, projects_for
-from tasks.models import Membership, Project
+from tasks.access import READ, RULE, PreparedForReaders, my_projects, project_ids, projects_for
+from tasks.models import Project
 from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
 
@@ -64,32 +65,19 @@ MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
 
 @dataclass(frozen=True, slots=True)
 class VisibleProjects:
-    """The projects that a person sees, and those in which they may rule; read once per page."""
+    """The projects that a person sees, and those in which they may rule."""
 
     user: Any
-    projects: list[tuple[int, str, str, str]]  # key, short name, name, kind
+    projects: list[Project]
     ruled: frozenset[int]
-    roles: dict[int, str]
 
     @classmethod
-    def of(cls, user: Any) -> "VisibleProjects":
-        if user.is_superuser:
-            rows = list(Project.objects.order_by("name").values_list("pk", "slug", "name", "kind"))
-            roles = dict.fromkeys((pk for pk, *_ in rows), Membership.Role.MAINTAINER.value)
-            return cls(user, rows, frozenset(roles), roles)
-        memberships = Membership.objects.filter(user=user.pk).order_by("project__name")
-        found = list(
-            memberships.values_list("project", "project__slug", "project__name", "project__kind", "role")
-        )
-        return cls(
-            user, [row[:-1] for row in found],
-            frozenset(pk for pk, *_, role in found if role in RULE),
-            {pk: role for pk, *_, role in found},
-        )  # fmt: skip
+    def of(cls, request: HttpRequest) -> "VisibleProjects":
+        return cls(request.user, my_projects(request), project_ids(request, RULE))
 
     @property
     def seen(self) -> list[int]:
-        return [pk for pk, *_ in self.projects]
+        return [project.pk for project in self.projects]
 
 
 def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:

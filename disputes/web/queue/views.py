@@ -16,7 +16,6 @@ from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
 from disputes.web.view_helpers import next_url, page, staff_only
-from tasks.access import remember_roles
 from tasks.models.prepared import Prepared
 from tasks.text.numbers import whole_number
 
@@ -67,13 +66,12 @@ def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
 @require_safe
 def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     """Show one tab of the queue."""
-    user, reach = request.user, listing.VisibleProjects.of(request.user)
+    user, reach = request.user, listing.VisibleProjects.of(request)
     disputes = listing.for_rows(listing.disputes_in(tab, user))
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
     part = _slice_of(tab, found, request.GET.get("page", ""))
     rows = listing.rows_of(part.rows, user)
     counts = listing.counts(reach)
-    remember_roles(request, reach.roles)
     asked = found.asked()
     context = {
         "title": "Queue",
