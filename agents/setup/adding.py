@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterable
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
 
@@ -11,6 +10,7 @@ from agents.models import Agent
 from agents.providers.base import ProviderError, find_program
 from agents.providers.registry import CLIS, provider_for
 from agents.verification import commands
+from tasks.management.program_command import as_command_error
 from tasks.models import Project
 
 ELSEWHERE = "Where another host starts it, say --elsewhere."
@@ -58,10 +58,8 @@ def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
     With `elsewhere` it is accepted even if this host lacks its program. Raises CommandError, and then saves
     nothing.
     """
-    try:
+    with as_command_error():
         agent.full_clean()
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
     if not elsewhere and (missing := missing_program(agent)):
         raise CommandError(f"{missing} {ELSEWHERE}")
     wanted = set(slugs)

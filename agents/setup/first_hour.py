@@ -15,7 +15,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import F, Q
@@ -32,7 +31,7 @@ from agents.setup.asking import Asker
 from agents.setup.demo import SLUG as DEMO
 from agents.verification import commands
 from tasks.events import Actor
-from tasks.management.program_command import text_of
+from tasks.management.program_command import as_command_error, text_of
 from tasks.models import Project, Task
 from tasks.models.project import validate_repository, validate_slug
 from tasks.projects import adopt
@@ -131,10 +130,8 @@ def _login_name() -> str:
 
 def _new_name(name: str) -> str:
     users = get_user_model()
-    try:
+    with as_command_error():
         users(username=name).clean_fields(exclude=["password"])
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
     if users.objects.filter(username=name).exists():
         raise CommandError(
             f"There is a user {name} already, who is no active superuser. Choose another name."
@@ -143,10 +140,8 @@ def _new_name(name: str) -> str:
 
 
 def _check_password(name: str, password: str) -> None:
-    try:
+    with as_command_error():
         validate_password(password, get_user_model()(username=name))
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
 
 
 # --- Project ----------------------------------------------------------------------------------------------
@@ -194,8 +189,9 @@ def _known_or_new(answer: str, slug: str, known: list[Project]) -> Project | Fou
 
 def look_at(url: str) -> FoundRepository:
     """Ask the repository for its default branch. Raises CommandError if git cannot read it."""
-    try:
+    with as_command_error():
         validate_repository(url)
+    try:
         return FoundRepository(url, remotes.default_branch(url, paths.network()))
     except remotes.NoDefaultBranch as error:
         if "is empty" in str(error):
@@ -203,8 +199,6 @@ def look_at(url: str) -> FoundRepository:
         return FoundRepository(url, "")
     except GitError as error:
         raise CommandError(f"It cannot be used: {error}") from error
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
 
 
 def _added(asker: Asker, repository: FoundRepository) -> Project:
@@ -235,10 +229,8 @@ def new_slug(slug: str) -> str:
         raise CommandError(
             f"{slug!r} is no short name: small letters, digits and hyphens are, {SLUG_MAX} at most."
         )
-    try:
+    with as_command_error():
         validate_slug(slug)
-    except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
     if Project.objects.filter(slug=slug).exists():
         raise CommandError(f"There is a project {slug} already. Choose another short name.")
     return slug

@@ -2,15 +2,23 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Manager, Model, QuerySet
 
+from tasks.errors import Refused
 from tasks.models import Project
 
+Row = TypeVar("Row", bound=Model)
+
+NAMED_MAX = 20
 INTERRUPTED = 130  # the exit status after Ctrl+C
 
 
@@ -72,12 +80,29 @@ def check_database() -> None:
         raise CommandError("The database is not up to date. Run `make setup` or `manage.py migrate`.")
 
 
+@contextmanager
+def as_command_error() -> Iterator[None]:
+    """Turn a refusal, or a model's ValidationError, into a CommandError of the same words."""
+    try:
+        yield
+    except Refused as error:
+        raise CommandError(f"{error.message} {error.hint}".strip()) from error
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+
+
+def row_named(rows: QuerySet[Row] | Manager[Row], field: str, name: str) -> Row:
+    """Return the row of that name. Raises CommandError, which lists the names that there are."""
+    found = rows.filter(**{field: name}).first()
+    if found is None:
+        known = ", ".join(rows.order_by(field).values_list(field, flat=True)[:NAMED_MAX]) or "none yet"
+        raise CommandError(f"There is no {rows.model._meta.verbose_name} {name}. There are: {known}.")
+    return found
+
+
 def project_named(slug: str) -> Project:
     """Return the project with this slug. Raises CommandError if there is none."""
-    project = Project.objects.filter(slug=slug).first()
-    if project is None:
-        raise CommandError(f"There is no project {slug}.")
-    return project
+    return row_named(Project.objects, "slug", slug)
 
 
 def text_of(file: str | Path) -> str:

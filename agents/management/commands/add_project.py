@@ -1,17 +1,15 @@
 """Add a git project from the command line."""
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.utils.text import slugify
 
 from agents.hosts.git.commands import GitError
 from agents.setup import projects
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, as_command_error, text_of
 from tasks.models import Project
 
 BRIEF_MAX = 100_000  # characters
@@ -43,6 +41,7 @@ class Command(ProgramCommand):
             "--later", action="store_true", help="leave the trying to run_orchestrator, and return at once"
         )
 
+    @as_command_error()
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
         if slug != slugify(slug):
@@ -53,7 +52,8 @@ class Command(ProgramCommand):
             f"{name}_command": options[name] for name in ("prepare", "build", "test") if options[name]
         }
         url = projects.address(options["repository"])
-        kind, brief = options["kind"], self._brief(options["brief"])
+        kind = options["kind"]
+        brief = text_of(options["brief"])[:BRIEF_MAX] if options["brief"] else ""
         if kind == Project.Kind.DOCUMENTS and not commands:
             commands = {"detect_commands": False}
         try:
@@ -66,8 +66,6 @@ class Command(ProgramCommand):
             )  # fmt: skip
         except GitError as error:
             raise CommandError(f"{options['repository']} cannot be used: {error}") from error
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from error
         self.say(f"{project.name} is added, with the branch {project.target_branch}.")
         if not project.memberships.exists():
             self.say("It has no members yet: `manage.py start` makes the first account.")
@@ -75,12 +73,6 @@ class Command(ProgramCommand):
             self.say("run_orchestrator tries it first.")
             return
         projects.follow(project, self.say)
-
-    def _brief(self, path: str) -> str:
-        try:
-            return Path(path).read_text(encoding="utf-8")[:BRIEF_MAX] if path else ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{path} cannot be read: {error}") from error
 
     def say(self, text: str) -> None:
         self.stdout.write(text)

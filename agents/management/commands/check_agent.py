@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from agents.models import Agent
 from agents.setup import checking
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, row_named
 
 
 class Command(ProgramCommand):
@@ -20,10 +20,7 @@ class Command(ProgramCommand):
         parser.add_argument("name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent = Agent.objects.filter(name=options["name"]).first()
-        if agent is None:
-            known = ", ".join(Agent.objects.values_list("name", flat=True)[:20]) or "none yet"
-            raise CommandError(f"There is no agent {options['name']}. There are: {known}.")
+        agent = row_named(Agent.objects, "name", options["name"])
         checked = checking.check(agent)
         if not checked.is_fine:
             raise CommandError(f"{agent.name}: {checked.says}", returncode=1)

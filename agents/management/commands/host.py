@@ -4,14 +4,12 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
 from agents.models import Host
 from agents.setup import hosts
-from tasks.errors import Refused
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, as_command_error
 from tasks.spans import since
 from tasks.text.counting import counted
 
@@ -33,24 +31,22 @@ class Command(ProgramCommand):
         for each in (drain, resume, remove):
             each.add_argument("name")
 
+    @as_command_error()
     def handle(self, *args: Any, **options: Any) -> None:
         verb = options["verb"]
         if verb == "list":
             self._list()
             return
-        try:
-            host = hosts.named(options["name"])
-            if verb == "remove":
-                gone = hosts.remove(host)
-                kept = "" if gone else " Its runs keep its name."
-                self.stdout.write(f"{host.name} is removed; what only it had is done again.{kept}")
-            elif verb == "resume":
-                hosts.set_draining(host, False)
-                self.stdout.write(f"{host.name} takes new runs again.")
-            else:
-                self._drain(host, wait=options["wait"])
-        except Refused as error:
-            raise CommandError(f"{error.message} {error.hint}".strip()) from error
+        host = hosts.named(options["name"])
+        if verb == "remove":
+            gone = hosts.remove(host)
+            kept = "" if gone else " Its runs keep its name."
+            self.stdout.write(f"{host.name} is removed; what only it had is done again.{kept}")
+        elif verb == "resume":
+            hosts.set_draining(host, False)
+            self.stdout.write(f"{host.name} takes new runs again.")
+        else:
+            self._drain(host, wait=options["wait"])
 
     def _drain(self, host: Host, *, wait: bool) -> None:
         hosts.set_draining(host, True)

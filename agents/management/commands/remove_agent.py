@@ -3,12 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.db import transaction
 
 from agents.models import Agent, Run
 from tasks.locking import locked
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, row_named
 
 
 class Command(ProgramCommand):
@@ -22,10 +21,7 @@ class Command(ProgramCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"]
         with transaction.atomic():
-            agent = locked(Agent.objects).filter(name=name).first()
-            if agent is None:
-                known = ", ".join(Agent.objects.values_list("name", flat=True)) or "none"
-                raise CommandError(f"There is no agent {name}. There are: {known}.")
+            agent = row_named(locked(Agent.objects), "name", name)
             live = Run.objects.live().filter(agent=agent).count()
             if Run.objects.filter(agent=agent).exists():
                 Agent.objects.filter(pk=agent.pk).update(is_active=False)

@@ -12,7 +12,7 @@ from agents.models import Run
 from agents.setup import removing
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.management.program_command import ProgramCommand
+from tasks.management.program_command import ProgramCommand, project_named
 from tasks.models import Project
 from tasks.text.counting import counted
 
@@ -32,10 +32,7 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
-        project = Project.objects.filter(slug=slug).first()
-        if project is None:
-            known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
-            raise CommandError(f"There is no project {slug}. There are: {known}.")
+        project = project_named(slug)
         live = Run.objects.live().filter(project=project)
         if live.exists() and not options["force"]:
             raise CommandError(
