@@ -81,31 +81,28 @@ def _is_moved(finding: Finding, submission: Submission) -> bool:
 
 
 @transaction.atomic
-def take_withdrawals(task: Task, retracted: set[str], read: ReadReview, *, actor: Actor) -> list[Conflict]:
-    """Withdraw the earlier findings that a review takes back, and return the conflicts closed by that."""
+def take_withdrawals(task: Task, retracted: set[str], read: ReadReview, *, actor: Actor) -> None:
+    """Withdraw the earlier findings that a review takes back."""
     codes = retracted | {prior.code for prior in read.prior if prior.status is Status.WITHDRAWN}
-    if not codes:
-        return []
-    named = Finding.objects.standing().filter(task=task, code__in=codes)
-    return withdraw(named.select_related("first"), task, actor=actor)
+    if codes:
+        named = Finding.objects.standing().filter(task=task, code__in=codes)
+        withdraw(named.select_related("first"), task, actor=actor)
 
 
-def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> list[Conflict]:
-    """Mark each occurrence of these points as withdrawn, close their open conflicts, and return those.
+def withdraw(findings: Iterable[Finding], task: Task, *, actor: Actor) -> None:
+    """Mark each occurrence of these points as withdrawn, and close their open conflicts.
 
     Points with a conflict that must end with a human stay as they are.
     """
     origins = {finding.origin.pk for finding in findings}
     if not origins:
-        return []
+        return
     about = [conflict for conflict in open_about(task) if conflict.finding_id in origins]
     held = Conflict.objects.open().filter(finding__in=origins)
     held = held.exclude(pk__in=[conflict.pk for conflict in about])
     free = origins - set(held.values_list("finding", flat=True))
     Finding.objects.of_points(free).update(is_withdrawn=True)
-    gone = [conflict for conflict in about if conflict.finding_id in free]
-    drop(gone, WITHDRAWN, actor=actor)
-    return gone
+    drop([conflict for conflict in about if conflict.finding_id in free], WITHDRAWN, actor=actor)
 
 
 def drop(conflicts: Iterable[Conflict], reason: str, *, actor: Actor) -> None:

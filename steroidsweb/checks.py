@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -74,43 +74,45 @@ def check_sqlite(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Check
 @register("steroids")
 def check_git(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that git can be run and is new enough."""
-    try:
-        version = _git_version()
-        is_too_old = _numbers(version)[:2] < OLDEST_GIT
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+    git = _git()
+    if git is None:
         return [Error("git cannot be run.", hint="On Debian: apt-get install git", id="steroids.E005")]
-    if is_too_old:
-        return [Error(f"git {version} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")]
+    if git.numbers[:2] < OLDEST_GIT:
+        return [Error(f"git {git.version} is too old.", hint="2.38 or newer is needed.", id="steroids.E006")]
     return []
 
 
-def _git_version() -> str:
-    """Return git's version as it prints it. Raises OSError, SubprocessError or IndexError."""
-    done = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True)
-    return done.stdout.split()[2]
+class _Git(NamedTuple):
+    """Git's version as it prints it, and the first three numbers of that."""
+
+    version: str
+    numbers: tuple[int, int, int]
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the first three numbers of a version. Raises ValueError if the first two are not numbers."""
-    first, second, *more = version.split(".")
-    return int(first), int(second), int(more[0]) if more and more[0].isdecimal() else 0
+def _git() -> _Git | None:
+    """Return the version of git; None if it cannot be run or says nothing like a version."""
+    try:
+        done = subprocess.run(["git", "version"], capture_output=True, text=True, timeout=10, check=True)
+        version = done.stdout.split()[2]
+        first, second, *more = version.split(".")
+        third = int(more[0]) if more and more[0].isdecimal() else 0
+        return _Git(version, (int(first), int(second), third))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
 
 
 @register("steroids", deploy=True)
 def check_git_is_mended(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check that git is safe if runs have no sandbox, since it then reads clones that agents can prepare."""
-    if not _why_open():
+    git = _git() if _why_open() else None
+    if git is None:  # E005 says so
         return []
-    try:
-        version = _git_version()
-        major, series, release = _numbers(version)
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return []  # E005 says so
+    major, series, release = git.numbers
     if major > 2 or series > max(MENDED_GIT) or release >= MENDED_GIT.get(series, release + 1):
         return []
     return [
         Warning(
-            f"git {version} may run what a clone names from which it fetches (CVE-2024-32004, "
+            f"git {git.version} may run what a clone names from which it fetches (CVE-2024-32004, "
             "CVE-2024-32465), and runs of this host have no sandbox.",
             hint="Install bubblewrap, or upgrade git unless your distribution mended it under this number.",
             id="steroids.W012",

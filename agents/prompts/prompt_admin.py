@@ -145,9 +145,7 @@ class PromptTextAdmin(ProjectScopedAdmin):
         self._tell(request, len(chosen), "no longer used; the program's text is")
 
     def _may(self, request: HttpRequest, text: PromptText) -> bool:
-        return bool(getattr(request.user, "is_superuser", False)) or (
-            role_in(request, text.project_id) in MAINTAIN
-        )
+        return role_in(request, text.project_id) in MAINTAIN
 
     def _tell(self, request: HttpRequest, count: int, words: str) -> None:
         if count:

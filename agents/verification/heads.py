@@ -22,12 +22,11 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
     return _note_another(project, mirror, head)
 
 
-def note_own(project: Project, mirror: Mirror, head: str) -> bool:
-    """Do the same for a head that this host has just pushed onto the last one: it can have lost nothing."""
+def note_own(project: Project, mirror: Mirror, head: str) -> None:
+    """Note a head that this host has just pushed onto the last one: it can have lost nothing."""
     project.refresh_from_db()
-    if project.base_sha == head:
-        return project.base_state in Project.FIT
-    return _note_another(project, mirror, head)
+    if project.base_sha != head:
+        _note_another(project, mirror, head)
 
 
 def _note_another(project: Project, mirror: Mirror, head: str) -> bool:

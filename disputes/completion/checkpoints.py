@@ -216,7 +216,7 @@ def _warn(
     result: RoundResult,
     limits: ConvergenceSettings,
     new: list[Task],
-) -> Conflict:
+) -> None:
     """Ask people what to do about the warning, on the one card that the project has for this."""
     lines = [
         said(result, limits),
@@ -231,7 +231,7 @@ def _warn(
         else f"{project.name} diverges: {said(result, limits)}"
     )
     origin = Conflict.Origin.STALL if stalled else Conflict.Origin.DIVERGENCE
-    return alerts.open_alert(project, origin=origin, question=question, evidence=lines)
+    alerts.open_alert(project, origin=origin, question=question, evidence=lines)
 
 
 def _named(new: list[Task]) -> list[str]:

@@ -67,7 +67,7 @@ def end_project(
 
 
 @transaction.atomic
-def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
+def abandon(project: Project, *, actor: Actor, reason: str) -> None:
     """End the project as abandoned on behalf of whoever operates the machine, without checking rights.
 
     Raises Refused("already_ended").
@@ -78,7 +78,7 @@ def abandon(project: Project, *, actor: Actor, reason: str) -> Project:
     standing = standing_of(project)
     standing = replace(standing, asked=ask_for(Exit.ABANDONED, standing))
     result = decide(standing, project.config)
-    return _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
+    _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
 
 
 def _end(
@@ -179,7 +179,7 @@ def _close(project: Project, kind: Exit, told: dict[str, Any], now: datetime) ->
 
 
 @transaction.atomic
-def resume_project(project: Project, *, user: Any, reason: str) -> Project:
+def resume_project(project: Project, *, user: Any, reason: str) -> None:
     """Resume a project that has ended.
 
     Raises Refused: "no_right", "text_missing" without a reason, or "wrong_status" if the project has not
@@ -197,7 +197,6 @@ def resume_project(project: Project, *, user: Any, reason: str) -> Project:
     project.status, project.exit_type, project.exit_at = Project.Status.ACTIVE, "", None
     project.save(update_fields=["status", "exit_type", "exit_at"])
     record(project, "project_resumed", actor=Actor.person(user), note=reason.strip(), data={"ended": ended})
-    return project
 
 
 @transaction.atomic

@@ -20,10 +20,10 @@ class FlagQuerySet(models.QuerySet["Flag"]):
         """Leave out the flags on submissions of rounds that were rolled back."""
         return self.filter(submission__rolled_back__isnull=True)
 
-    def settle_asked(self, *, is_answered: bool) -> int:
+    def settle_asked(self, *, is_answered: bool) -> None:
         """Settle the flags about which the coder was asked: it answered, or nobody waits for it any more."""
         status = Flag.Status.ANSWERED if is_answered else Flag.Status.MOOT
-        return self.filter(status=Flag.Status.ASKED).update(status=status)
+        self.filter(status=Flag.Status.ASKED).update(status=status)
 
     def drop(self) -> int:
         """Make these flags moot, as nobody has to deal with them any more. Return how many there were."""

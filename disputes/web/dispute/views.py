@@ -21,7 +21,7 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import RULE, PreparedForReaders, Reader, is_superuser, project_ids, require_role, role_in
+from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -62,7 +62,7 @@ _with_all = PreparedForReaders(_as_seen_by)
 
 def may_rule(request: HttpRequest, project: Project) -> bool:
     """Whether the person may rule in the project, by memberships that the request has already read."""
-    return is_superuser(request) or project.pk in project_ids(request, RULE)
+    return role_in(request, project.pk) in RULE
 
 
 def to_rule(request: HttpRequest, pk: int) -> Dispute:
