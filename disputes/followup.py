@@ -94,14 +94,11 @@ def _is_asked(conflict: Conflict) -> bool:
 def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
     newest = conflict.finding.newest() if conflict.finding else None
     question = newest.title if newest else conflict.question.removeprefix(NOT_HONOURED)
-    opening.open_conflict(
-        conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
-        opened_as="system", question=f"{NOT_HONOURED}{question}", finding=conflict.finding,
-        submission=submission, severity=conflict.severity, reason=conflict.reason, actor=actor,
+    opening.open_again(
+        conflict.task, conflict, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
+        opened_as="system", actor=actor, question=f"{NOT_HONOURED}{question}", submission=submission,
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
-        reviewer_label=conflict.reviewer_label, coder_position=conflict.coder_position,
-        coder_label=conflict.coder_label, previous=conflict, evidence=[why],
-        proposal=conflict.proposal,
+        evidence=[why],
     )  # fmt: skip
 
 

@@ -22,6 +22,11 @@ from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import Severity, severity_rank, worst
 
+# What a conflict that goes on from an older one has of that one.
+CARRIED_ON = (
+    "kind", "question", "finding", "severity", "reason", "reviewer_position", "reviewer_label",
+    "coder_position", "coder_rationale", "coder_label", "alternative", "proposal",
+)  # fmt: skip
 WITHDRAWN = "withdrawn"  # the name of the event
 # The columns that `refresh` writes. People may meanwhile change others, such as who holds it or its snooze.
 _FROM_CONFLICTS = ["status", "severity", "question", "closed_at", "closed_reason"]
@@ -180,6 +185,11 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def open_again(task: Task, old: Conflict, **changes: Any) -> Conflict:
+    """Open a conflict of the task that goes on from an older one: the same, except for these changes."""
+    return open_conflict(task, previous=old, **{name: getattr(old, name) for name in CARRIED_ON} | changes)
 
 
 def _last_raised(finding: Finding | None) -> Finding | None:

@@ -262,13 +262,9 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     _check_again(task, decision, back)
     actor = Actor.person(user)
     note = f"{NOTE} rolled-back round {_round_of(decision, back)})"
-    conflict = opening.open_conflict(
-        task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
-        finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
-        reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
-        coder_position=old.coder_position, coder_rationale=old.coder_rationale,
-        coder_label=old.coder_label, alternative=old.alternative, evidence=[note], previous=old, actor=actor,
-        proposal=old.proposal,
+    conflict = opening.open_again(
+        task, old, origin=Conflict.Origin.REOPENED, opened_as="human", actor=actor,
+        submission=task.last_submission(), evidence=[note],
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
     cites = [each.conflict.ref for each in decision.cited if precedents.may_be_cited(each)]

@@ -192,13 +192,9 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
         old.reopen(reason.strip(), actor=actor)
-        conflict = opening.open_conflict(
-            task, kind=old.kind, origin=Conflict.Origin.REOPENED, opened_as="human", question=old.question,
-            finding=old.finding, submission=task.last_submission(), severity=old.severity, reason=old.reason,
-            reviewer_position=old.reviewer_position, reviewer_label=old.reviewer_label,
-            coder_position=old.coder_position, coder_rationale=old.coder_rationale,
-            coder_label=old.coder_label, alternative=old.alternative, previous=old, actor=actor,
-            proposal=old.proposal,
+        conflict = opening.open_again(
+            task, old, origin=Conflict.Origin.REOPENED, opened_as="human", actor=actor,
+            submission=task.last_submission(),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
             evidence=old.evidence, stage=old.stage, thread=old.thread,
         )  # fmt: skip

@@ -140,12 +140,10 @@ def convert(conflict: Conflict, *, actor: Actor) -> Conflict:
     if finding is None:
         raise ValueError(f"{conflict.ref} is about no finding.")
     disputed = Conflict.objects.about(finding).open().disagreements().first()
-    return disputed or opening.open_conflict(
-        conflict.task, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CONVERTED, opened_as="system",
-        question=conflict.question, finding=finding, submission=conflict.submission,
-        severity=conflict.severity, reviewer_position=conflict.reviewer_position,
-        reviewer_label=conflict.reviewer_label, coder_position=NOT_STATED, coder_label=conflict.coder_label,
-        evidence=conflict.evidence, previous=conflict, actor=actor,
+    return disputed or opening.open_again(
+        conflict.task, conflict, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.CONVERTED,
+        opened_as="system", actor=actor, submission=conflict.submission, coder_position=NOT_STATED,
+        evidence=conflict.evidence,
     )  # fmt: skip
 
 

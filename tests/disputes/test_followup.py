@@ -32,6 +32,7 @@ def declined(project: Project, **finding: Any) -> Conflict:
         finding=raised,
         submission=submission, reviewer_position="Wait between tries.", reviewer_label="reviewer-1",
         coder_position="The server asks for it.", coder_label="coder-1",
+        coder_rationale="Its answer names a time.", alternative="Keep to that time.",
     )  # fmt: skip
     task.hold(actor=CODER, note=conflict.question)
     return conflict
@@ -147,6 +148,7 @@ def test_a_point_that_is_raised_again_was_not_honoured(ledger: Project, tom: Use
     assert (new.kind, new.finding, new.submission) == ("disagreement", old.finding, submission)
     assert (new.severity, new.effect, new.dispute) == ("high", "hold", old.dispute)
     assert new.question == "Not honoured: Still at once"
+    assert (new.coder_rationale, new.alternative) == (old.coder_rationale, old.alternative) != ("", "")
     assert (new.reviewer_position, new.coder_position) == (
         "Wait twice as long each time.", "The server asks for it.",
     )  # fmt: skip
