@@ -125,10 +125,8 @@ def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> QuerySet[Any]:
     ).order_by("pk")
 
 
-_findings_around, _submissions_around = (
-    Prepared(_findings_of),
-    Prepared(_submissions_of),
-)  # the key 0, which no row has, stands for none
+# In both, the key 0, which no row has, stands for none.
+_findings_around, _submissions_around = Prepared(_findings_of), Prepared(_submissions_of)
 
 
 @dataclass
