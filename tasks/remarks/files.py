@@ -9,6 +9,7 @@ from tasks.models.task import locked_task
 from tasks.remarks.meta_yaml import SUFFIX, Item, MetaComment, artifact_of, numbered, read_meta, write_meta
 from tasks.remarks.objections import Objection, objections_among, threads_of
 from tasks.states import Status
+from tasks.text.counting import counted
 
 BY_KIND = "import"
 
@@ -96,7 +97,8 @@ def import_comments(task: Task, text: str, *, artifact: str, actor: Actor) -> li
     if added or changed:
         note = f"{artifact or task.ref}: {added} added, {changed} changed"
         record(task.project, "comments_imported", actor=actor, task=task, note=note)
-    return [f"{task.ref}: {added} comments added, {changed} changed."] if added or changed else []
+    told = f"{task.ref}: {counted(added, 'comment')} added, {changed} changed."
+    return [told] if added or changed else []
 
 
 def _key(author: str, at: str, body: str) -> tuple[str, str, str]:

@@ -306,7 +306,7 @@ def test_the_commands_write_and_read_the_files(task: Task, tmp_path: Path) -> No
     assert other.comments.get().target == f"{ARTIFACT}::test_sum"
     assert said.getvalue() == dedent(f"""\
         {path}
-        atlas-1: 1 comments added, 0 changed.
+        atlas-1: 1 comment added, 0 changed.
         Nothing changes.
     """)
 

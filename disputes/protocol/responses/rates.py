@@ -8,6 +8,7 @@ from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.text.quotes import one_line
 from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity
+from tasks.text.counting import counted
 
 TITLE_MAX = 200
 
@@ -144,7 +145,7 @@ def _session(current: RateTally, earlier: Sequence[RateTally], settings: Project
     return Hit(
         Rule.SESSION, Action.SYSTEMATIC_ALERT, disputed, answered,
         f"Systematic DISAGREE pattern: {disputed}/{answered} ({percent(disputed, answered)}) across last "
-        f"{len(window)} rounds.",
+        f"{counted(len(window), 'round')}.",
         "Consider: (1) Reviewer feedback style too rigid, (2) Engineer/Reviewer misaligned on scope, "
         "(3) User intervention needed.",
     )  # fmt: skip

@@ -142,7 +142,9 @@ def test_the_limits_are_the_projects() -> None:
         disagree_absolute=0, disagree_round_share=0.0, disagree_min_denominator=1,
         disagree_session_share=0.0, session_window=1,
     )  # fmt: skip
-    assert rules(check_rates(RateTally(1, 1, 1, 9), (), strict)) == ["RL-1", "RL-2", "RL-3"]
+    found = check_rates(RateTally(1, 1, 1, 9), (), strict)
+    assert rules(found) == ["RL-1", "RL-2", "RL-3"]
+    assert found.hits[-1].message.endswith("across last 1 round.")
 
 
 def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
