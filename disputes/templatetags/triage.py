@@ -8,10 +8,14 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from disputes.web import plain_text
+from disputes.web.dispute.code import rows_of, split_rows_of
 from disputes.web.markdown import as_html
 from tasks.text.regex import regex
 
 register = template.Library()
+
+register.simple_tag(rows_of, name="code_rows")
+register.simple_tag(split_rows_of, name="split_code_rows")
 
 _CODE = regex(r"`([^`\n]+)`")
 

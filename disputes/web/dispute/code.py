@@ -1,5 +1,6 @@
 """The code that a dispute is about: reading diffs, the lines around a place, colours. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -36,6 +37,11 @@ class CodeLine:
     def change(self) -> str:
         """The sign as a word, shown to screen readers and used as a CSS class."""
         return {"+": "added", "-": "removed"}.get(self.sign, "")
+
+    @property
+    def shown(self) -> SafeString:
+        """The line as HTML: coloured if it was read, else as text with hidden characters spelled out."""
+        return self.html or escape(visible(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,43 @@ def _as_shown(file: FileChange) -> FileDiff:
         sum(edit.added for edit in file.edits),
         sum(edit.removed for edit in file.edits),
         [ShownHunk(hunk.header, hunk.old, [CodeLine(*line) for line in hunk.lines]) for hunk in file.hunks],
+    )
+
+
+# --- Rows of a table --------------------------------------------------------------------------------------
+# These are no templates, because a page may show thousands of lines.
+
+
+def rows_of(lines: Iterable[CodeLine], pin: str = "") -> SafeString:
+    """Return a row for each line, and below the place of a finding another one with `pin`."""
+    rows = []
+    for line in lines:
+        change, sign = line.change, ""
+        if change:
+            sign = f'<span aria-hidden="true">{line.sign}</span><span class="for-readers">{change}</span>'
+        rows.append(
+            f'<tr class="{change}{" is-place" if line.is_place else ""}">'
+            f'<td class="code-number">{line.number}</td><td class="code-sign">{sign}</td>'
+            f'<td class="code-text"><code>{line.shown}</code></td></tr>'
+        )
+        if line.is_place and pin:
+            rows.append(f'<tr class="code-pin"><td></td><td></td><td>{escape(pin)}</td></tr>')
+    return SafeString("\n".join(rows))
+
+
+def split_rows_of(pairs: Iterable[Pair]) -> SafeString:
+    """Return a row for each pair: number and code before, number and code after."""
+    return SafeString("\n".join(f"<tr>{_half(pair.old)}{_half(pair.new)}</tr>" for pair in pairs))
+
+
+def _half(line: CodeLine | None) -> str:
+    if line is None:
+        return '<td class="code-number"></td><td class="code-text is-none"><code></code></td>'
+    change = line.change
+    word = f'<span class="for-readers">{change}</span>' if change else ""
+    return (
+        f'<td class="code-number {change}">{line.number}</td>'
+        f'<td class="code-text {change}">{word}<code>{line.shown}</code></td>'
     )
 
 

@@ -1,6 +1,8 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
-from disputes.web.dispute.code import CodeLine, code_at, coloured, parse_diff
+from django.utils.safestring import SafeString
+
+from disputes.web.dispute.code import CodeLine, Pair, code_at, coloured, parse_diff, rows_of, split_rows_of
 from disputes.web.dispute.round_strip import strip
 from disputes.web.plain_text import plain, visible
 
@@ -172,3 +174,28 @@ def test_a_long_diff_has_its_colours_at_the_top_only() -> None:
     first, second = coloured(parse_diff(text), max_lines=3).files
     assert "<span" in first.hunks[0].lines[0].html
     assert second.hunks[0].lines[0].html == ""
+
+
+def test_a_row_of_code_names_its_change_and_shows_markup_and_hidden_characters_as_text() -> None:
+    added = CodeLine(7, "+", "a < \u202eb", is_place=True)
+    removed = CodeLine(6, "-", "a", html=SafeString("<i>a</i>"))
+    rows = rows_of([removed, added, CodeLine(8, " ", "c")], pin="F-1 <points> here.")
+    for part in (
+        '<tr class="removed"><td class="code-number">6</td>',
+        '<span aria-hidden="true">-</span><span class="for-readers">removed</span>',
+        "<code><i>a</i></code>",
+        '<tr class="added is-place"><td class="code-number">7</td>',
+        "<code>a &lt; \u27e8U+202E\u27e9b</code>",
+        '<tr class="code-pin"><td></td><td></td><td>F-1 &lt;points&gt; here.</td></tr>',
+        '<tr class=""><td class="code-number">8</td><td class="code-sign"></td>',
+    ):
+        assert part in rows
+    assert rows_of([added]).count("<tr") == 1, "nothing points at it"
+    halves = split_rows_of([Pair(removed, added), Pair(None, added)])
+    for part in (
+        '<td class="code-number removed">6</td><td class="code-text removed">'
+        '<span class="for-readers">removed</span><code><i>a</i></code></td>',
+        "<code>a &lt; \u27e8U+202E\u27e9b</code>",
+        '<td class="code-text is-none"><code></code></td><td class="code-number added">7</td>',
+    ):
+        assert part in halves
