@@ -14,6 +14,12 @@ class AdminSite(UnfoldAdminSite):
         made = super().get_app_list
         return SimpleLazyObject(lambda: made(request, app_label))
 
+    def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """Return the sidebar's groups as our own template shows them."""
+        from steroidsweb.sidebar import groups_for
+
+        return groups_for(request)
+
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:

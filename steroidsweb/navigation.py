@@ -5,8 +5,7 @@ from typing import Any
 
 from django.templatetags.static import static
 
-MEMBER = "steroidsweb.sidebar.has_project"
-SUPERUSER = "steroidsweb.sidebar.is_superuser"
+MEMBER, SUPERUSER = "member", "superuser"  # who sees an entry; without either word, everybody does
 
 
 def _item(title: str, icon: str, view: str, permission: str = MEMBER) -> dict[str, Any]:
@@ -29,9 +28,7 @@ GROUPS: list[dict[str, Any]] = [
                 "title": "Queue",
                 "icon": "gavel",
                 "link": "/queue/",
-                "badge": "steroidsweb.sidebar.queue_badge",
-                "badge_variant": "primary",
-                "badge_style": "solid",
+                "badge": "queue",
             },
             {"title": "Board", "icon": "view_kanban", "link": "/board/", "permission": MEMBER},
             {
@@ -39,8 +36,7 @@ GROUPS: list[dict[str, Any]] = [
                 "icon": "smart_toy",
                 "link": "/runs/",
                 "permission": MEMBER,
-                "badge": "steroidsweb.sidebar.runs_badge",
-                "badge_variant": "success",
+                "badge": "runs",
             },
             {"title": "Insights", "icon": "insights", "link": "/insights/", "permission": MEMBER},
         ],
@@ -106,6 +102,5 @@ UNFOLD: dict[str, Any] = {
     "SIDEBAR": {
         "show_search": True,
         "command_search": True,
-        "navigation": "steroidsweb.sidebar.navigation",
     },
 }

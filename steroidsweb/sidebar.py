@@ -1,41 +1,67 @@
 """What the sidebar needs on every page: who sees which entry, and the numbers beside entries."""
 
-from functools import cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from django.apps import apps
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.functional import lazy
-from django.utils.module_loading import import_string
+from django.utils.safestring import SafeString
 
 from agents.web import numbers
 from disputes.web.queue.listing import capped
-from steroidsweb.navigation import GROUPS
+from steroidsweb.navigation import GROUPS, MEMBER, SUPERUSER
 from tasks.access import READ, is_superuser, project_ids
 
 
-def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of the sidebar, with badges only if they have a text.
+def groups_for(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the groups of the sidebar with the entries that the person may open, each of which shows itself.
 
-    Unfold would show an empty badge as a red dot. A badge is computed when it is shown, and by then the first
-    page has counted already.
+    An entry is written when it is shown, and by then the first page has counted what the badges say.
     """
     if getattr(request, "has_no_sidebar", False):
         return []
+    words = {None, MEMBER if has_project(request) else None, SUPERUSER if is_superuser(request) else None}
     return [
-        group | {"items": [_shown(item, request) for item in group["items"] if _is_there(item)]}
+        group | {"entries": entries, "is_active": any(entry.keywords["is_active"] for entry in entries)}
         for group in GROUPS
+        if (entries := [_entry(item, request) for item in group["items"] if _is_seen(item, words)])
     ]
 
 
-def _is_there(item: dict[str, Any]) -> bool:
-    return "app" not in item or apps.is_installed(item["app"])
+def _is_seen(item: dict[str, Any], words: set[str | None]) -> bool:
+    return item.get("permission") in words and ("app" not in item or apps.is_installed(item["app"]))
 
 
-def _shown(item: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
-    shown = item | ({"link": _address(*item["view"])} if "view" in item else {})
-    return shown | ({"badge": lazy(import_string(item["badge"]), str)(request)} if "badge" in item else {})
+def _entry(item: dict[str, Any], request: HttpRequest) -> partial[SafeString]:
+    link = _address(*item["view"]) if "view" in item else item["link"]
+    is_active = request.path == link if link == _address("admin:index") else link in request.path
+    return partial(
+        _shown, request, item.get("badge", ""), item["title"], item["icon"], link, is_active=is_active
+    )
+
+
+def _shown(
+    request: HttpRequest, counts: str, title: str, icon: str, link: str, *, is_active: bool
+) -> SafeString:
+    badge = BADGES[counts](request) if counts else ""
+    return _written(counts, badge, title, icon, link, is_active=is_active)
+
+
+@lru_cache(maxsize=512)  # every page has thirty, and they hardly ever change
+def _written(counts: str, badge: str, title: str, icon: str, link: str, *, is_active: bool) -> SafeString:
+    return render_to_string(
+        "components/sidebar_entry.html",
+        {
+            "counts": counts,
+            "badge": badge,
+            "title": title,
+            "icon": icon,
+            "link": link,
+            "is_active": is_active,
+        },
+    )
 
 
 @cache
@@ -53,6 +79,9 @@ def runs_badge(request: HttpRequest) -> str:
     """Return how many runs are under way in the user's projects; empty for none, at most "99+"."""
     number = numbers.badges(request).runs
     return capped(number) if number else ""
+
+
+BADGES = {"queue": queue_badge, "runs": runs_badge}
 
 
 def has_project(request: HttpRequest) -> bool:
