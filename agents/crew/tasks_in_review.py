@@ -9,9 +9,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from agents.models import Agent, Run
 from disputes.models import Conflict
 from tasks.models import Finding, Review, Submission, Task
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import PreparedForKeys
 
-Rows = tuple[Iterable[Any], Iterable[Any]]  # submissions, reviews
 Seats = Iterable[tuple[int, str]]  # task and seat of each reviewer at work
 
 
@@ -45,15 +44,12 @@ def facts_of(tasks: Iterable[Task], seats: Seats | None = None) -> dict[int, Und
     """
     rows = {task.pk: task for task in tasks}
     found = {pk: UnderReview() for pk in rows}
-    if not rows:
-        return found
-    submissions, reviews = _of_one(next(iter(rows))) if len(rows) == 1 else _of_all(rows)
-    for each in submissions:
+    for each in _newest.found(rows):
         facts = found[each.task_id]
         facts.submission, facts.by, facts.coder = each.pk, each.by_agent, each.coder
         own = Agent(vendor=each.made_by or "", provider=each.provider or "")
         facts.vendor, facts.is_disputed = each.by_vendor or own.made_by, each.is_disputed
-    for task, submission, turn, by, verdict, is_empty in reviews:
+    for task, submission, turn, by, verdict, is_empty in _reviews.found(rows):
         facts = found[task]
         if submission != facts.submission:
             facts.earlier.add(by)
@@ -66,42 +62,32 @@ def facts_of(tasks: Iterable[Task], seats: Seats | None = None) -> dict[int, Und
     return found
 
 
-def _submissions(**of_tasks: Any) -> QuerySet[Any]:
+def _newest_of(tasks: Any) -> QuerySet[Any]:
     newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first()
     disputed = Conflict.objects.of(OuterRef("task")).open().disagreements()
-    last = Submission.objects.filter(**of_tasks, pk=Subquery(newest.values("pk")[:1])).annotate(
+    last = Submission.objects.filter(task__pk__in=tasks, pk=Subquery(newest.values("pk")[:1])).annotate(
         coder=F("run__agent"), made_by=F("run__agent__vendor"), provider=F("run__agent__provider"),
         is_disputed=Exists(disputed),
     )  # fmt: skip
     return last.defer("diff", "specification", "response", "since_last_round")
 
 
-def _reviews(**of_tasks: Any) -> QuerySet[Any, Any]:
+def _reviews_of(tasks: Any) -> QuerySet[Any, Any]:
     void = ~Exists(Finding.objects.filter(review=OuterRef("pk"), is_follow_up=False))
-    rows = Review.objects.filter(**of_tasks).annotate(is_empty=void)
+    rows = Review.objects.filter(submission__task__pk__in=tasks).annotate(is_empty=void)
     return rows.values_list("submission__task", "submission", "turn", "by_agent", "verdict", "is_empty")
 
 
-def _seats(**of_tasks: Any) -> QuerySet[Any, Any]:
-    seated = Run.objects.filter(**of_tasks, role=Run.Role.REVIEWER, status__in=Run.SEATED)
+def _seats_of(tasks: Any) -> QuerySet[Any, Any]:
+    seated = Run.objects.filter(task__pk__in=tasks, role=Run.Role.REVIEWER, status__in=Run.SEATED)
     return seated.values_list("task", "seat")
 
 
-def _of_all(tasks: Collection[int]) -> Rows:
-    return _submissions(task__in=tasks), _reviews(submission__task__in=tasks)
-
-
-_submission = Prepared(lambda task: _submissions(task=task))
-_reviews_of_it = Prepared(lambda task: _reviews(submission__task=task))
-_seats_at_it = Prepared(lambda task: _seats(task=task))
-
-
-def _of_one(task: int) -> Rows:
-    """Return the same for a single task, which is the common case, by prepared queries."""
-    return _submission.found(task), _reviews_of_it.found(task)
+MANY = 30  # tasks in review on a board, and more than most turns of the loop look at
+_newest, _reviews, _seats = (PreparedForKeys(each, MANY) for each in (_newest_of, _reviews_of, _seats_of))
 
 
 def _seats_at(tasks: Collection[int], known: Seats | None) -> Seats:
     if known is not None:
         return [(task, seat) for task, seat in known if task in tasks]
-    return _seats_at_it.found(next(iter(tasks))) if len(tasks) == 1 else _seats(task__in=tasks)
+    return _seats.found(tasks)

@@ -1,6 +1,5 @@
 """The dashboard: what needs the person, what runs, what landed, in a constant number of queries."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -24,12 +23,14 @@ from tasks.access import (
     MAINTAIN,
     PreparedForReaders,
     Reader,
+    each_of_projects,
     is_superuser,
     my_projects,
     project_ids,
-    projects_for,
+    with_projects,
 )
 from tasks.models import Event, Project, Section, Task
+from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
@@ -76,24 +77,24 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     maintained = project_ids(request, MAINTAIN)
     to_set_up = set_up_by(project for project in projects.values() if project.pk in maintained)
     sets_up = bool(maintained) or is_superuser(request)
-    found, crew = numbers(request, to_set_up), Crew()
+    found, crew = numbers(request), Crew()
     active = [project for project in projects.values() if project.status == Project.Status.ACTIVE]
     return {
         **context,
         "title": "Dashboard",
         "has_projects": bool(projects),
         "checklist": checklist_for(request.user, to_set_up) if sets_up and not found.has_landed else None,
-        "disputes": _with_projects(_disputes.found(request.user), projects),
+        "disputes": with_projects(_disputes.found(request.user), projects),
         "dispute_count": capped(found.waiting),
-        "runs": _runs(projects),
+        "runs": _runs(request.user, projects),
         "run_count": found.runs,
         "run_words": capped(found.runs),
         "silence": settings.DURATIONS["silence"],
-        "landed": _with_projects(_landed.found(request.user), projects),
+        "landed": with_projects(_landed.found(request.user), projects),
         "to_land": capped(found.to_land) if found.to_land else "",
-        "events": _with_projects(_events.found(request.user), projects),
+        "events": with_projects(_events.found(request.user), projects),
         "spent": costs.today(projects.values()),
-        "sections": _sections(projects),
+        "sections": _sections(request.user, projects),
         "paused": paused_accounts(request, crew) if found.has_pauses else [],
         "unwatched": unwatched(active, crew, is_escalated=found.is_escalated),
         **health(),
@@ -102,80 +103,77 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_mine(reader: Reader) -> Q:
-    """Return the condition that a row belongs to one of the person's projects.
-
-    It uses EXISTS rather than IN, so that the database walks an index in its order instead of sorting
-    everything.
-    """
-    if reader.is_superuser:
-        return Q()
-    return Q(Exists(projects_for(reader).filter(pk=OuterRef("project"))))
-
-
 def _newest_waiting(reader: Reader) -> QuerySet[Dispute]:
-    waiting = Dispute.objects.open().filter(_of_mine(reader)).in_order()
+    waiting = Dispute.objects.open().filter(each_of_projects(reader)).in_order()
     return waiting.select_related("task")[:DISPUTES]
 
 
 def _last_landed(reader: Reader) -> QuerySet[Task]:
-    return Task.objects.filter(_of_mine(reader), landed_at__isnull=False).order_by("-landed_at")[:LANDED]
+    return Task.objects.filter(each_of_projects(reader), landed_at__isnull=False).order_by("-landed_at")[
+        :LANDED
+    ]
 
 
 def _newest_events(reader: Reader) -> QuerySet[Event]:
-    return Event.objects.filter(_of_mine(reader)).select_related("task").order_by("-pk")[:EVENTS]
+    return Event.objects.filter(each_of_projects(reader)).select_related("task").order_by("-pk")[:EVENTS]
 
 
 _disputes, _landed, _events = map(PreparedForReaders, (_newest_waiting, _last_landed, _newest_events))
 
 
-def _with_projects(rows: Iterable[Any], projects: dict[int, Project]) -> list[Any]:
-    """Return the rows and their tasks, each with its project from those that the page has already read.
-
-    If they were joined instead, the database might begin with the projects and sort.
-    """
-    found = list(rows)
-    for row in found:
-        project = row.project = projects[row.project_id]
-        if task := getattr(row, "task", None):
-            task.project = project
-    return found
-
-
-def _runs(projects: dict[int, Project]) -> list[LiveRun]:
-    """Return the newest runs under way, with the end of the log for the first few."""
-    live = Run.objects.live().filter(project__in=list(projects)).order_by("-pk")
+def _newest_runs(reader: Reader) -> QuerySet[Run]:
+    live = Run.objects.live().filter(each_of_projects(reader)).order_by("-pk")
     with_log = live.exclude(status=Run.Status.QUEUED).values("pk")[:LOGS]
     end = Case(When(pk__in=with_log, then=last_pieces(OuterRef("pk"), TAIL_LINES)), default=Value(""))
-    rows = live.select_related("task", "host").annotate(log_end=end)[:RUNS]
+    return live.select_related("task", "host").annotate(log_end=end)[:RUNS]
+
+
+_live_runs = PreparedForReaders(_newest_runs)
+
+
+def _runs(user: Any, projects: dict[int, Project]) -> list[LiveRun]:
+    """Return the newest runs under way, with the end of the log for the first few."""
     return [
         LiveRun(run, last_lines(run.log_end, TAIL_LINES), silent_for(run))
-        for run in _with_projects(rows, projects)
+        for run in with_projects(_live_runs.found(user), projects)
     ]
 
 
-def _sections(projects: dict[int, Project]) -> list[SectionProgress]:
-    """Return sections that have tasks, unfinished ones first, each in the order of its project.
+def _first_sections(reader: Reader) -> QuerySet[Section]:
+    """Return the query for the sections that are shown.
 
-    Tasks are counted only for the few that are shown, from indexes alone and not beyond TASKS_MAX.
+    Tasks are counted only for these few, from indexes alone and not beyond TASKS_MAX.
     """
     own = Task.objects.exclude(status=Status.CANCELLED).filter(section=OuterRef("pk")).order_by()
     landed, left = own.filter(landed_at__isnull=False), own.filter(landed_at__isnull=True)
     first = (
-        Section.objects.filter(project__in=list(projects))
+        Section.objects.filter(each_of_projects(reader))
         .alias(has_left=Exists(left), has_landed=Exists(landed))
         .filter(Q(has_left=True) | Q(has_landed=True))
         .order_by("-has_left", "project__name", "rank")
     )
-    shown = Section.objects.filter(pk__in=first.values("pk")[:SECTIONS]).annotate(
+    shown = Section.objects.filter(pk__in=first.values("pk")[:SECTIONS]).order_by("rank")
+    return shown.annotate(
         landed_count=CountOf(landed.values("pk")[:TASKS_MAX]),
         left_count=CountOf(left.values("pk")[:TASKS_MAX]),
     )
+
+
+_shown_sections = PreparedForReaders(_first_sections)
+
+
+def _sections(user: Any, projects: dict[int, Project]) -> list[SectionProgress]:
+    """Return sections that have tasks, unfinished ones first, each in the order of its project."""
     found = [
         SectionProgress(section, section.landed_count, section.left_count)
-        for section in _with_projects(shown.order_by("rank"), projects)
+        for section in with_projects(_shown_sections.found(user), projects)
     ]
     return sorted(found, key=lambda each: (not each.left, each.section.project.name))
+
+
+_known_hosts = Prepared(
+    lambda: Host.objects.filter(is_removed=False).order_by(F("seen_at").desc(nulls_last=True), "name")
+)
 
 
 def health() -> dict[str, Any]:
@@ -183,7 +181,7 @@ def health() -> dict[str, Any]:
     now = timezone.now()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
-    hosts = list(Host.objects.filter(is_removed=False).order_by(F("seen_at").desc(nulls_last=True), "name"))
+    hosts = _known_hosts.found()
     alive = sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts)
     last_tick = max((host.ticked_at for host in hosts if host.ticked_at), default=None)
     return {

@@ -4,22 +4,24 @@ Each page queries them at most once. The first page counts all of them in one qu
 there is none of.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from agents.crew import coverage, pauses
 from agents.models import Run
+from agents.setup.demo import SLUG as DEMO
 from disputes.models import Dispute
 from disputes.notifications import channels, fanout
 from disputes.web.queue.listing import MINE, first_few, number_of
-from tasks.access import READ, RULE, is_superuser, project_ids
-from tasks.models import Project, Section, Task
+from tasks.access import MAINTAIN, PreparedForReaders, Reader, of_projects, projects_for
+from tasks.models import Section, Task
 
 KEPT = 5  # seconds
 
@@ -51,32 +53,15 @@ def badges(request: HttpRequest) -> Badges:
     """Return the badges of the person, up to five seconds old."""
 
     def count() -> Badges:
-        return Badges(**_answers(request, _badges(request)))
+        return Badges(*_answers(_badges, request))
 
     found: Badges = cache.get_or_set(_key(request), count, KEPT)
     return found
 
 
-def numbers(request: HttpRequest, maintained: Iterable[Project]) -> Numbers:
-    """Return the numbers as they are now, and cache the badges, so that the sidebar shows the same.
-
-    `maintained` are the projects for which the page wants to know whether anything has landed. That is looked
-    up by their sections, since no index answers it by project alone.
-    """
-    mine = _in_projects(request, READ)
-    to_land = Task.objects.filter(project__in=project_ids(request, READ)).to_land()
-    landed = Task.objects.filter(section=OuterRef("pk"), landed_at__isnull=False)
-    untold = fanout.stuck() if is_superuser(request) else fanout.stuck().none()
-    asked = _badges(request) | {
-        "waiting": first_few(Dispute.objects.open().filter(mine)),
-        "to_land": first_few(to_land),
-        "given_up": first_few(channels.given_up(request.user)),
-        "untold": first_few(untold),
-        "has_landed": Exists(Section.objects.filter(Exists(landed), project__in=list(maintained))),
-        "has_pauses": Exists(pauses.holding()),
-        "is_escalated": Exists(coverage.escalated().filter(mine)),
-    }
-    found = Numbers(**_answers(request, asked))
+def numbers(request: HttpRequest) -> Numbers:
+    """Return the numbers as they are now, and cache the badges, so that the sidebar shows the same."""
+    found = Numbers(*_answers(_numbers, request))
     cache.set(_key(request), Badges(found.queue, found.runs), KEPT)
     return found
 
@@ -85,18 +70,47 @@ def _key(request: HttpRequest) -> str:
     return f"badges-{request.user.pk}"
 
 
-def _badges(request: HttpRequest) -> dict[str, Any]:
-    ruled = Dispute.objects.filter(_in_projects(request, RULE))
-    live = Run.objects.live().filter(_in_projects(request, READ))
-    return {"queue": number_of(MINE, ruled, request.user), "runs": first_few(live)}
+def _for_badges(reader: Reader, now: Any) -> dict[str, Any]:
+    live = Run.objects.live().filter(of_projects(reader))
+    return {"queue": number_of(MINE, reader, now), "runs": first_few(live)}
 
 
-def _in_projects(request: HttpRequest, roles: frozenset[str]) -> Q:
-    """Return the condition that the person has one of the roles in the project; superusers have all."""
-    return Q() if is_superuser(request) else Q(project__in=project_ids(request, roles))
+def _for_the_first_page(reader: Reader, now: Any) -> dict[str, Any]:
+    """Return what asks for each number.
+
+    What is to land is looked up by projects even for superusers, since the index begins with them; whether
+    anything has landed is looked up by sections, since no index answers that by project alone.
+    """
+    mine = of_projects(reader)
+    landed = Task.objects.filter(section=OuterRef("pk"), landed_at__isnull=False)
+    set_up = projects_for(reader, MAINTAIN).exclude(slug=DEMO)
+    untold = fanout.stuck() if reader.is_superuser else fanout.stuck().none()
+    return _for_badges(reader, now) | {
+        "waiting": first_few(Dispute.objects.open().filter(mine)),
+        "to_land": first_few(Task.objects.filter(project__in=projects_for(reader)).to_land()),
+        "given_up": first_few(channels.given_up(reader)),
+        "untold": first_few(untold),
+        "has_landed": Exists(Section.objects.filter(Exists(landed), project__in=set_up)),
+        "has_pauses": Exists(pauses.holding()),
+        "is_escalated": Exists(coverage.escalated().filter(mine)),
+    }
 
 
-def _answers(request: HttpRequest, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return all answers from one row; an answer that is NULL becomes 0."""
-    row = get_user_model().objects.filter(pk=request.user.pk).values_list(*asked.values()).get()
-    return {name: answer or 0 for name, answer in zip(asked, row, strict=True)}
+def _in_one_row(kind: Any, asked: Callable[[Reader, Any], dict[str, Any]]) -> PreparedForReaders:
+    """Return the query for one row with an answer for each field of that dataclass."""
+
+    def row(reader: Reader, now: Any) -> QuerySet[Any, Any]:
+        answers = asked(reader, now)
+        own = get_user_model().objects.filter(pk=reader.pk)
+        return own.values_list(*(answers[field.name] for field in fields(kind)))
+
+    return PreparedForReaders(row)
+
+
+_badges, _numbers = _in_one_row(Badges, _for_badges), _in_one_row(Numbers, _for_the_first_page)
+
+
+def _answers(query: PreparedForReaders, request: HttpRequest) -> list[Any]:
+    """Return all answers from the row; an answer that is NULL becomes 0."""
+    [row] = query.found(request.user, timezone.now())
+    return [answer or 0 for answer in row]

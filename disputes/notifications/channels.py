@@ -141,7 +141,7 @@ def _note(channel: Channel, what: str, user: Any) -> None:
 
 def deliveries_for(user: Any) -> QuerySet[Delivery]:
     """Return the deliveries to the person's channels and to those of projects they maintain."""
-    mine = Channel.objects.filter(Q(user=user) | Q(user=None, project__in=projects_for(user, MAINTAIN)))
+    mine = Channel.objects.filter(Q(user=user.pk) | Q(user=None, project__in=projects_for(user, MAINTAIN)))
     related = ("channel__project", "event__project", "event__task__project")
     return Delivery.objects.filter(channel__in=mine).select_related(*related)
 

@@ -4,10 +4,10 @@ Building a query takes several times as long as running it. Besides, the databas
 it finds the values of the index's condition in the text of the query.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from inspect import signature
 from typing import Any
 
@@ -109,6 +109,33 @@ class Prepared:
         return known
 
 
+class PreparedForKeys:
+    """A query for the rows of some keys, whose SQL is built once for one key and once for up to `most`.
+
+    `build` gets the keys, and an expression for each further value that `found` takes. The key 0, which no
+    row has, stands where there are fewer than `most`; for more keys, the SQL is built each time.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]], most: int) -> None:
+        self._build, self._most = build, most
+        others = len(signature(build).parameters) - 1
+        self._one, self._many = (
+            Prepared(lambda *values: build(values[others:], *values[:others]), others + keys)
+            for keys in (1, most)
+        )
+
+    def found(self, keys: Iterable[int], *values: Any) -> list[Any]:
+        """Return what the query finds for these keys and values; without a key, nothing is asked."""
+        keys = tuple(keys)
+        if not keys:
+            return []
+        if len(keys) == 1:
+            return self._one.found(*values, *keys)
+        if len(keys) > self._most:
+            return list(self._build(keys, *values))
+        return self._many.found(*values, *keys, *[0] * (self._most - len(keys)))
+
+
 class PreparedUpdate:
     """An update whose SQL is built once; only the values that select the rows and the written values vary.
 
@@ -189,7 +216,9 @@ def _as_kept(value: Any, field: "Field[Any, Any]") -> Any:
 
 
 def _adapted(value: Any) -> Any:
-    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return connection.ops.adapt_datefield_value(value) if isinstance(value, date) else value
 
 
 def _literal(value: Any) -> str:

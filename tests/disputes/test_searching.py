@@ -39,7 +39,7 @@ def found(user: User, words: str, tab: listing.Tab = listing.MINE) -> list[str]:
 
 
 def searched(user: User, words: str, tab: listing.Tab = listing.MINE) -> QuerySet[Dispute]:
-    reach = listing.VisibleProjects(user, list(projects_for(user)), frozenset())
+    reach = listing.VisibleProjects(user, projects_for(user).in_bulk(), frozenset())
     return QueueFilter({"q": words}, queryset=listing.disputes_in(tab, user), reach=reach).qs
 
 

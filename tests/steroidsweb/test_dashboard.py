@@ -21,7 +21,7 @@ from agents.models import Host, Output
 from agents.web import dashboard
 from disputes.models import Dispute
 from steroidsweb.sidebar import queue_badge, runs_badge
-from tasks.access import RULE, project_ids
+from tasks.access import RULE, PreparedForReaders, project_ids
 from tasks.models import Event, Project, Section, Task
 from tests.asking import by_index
 from tests.cases import for_each
@@ -212,6 +212,7 @@ def test_a_section_of_more_tasks_than_are_counted_says_so(
     client: Client, ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dashboard, "TASKS_MAX", 2)
+    monkeypatch.setattr(dashboard, "_shown_sections", PreparedForReaders(dashboard._first_sections))
     section = create_section(ledger)
     for _ in range(3):
         land(create_task(section=section))

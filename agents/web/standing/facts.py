@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
 from tasks.dependencies import SATISFIED_ON
 from tasks.models import Dependency, Landing, Section, Submission, Task
+from tasks.models.prepared import PreparedForKeys
 from tasks.states import UNFINISHED, Severity, Status
 
 NAMED = 3  # things that a task waits for, named in one line
@@ -93,11 +94,9 @@ class Facts:
         It takes one query, with a subquery for each fact that any task may need, or none if the tasks were
         read with these columns: each subquery has to be planned each time.
         """
-        asked = columns(self.now)
-        if all(hasattr(task, name) for task in self.tasks for name in asked):
-            return {task.pk: _asked({name: getattr(task, name) for name in asked}) for task in self.tasks}
-        rows = Task.objects.filter(pk__in=self.keys).annotate(**asked).order_by().values("pk", *asked)
-        return {row.pop("pk"): _asked(row) for row in rows}
+        if all(hasattr(task, name) for task in self.tasks for name in _COLUMNS):
+            return {task.pk: _asked(getattr(task, name) for name in _COLUMNS) for task in self.tasks}
+        return {pk: _asked(values) for pk, *values in _asked_of.found(self.keys, self.now)}
 
     @cached_property
     def failures(self) -> dict[int, int]:
@@ -275,7 +274,7 @@ def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.task_id: run for run in ordered}
 
 
-def columns(now: datetime) -> dict[str, Any]:
+def columns(now: Any) -> dict[str, Any]:
     """Return the columns of `Asked`, each under a name that no column of a task has."""
     task = OuterRef("pk")
     disputes = Dispute.objects.open().filter(task=task).order_by("pk")
@@ -308,7 +307,20 @@ def _failures(tasks: list[int]) -> Any:
     return counted.order_by().values_list("task").annotate(n=Count("pk"))
 
 
-def _asked(row: dict[str, Any]) -> Asked:
-    facts = {name.removeprefix("x_"): value for name, value in row.items()}
-    words = ("dispute_for", "submission", "problem", "only_on", "made_on")
-    return Asked(**facts | {name: facts[name] or "" for name in words})
+_NAMES = tuple(each.name for each in fields(Asked))
+_COLUMNS = tuple(f"x_{name}" for name in _NAMES)
+_WORDS = ("dispute_for", "submission", "problem", "only_on", "made_on")
+
+
+def _with_columns(keys: Any, now: Any) -> Any:
+    rows = Task.objects.filter(pk__in=keys).annotate(**columns(now)).order_by()
+    return rows.values_list("pk", *_COLUMNS)
+
+
+_asked_of = PreparedForKeys(_with_columns, 120)  # as many as a board of eight columns shows
+
+
+def _asked(values: Iterable[Any]) -> Asked:
+    """Return the values of the columns; a word that is missing is empty."""
+    named = dict(zip(_NAMES, values, strict=True))
+    return Asked(**named | {name: named[name] or "" for name in _WORDS})

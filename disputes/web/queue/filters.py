@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
-from tasks.access import RULE
+from tasks.access import RULE, PreparedForReaders, Reader, projects_for
 from tasks.filtering import SeverityFilter
 from tasks.models import Project, Task
 
@@ -42,6 +42,17 @@ def _words(name: str) -> django_filters.CharFilter:
 def _holds(**lookups: Any) -> Exists:
     """Return a filter for disputes that have a conflict which matches the lookups."""
     return Exists(Conflict.objects.filter(dispute=OuterRef("pk"), **lookups))
+
+
+def _others_who_may_rule(reader: Reader) -> QuerySet[Any, Any]:
+    users = get_user_model().objects.filter(
+        memberships__project__in=projects_for(reader), memberships__role__in=RULE, is_active=True
+    )
+    rows = users.exclude(pk=reader.pk).distinct()
+    return rows.values_list("username", "first_name", "last_name")[:PEOPLE_MAX]
+
+
+_who_may_rule = PreparedForReaders(_others_who_may_rule)
 
 
 class FlatSelect(Select):
@@ -101,20 +112,16 @@ class QueueFilter(django_filters.FilterSet):
             if isinstance(each, django_filters.ChoiceFilter):
                 each.extra["widget"] = FlatSelect
         self.filters["project"].extra["choices"] = [
-            (project.slug, project.name) for project in reach.projects
+            (project.slug, project.name) for project in reach.projects.values()
         ]
         asked = self.data.get("project")
-        kinds = [project.kind for project in reach.projects if not asked or project.slug == asked]
+        kinds = [project.kind for project in reach.projects.values() if asked in (project.slug, None, "")]
         self.filters["coder"].label = Project.coder_word_of(kinds).capitalize()
         self.filters["holder"].extra["choices"] = self._holders()
 
     def _holders(self) -> list[tuple[str, str]]:
         """Return me, somebody, nobody, and everybody who may rule in a project that the person sees."""
-        users = get_user_model().objects.filter(
-            memberships__project__in=self.reach.seen, memberships__role__in=RULE, is_active=True
-        )
-        rows = users.exclude(pk=self.reach.user.pk).distinct()
-        found = rows.values_list("username", "first_name", "last_name")[:PEOPLE_MAX]
+        found = _who_may_rule.found(self.reach.user)
         others = {name: f"{first} {last}".strip() or name for name, first, last in found}
         people = [(f"@{name}", label) for name, label in sorted(others.items(), key=lambda each: each[1])]
         return [(ME, "Me"), (SOMEBODY, "Somebody"), (NOBODY, "Nobody"), *people]

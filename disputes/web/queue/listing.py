@@ -6,16 +6,25 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.web.queue.holders import HeldBy
-from tasks.access import READ, RULE, PreparedForReaders, my_projects, project_ids, projects_for
+from tasks.access import (
+    READ,
+    RULE,
+    PreparedForReaders,
+    Reader,
+    each_of_projects,
+    my_projects,
+    of_projects,
+    project_ids,
+)
 from tasks.models import Project
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import PreparedForKeys
 from tasks.states import severity_rank
 
 COUNT_MAX = 99
@@ -65,19 +74,16 @@ MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
 
 @dataclass(frozen=True, slots=True)
 class VisibleProjects:
-    """The projects that a person sees, and those in which they may rule."""
+    """The projects that a person sees, by name, and those in which they may rule."""
 
     user: Any
-    projects: list[Project]
+    projects: dict[int, Project]
     ruled: frozenset[int]
 
     @classmethod
     def of(cls, request: HttpRequest) -> "VisibleProjects":
-        return cls(request.user, my_projects(request), project_ids(request, RULE))
-
-    @property
-    def seen(self) -> list[int]:
-        return [project.pk for project in self.projects]
+        seen = {project.pk: project for project in my_projects(request)}
+        return cls(request.user, seen, project_ids(request, RULE))
 
 
 def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
@@ -98,14 +104,8 @@ def disputes_in(tab: Tab, user: Any, now: Any = None) -> QuerySet[Dispute]:
     """Return the disputes of a tab that the person may see, in the tab's order.
 
     `now` is an expression for a query that is built once; without it, it is the current time.
-
-    It uses EXISTS instead of IN, so that the database walks an index in this order and stops at the end of
-    the page, instead of sorting everything that is open.
     """
-    disputes = Dispute.objects.all()
-    if not user.is_superuser:
-        mine = projects_for(user, RULE if tab is MINE else READ)
-        disputes = disputes.filter(Exists(mine.filter(pk=OuterRef("project"))))
+    disputes = Dispute.objects.filter(each_of_projects(user, RULE if tab is MINE else READ))
     return _of_tab(tab, disputes, user, now)
 
 
@@ -116,9 +116,10 @@ class CountOf(Subquery):
     output_field = IntegerField()
 
 
-def number_of(tab: Tab, disputes: QuerySet[Dispute], user: Any) -> CountOf:
-    """Return how many of the disputes are in the tab, as part of another query."""
-    return first_few(_of_tab(tab, disputes, user))
+def number_of(tab: Tab, reader: Reader, now: Any) -> CountOf:
+    """Return how many disputes of the tab the person may see, as part of another query."""
+    roles = RULE if tab is MINE else READ
+    return first_few(_of_tab(tab, Dispute.objects.filter(of_projects(reader, roles)), reader, now))
 
 
 def first_few(rows: QuerySet[Any]) -> CountOf:
@@ -126,26 +127,23 @@ def first_few(rows: QuerySet[Any]) -> CountOf:
     return CountOf(rows.order_by().values("pk")[: COUNT_MAX + 1])
 
 
-def counts(reach: VisibleProjects) -> dict[str, str]:
+def _numbers_of(reader: Reader, now: Any) -> QuerySet[Any, Any]:
+    own = get_user_model().objects.filter(pk=reader.pk)
+    return own.values_list(*(number_of(tab, reader, now) for tab in TABS))
+
+
+_numbers = PreparedForReaders(_numbers_of)
+
+
+def counts(user: Any) -> dict[str, str]:
     """Return how many disputes are in each tab, at most 99+ so that counting stays cheap, in one query."""
-    numbers = get_user_model().objects.filter(pk=reach.user.pk).values_list(
-        *(
-            number_of(
-                tab,
-                Dispute.objects.filter(project__in=reach.ruled if tab is MINE else reach.seen),
-                reach.user,
-            )
-            for tab in TABS
-        )
-    )  # fmt: skip
-    return {tab.name: capped(number or 0) for tab, number in zip(TABS, numbers.get(), strict=True)}
+    [numbers] = _numbers.found(user, timezone.now())
+    return {tab.name: capped(number or 0) for tab, number in zip(TABS, numbers, strict=True)}
 
 
 def count_of(tab: Tab, user: Any) -> str:
     """Return the number of disputes in one tab, in the form that `counts` gives."""
-    disputes = Dispute.objects.all()
-    if not user.is_superuser:
-        disputes = disputes.filter(project__in=projects_for(user, RULE if tab is MINE else READ))
+    disputes = Dispute.objects.filter(of_projects(user, RULE if tab is MINE else READ))
     return capped(_of_tab(tab, disputes, user).order_by()[: COUNT_MAX + 1].count())
 
 
@@ -180,8 +178,8 @@ class QueueRow:
 
 
 def for_rows(disputes: QuerySet[Dispute]) -> QuerySet[Dispute]:
-    """Read with the disputes what their rows show of other tables."""
-    return disputes.select_related("project", "task__project", "claimed_by", "assignee")
+    """Read with the disputes what their rows show of other tables; `with_projects` adds their projects."""
+    return disputes.select_related("task", "claimed_by", "assignee")
 
 
 def _first_of(tab: Tab) -> PreparedForReaders:
@@ -196,7 +194,7 @@ def first_page(tab: Tab, user: Any) -> list[Dispute]:
     return _first_pages[tab].found(user, timezone.now())
 
 
-def _shown_of(*disputes: Any) -> QuerySet[Conflict]:
+def _shown_of(disputes: Any) -> QuerySet[Conflict]:
     """Return what rows show of the disputes' conflicts, not such long texts as positions and evidence."""
     rulings = Decision.objects.standing().select_related("user").order_by("pk")
     rulings = rulings.only(
@@ -213,18 +211,16 @@ def _shown_of(*disputes: Any) -> QuerySet[Conflict]:
     return rows.prefetch_related(Prefetch("decisions", queryset=rulings, to_attr="rulings"))
 
 
-_conflicts_of = Prepared(_shown_of, takes=PER_PAGE)
+_conflicts_of = PreparedForKeys(_shown_of, PER_PAGE)
 
 
 def rows_of(disputes: Sequence[Dispute], user: Any) -> list[QueueRow]:
     """Return the disputes of one page, at most PER_PAGE, as rows: two queries more."""
     by_key = {dispute.pk: dispute for dispute in disputes}
     found: dict[int, list[Conflict]] = {pk: [] for pk in by_key}
-    if by_key:
-        no_more = [0] * (PER_PAGE - len(by_key))  # the key 0, which no row has
-        for conflict in _conflicts_of.found(*by_key, *no_more):
-            conflict.dispute = by_key[conflict.dispute_id]
-            found[conflict.dispute_id].append(conflict)
+    for conflict in _conflicts_of.found(by_key):
+        conflict.dispute = by_key[conflict.dispute_id]
+        found[conflict.dispute_id].append(conflict)
     return [_row_of(dispute, in_order(found[dispute.pk]), user) for dispute in disputes]
 
 

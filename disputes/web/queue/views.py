@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from disputes import triage
@@ -16,6 +17,7 @@ from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
 from disputes.web.view_helpers import next_url, page, staff_only
+from tasks.access import PreparedForReaders, projects_for, with_projects
 from tasks.models.prepared import Prepared
 from tasks.text.numbers import whole_number
 
@@ -58,7 +60,8 @@ def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
     start = (number - 1) * PER_PAGE
     is_plain = number == 1 and not found.asked()
     asked = slice(start, start + PER_PAGE + 1)
-    rows = listing.first_page(tab, found.reach.user) if is_plain else list(found.qs[asked])
+    rows = listing.first_page(tab, found.reach.user) if is_plain else found.qs[asked]
+    rows = with_projects(rows, found.reach.projects)
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
 
 
@@ -71,7 +74,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
     part = _slice_of(tab, found, request.GET.get("page", ""))
     rows = listing.rows_of(part.rows, user)
-    counts = listing.counts(reach)
+    counts = listing.counts(user)
     asked = found.asked()
     context = {
         "title": "Queue",
@@ -83,8 +86,8 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
         "is_filtered": bool(asked),
         "is_in_no_project": not reach.projects,
         "has_more": any(name in asked for name in MORE),
-        "views": SavedView.objects.filter(user=user),
-        "on_call": _on_call(user, reach) if tab is listing.MINE else [],
+        "views": _saved_views.found(user.pk),
+        "on_call": _on_call(user) if tab is listing.MINE else [],
         "last": last_ruling(user),
         "may_rule": bool(reach.ruled),
         "ruled": reach.ruled,
@@ -98,10 +101,14 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     return page(request, "disputes/queue.html", context)
 
 
-def _on_call(user: Any, reach: listing.VisibleProjects) -> list[dict[str, Any]]:
+_saved_views = Prepared(lambda user: SavedView.objects.filter(user=user))
+_rota = PreparedForReaders(lambda reader, day: triage.on_call(projects_for(reader), day))
+
+
+def _on_call(user: Any) -> list[dict[str, Any]]:
     """Return who is on call today in the person's projects, one line per person."""
     lines: dict[int, dict[str, Any]] = {}
-    for day in triage.on_call(reach.seen):
+    for day in _rota.found(user, timezone.localdate()):
         line = lines.setdefault(
             day.user_id,
             {
