@@ -92,6 +92,7 @@ SQLITE_OPTIONS = {
 }
 
 
+CONNECTED = 600  # seconds for which a connection is kept; a new one has to prepare everything again
 GONE = 20  # seconds without an answer after which either side of a connection gives up the other
 POSTGRES_OPTIONS = {
     # By default, a connection whose packets vanish hangs for two hours. A server without these would keep
@@ -117,7 +118,7 @@ def database(url: str) -> dict[str, object]:
     Raises ImproperlyConfigured.
     """
     parts = urlsplit(url)
-    common = {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
+    common = {"CONN_MAX_AGE": CONNECTED, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
     if parts.scheme == "sqlite":
         path = unquote(parts.path)
         if not path.strip("/"):

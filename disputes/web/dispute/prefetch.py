@@ -31,12 +31,11 @@ FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows about 
 def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
     """Add task, project and holders to the disputes, with `is_followed` and `last_round`.
 
-    These say whether the person follows the dispute, and which round was reviewed last.
+    With each further join PostgreSQL plans for twice as long, so what is seldom shown is not joined. The two
+    columns say whether the person follows the dispute, and which round was reviewed last.
     """
     reviews = Review.objects.standing().filter(submission__task=OuterRef("task"))
-    return disputes.select_related(
-        "project", "task__project", "task__section", "claimed_by", "assignee", "snoozed_by"
-    ).annotate(
+    return disputes.select_related("project", "task__section", "claimed_by", "assignee").annotate(
         last_round=Subquery(reviews.order_by("-submission__round").values("submission__round")[:1]),
         is_followed=Exists(Follow.objects.filter(dispute=OuterRef("pk"), user=user.pk)),
     )
@@ -60,7 +59,8 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     if not any(conflict.has_opinions for conflict in found):
         asked = asked.none()
     prefetch_related_objects(found, Prefetch("opinions", queryset=asked))
-    prefetch_related_objects([ruling for each in found for ruling in each.rulings], with_their_cited())
+    rulings = [ruling for each in found for ruling in each.rulings]
+    prefetch_related_objects(rulings, with_their_cited(), "policy_set_by")
     return found
 
 
@@ -90,7 +90,7 @@ def _conflicts(about: Q) -> QuerySet[Any]:
         answer_text=Subquery(of_it.values("text")[:1]),
         **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
     )
-    shown = ("finding", "raised_as", "proposal", "ruling__user", "ruling__policy_set_by")
+    shown = ("finding", "raised_as", "proposal", "ruling__user")
     return rows.select_related(*shown).order_by("pk")
 
 

@@ -21,7 +21,7 @@ from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_only
 from disputes.web.work.comments import Discussion
-from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in
+from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
 from tasks.errors import Refused
 from tasks.models import Project
 
@@ -50,6 +50,7 @@ def to_see(request: HttpRequest, pk: int) -> Dispute:
     dispute = next(iter(_with_all.found(request.user, key, timezone.now())), None)
     if dispute is None or not role_in(request, dispute.project_id):
         raise Http404(f"There is no dispute D-{pk}.")
+    with_projects([dispute], {dispute.project_id: dispute.project})
     return dispute
 
 
