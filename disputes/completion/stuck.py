@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Expression, Q, QuerySet
+from django.db.models import Expression, F, Q, QuerySet
 
 from disputes import opening
 from disputes.models import NOT_STATED, Conflict, Flag
@@ -21,11 +21,11 @@ from disputes.silence.flags import PASSED_OVER
 from tasks.events import SYSTEM, Actor
 from tasks.models import Answer, Finding, Review, Submission, Task
 from tasks.models.prepared import Prepared
+from tasks.models.review import location_of
 from tasks.models.task import locked_task
 from tasks.states import Status
 
 EARLIER_MAX = 300  # how many findings a new one is compared with
-TOLD_OF_A_TURN = ("first", "round", "mandatory", "title", "suggestion", "excerpt", "path", "line")
 ORIGINS = {
     Stuck.TRUE_DISPUTE: Conflict.Origin.REPEATED,
     Stuck.OSCILLATION: Conflict.Origin.OSCILLATION,
@@ -54,7 +54,8 @@ def _raised_in(task: Expression) -> QuerySet[Finding, Any]:
 
 def _raised_before(task: Expression, review: Expression) -> QuerySet[Finding]:
     of_task = Finding.objects.standing().filter(task=task).exclude(review=review)
-    return of_task.select_related("first", "review").defer("review__text").order_by("-pk")[:EARLIER_MAX]
+    rows = of_task.select_related("first").annotate(said_by=F("review__by_agent"))
+    return rows.order_by("-pk")[:EARLIER_MAX]
 
 
 _every, _of_others = Prepared(_raised_in), Prepared(_raised_before)
@@ -68,10 +69,10 @@ class Known:
         every = _every.rows(submission.task_id)
         self.codes = {code for code, *_ in every}
         self._blocking = {first or pk for _, is_follow_up, first, pk in every if not is_follow_up}
-        self._earlier: list[Finding] = _of_others.found(submission.task_id, review.pk)
+        self._earlier: list[Any] = _of_others.found(submission.task_id, review.pk)
         self._compared = EarlierFindings(
             (
-                _raised(one, with_code=one.round < submission.round or _same_hand(one.review, review))
+                _raised(one, with_code=one.round < submission.round or one.said_by == review.by_agent)
                 for one in self._earlier
             ),
             minimum=submission.task.project.config.same_finding_minimum,
@@ -100,10 +101,6 @@ class Known:
 def _raised(finding: Finding, *, with_code: bool) -> Raised:
     codes = (finding.code, finding.raw_code) if with_code else ("", "")
     return Raised(finding.title, finding.location, *codes, _said(finding.impact, finding.suggestion))
-
-
-def _same_hand(one: Review, other: Review) -> bool:
-    return one.by_agent == other.by_agent
 
 
 def _said(*texts: str) -> str:
@@ -167,6 +164,20 @@ def look_again(review: Review) -> list[Conflict]:
         return opened
 
 
+class _Raised(NamedTuple):
+    """What is read of a finding to tell its history: there may be thousands, too many for model instances."""
+
+    pk: int
+    first: int | None
+    round: int
+    mandatory: bool
+    title: str
+    suggestion: str
+    excerpt: str
+    path: str
+    line: int | None
+
+
 class Histories:
     """The rounds of several points: how each was raised and answered, read in a few queries.
 
@@ -176,10 +187,10 @@ class Histories:
 
     def __init__(self, findings: Collection[Finding]) -> None:
         points = {finding.origin.pk for finding in findings}
-        self._raised: dict[int, list[Finding]] = defaultdict(list)
-        raised = Finding.objects.of_points(points).standing().only(*TOLD_OF_A_TURN)
-        for one in sorted(raised, key=lambda one: (one.first_id is not None, one.pk)):
-            self._raised[one.first_id or one.pk].append(one)
+        self._raised: dict[int, list[_Raised]] = defaultdict(list)
+        raised = Finding.objects.of_points(points).standing().values_list(*_Raised._fields)
+        for one in sorted(map(_Raised._make, raised), key=lambda one: (one.first is not None, one.pk)):
+            self._raised[one.first or one.pk].append(one)
         answers = Answer.objects.standing().filter(finding__in=points).fetched()
         self._answers: dict[int, list[Answer]] = defaultdict(list)
         for answer in answers.order_by("submission__round", "submission__attempt"):
@@ -222,17 +233,17 @@ class Histories:
             )
         return turns
 
-    def _touched(self, finding: Finding, answer: Answer | None) -> bool | None:
+    def _touched(self, finding: _Raised, answer: Answer | None) -> bool | None:
         """Whether the commit of an answer changed the place; None if that cannot be told."""
         if answer is None:
             return None
         key = answer.submission_id
         if key not in self._changes:
             self._changes[key] = changes_since_last_round(self._submissions[key])
-        return place_changed(read_place(finding.location), self._changes[key])
+        return place_changed(read_place(location_of(finding.path, finding.line)), self._changes[key])
 
 
-def _content(finding: Finding) -> str:
+def _content(finding: _Raised) -> str:
     """Return a hash of the code at the place without white space; empty if the host has not read it."""
     plain = "".join(finding.excerpt.split())
     return sha256(plain.encode()).hexdigest() if plain else ""

@@ -159,8 +159,12 @@ class Finding(models.Model):
 
     @property
     def location(self) -> str:
-        """The place as path:line, or only the path if the line is unknown; empty if neither is known."""
-        return f"{self.path}:{self.line}" if self.path and self.line else self.path
+        return location_of(self.path, self.line)
+
+
+def location_of(path: str, line: int | None) -> str:
+    """Return the place as path:line, or only the path if the line is unknown; empty if neither is known."""
+    return f"{path}:{line}" if path and line else path
 
 
 class AnswerQuerySet(models.QuerySet["Answer"]):

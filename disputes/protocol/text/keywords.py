@@ -4,6 +4,7 @@ The rules about silence, synthesis, re-argued rulings and the identity of findin
 """
 
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from tasks.text.regex import regex
 
@@ -25,6 +26,7 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+@lru_cache(maxsize=8192)  # the findings of a task share most of their words
 def stem(word: str) -> str:
     """Return a lower-case word without the ending of its plural or tense, such as `retry` for `retries`."""
     for ending, instead in _ENDINGS:
