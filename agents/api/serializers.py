@@ -1,8 +1,10 @@
 """The bodies of hand-ins. Texts are limited here; disputes.protocol reads their content."""
 
 import json
+from functools import cache
 from typing import Any
 
+from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -46,14 +48,27 @@ class Document(serializers.Field):  # type: ignore[type-arg]
         return value
 
 
-class SubmitSerializer(serializers.Serializer[Any]):
+class Body(serializers.Serializer[Any]):
+    """Reads a body. Its fields are made once, not copied for each request, since nothing changes them."""
+
+    @cached_property
+    def fields(self) -> Any:
+        return _fields_of(type(self))
+
+
+@cache
+def _fields_of(kind: type[Body]) -> Any:
+    return super(Body, kind()).fields
+
+
+class SubmitSerializer(Body):
     sha = serializers.CharField(validators=[validate_sha])
     response = Document(required=False, default="")
     notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
-class ReviewSerializer(serializers.Serializer[Any]):
+class ReviewSerializer(Body):
     notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
     review = Document(required=False, default="")
     check = serializers.BooleanField(
@@ -65,7 +80,7 @@ class ReviewSerializer(serializers.Serializer[Any]):
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
-class OpenDisputeSerializer(serializers.Serializer[Any]):
+class OpenDisputeSerializer(Body):
     reason = serializers.CharField(max_length=300)
     position = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
     finding = serializers.CharField(required=False, allow_blank=True, max_length=24, default="")
@@ -73,22 +88,22 @@ class OpenDisputeSerializer(serializers.Serializer[Any]):
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
-class LogSerializer(serializers.Serializer[Any]):
+class LogSerializer(Body):
     notes = serializers.CharField(max_length=NOTES_MAX)
     minor = serializers.BooleanField()
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
 
-class BlockedSerializer(serializers.Serializer[Any]):
+class BlockedSerializer(Body):
     reason = serializers.CharField(max_length=NOTES_MAX)
 
 
-class EscalateSerializer(serializers.Serializer[Any]):
+class EscalateSerializer(Body):
     reason = serializers.ChoiceField(choices=REASONS, required=False, default=UNKNOWN)
     notes = serializers.CharField(max_length=NOTES_MAX // 2)
 
 
-class CommentSerializer(serializers.Serializer[Any]):
+class CommentSerializer(Body):
     body = serializers.CharField(max_length=NOTES_MAX)
     target = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
     parent = serializers.IntegerField(required=False, allow_null=True, default=None)
@@ -97,7 +112,7 @@ class CommentSerializer(serializers.Serializer[Any]):
     resolve = serializers.BooleanField(required=False, default=False)
 
 
-class GiveOpinionSerializer(serializers.Serializer[Any]):
+class GiveOpinionSerializer(Body):
     """A judge gives `verdict` and `reasons`; a mediator gives `proposal` and `trade_off`, or `none`."""
 
     verdict = serializers.CharField(

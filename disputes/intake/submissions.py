@@ -19,7 +19,7 @@ from tasks.configuration.policy import HOLD
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import Status
 
 WAYS_TO_ANSWER = (
@@ -48,6 +48,7 @@ _any_finding = Prepared(
 )
 _last_attempt = Prepared(_attempts)
 _open_conflicts = Prepared(lambda task: Conflict.objects.of(task).open().order_by())
+_new_submissions = PreparedInsert(Submission)
 
 
 def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
@@ -131,7 +132,7 @@ def take_submission(
     earlier = _last_attempt.first(task.pk, task.round) or 0
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
-    submission.save(force_insert=True)
+    _new_submissions.insert(submission)
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")
     take_answers(submission, response, against, actor=actor)

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from inspect import signature
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
 from django.db.models.sql import InsertQuery, UpdateQuery
 
@@ -180,7 +180,8 @@ class PreparedInsert:
     def insert(self, row: Model) -> None:
         """Write the row and set its primary key. Raises IntegrityError."""
         fields = [field for field in self._model._meta.concrete_fields if not field.primary_key]
-        values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+        here = connections[DEFAULT_DB_ALIAS]  # `connection` looks it up anew for each field
+        values = [field.get_db_prep_save(field.pre_save(row, add=True), here) for field in fields]
         with connection.cursor() as cursor:
             cursor.execute(self._text(row, fields), values)
             row.pk = cursor.fetchone()[0]

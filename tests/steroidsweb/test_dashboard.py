@@ -23,7 +23,7 @@ from disputes.models import Dispute
 from steroidsweb.sidebar import queue_badge, runs_badge
 from tasks.access import RULE, PreparedForReaders, project_ids
 from tasks.models import Event, Project, Section, Task
-from tests.asking import by_index
+from tests.asking import as_user, by_index
 from tests.cases import for_each
 from tests.factories import (
     create_agent,
@@ -340,6 +340,20 @@ def test_the_sidebar_offers_what_the_person_may_open(
         html = sidebar_of(visit(client, user))
         assert [title for title in seen if f"<span>{title}</span>" not in html] == []
         assert [title for title in hidden if f"<span>{title}</span>" in html] == []
+
+
+def test_the_sidebar_marks_the_entry_of_the_page_and_of_the_pages_below(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    dispute = create_dispute(create_task(ledger))
+    for path, title in (
+        ("/admin/", "Dashboard"), ("/queue/", "Queue"), ("/queue/settled/", "Queue"), ("/runs/", "Runs"),
+        (f"/admin/disputes/dispute/{dispute.pk}/change/", "Disputes"),
+    ):  # fmt: skip
+        entries = sidebar_of(as_user(client, tom).get(path).content.decode()).split("<li>")[1:]
+        marked = [entry for entry in entries if re.search(r'class="[^"]* active"', entry)]
+        assert len(marked) == 1, path
+        assert f"<span>{title}</span>" in marked[0], path
 
 
 def test_the_page_loads_nothing_from_outside(client: Client, ledger: Project, tom: User) -> None:

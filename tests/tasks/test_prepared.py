@@ -1,5 +1,9 @@
 """Queries whose text is built once."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
@@ -7,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
+from tasks.models.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate
 from tests.factories import create_project, create_section, create_task
 
 
@@ -48,6 +52,23 @@ def test_it_finds_what_its_query_set_finds_for_whatever_values_are_given(db: Non
     assert numbers.found("pending") == [(one.pk, 2, one.name), (two.pk, 1, two.name)]
     assert numbers.found("failed") == []
     assert {task.pk for task in tasks} == set(Task.objects.values_list("pk", flat=True))
+
+
+def test_it_finds_the_rows_of_any_number_of_keys_and_of_a_day(db: None) -> None:
+    tasks = [create_task(title=f"Task {number}") for number in range(4)]
+    today = timezone.now().date()
+
+    def of(keys: Sequence[Any], title: Any, day: Any) -> QuerySet[Task, Any]:
+        found = Task.objects.filter(pk__in=keys, created_at__date__lte=day).exclude(title=title)
+        return found.order_by("pk").values_list("pk", flat=True)
+
+    few = PreparedForKeys(of, 3)
+    for number in range(5):
+        keys = [task.pk for task in tasks[:number]]
+        with CaptureQueriesContext(connection) as asked:
+            assert few.found(keys, "Task 0", today) == keys[1:]
+            assert few.found(keys, "Task 0", today - timedelta(days=2)) == []
+        assert len(asked) == (2 if keys else 0)
 
 
 def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected(db: None) -> None:
