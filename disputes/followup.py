@@ -124,6 +124,6 @@ def sweep() -> int:
         for conflict in dispute.conflicts.awaited():
             is_unseen = conflict.pk in unseen
             conflict.mark(Conflict.Followed.CANNOT_TELL if is_unseen else Conflict.Followed.APPLIED)
-        opening.close(dispute, "followed")
+        opening.close(dispute, "followed up")
         closed += 1
     return closed

@@ -311,7 +311,7 @@ def refresh(dispute: Dispute, *, moot: str = "moot") -> None:
         dispute.status = Dispute.Status.RULED
     elif dispute.status != Dispute.Status.CLOSED:
         decided = any(conflict.status == Conflict.Status.DECIDED for conflict in conflicts)
-        close(dispute, "followed" if decided else moot)
+        close(dispute, "followed up" if decided else moot)
         return
     if dispute.task is not None:
         dispute.blocks = blocked_by(dispute.task)

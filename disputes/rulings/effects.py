@@ -206,9 +206,8 @@ def go_on(
 
 
 def _revise(task: Task, place: dict[str, Any], move: dict[str, Any]) -> str:
-    """Send the task back to the coder, unless it is at work or done; `place` is another stage."""
-    landed = task.status == Status.COMPLETED and task.landed_at
-    if task.status not in MOVES["rule_revise"].sources or landed:
+    """Send the task back to the coder, unless it is at work or cancelled; `place` is another stage."""
+    if task.status not in MOVES["rule_revise"].sources:
         return "wait"
     if task.status == Status.IN_PROGRESS and not place:
         return "wait"  # the next prompt begins with the ruling

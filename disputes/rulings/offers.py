@@ -117,6 +117,7 @@ def consequence_of(conflict: Conflict, choice: options.Choice, *, was_reviewed_g
         was_reviewed_green=was_reviewed_green,
         next_stage=following.name if following else "",
         has_gaps=bool(task and was_reviewed_green and task.is_session and task.open_gaps().exists()),
+        has_landed=bool(task and task.landed_at),
         coder=conflict.dispute.project.coder_word,
         earlier=conflict.stage,
         later=conflict.thread.stage if conflict.thread else "",

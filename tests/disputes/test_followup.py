@@ -93,7 +93,7 @@ def test_a_changed_place_that_is_not_raised_again_is_applied(
     rule(conflict, option, tom, text=words)
     review(carry_out(conflict.task, "README.md", PLACE), approves=True)
     assert state(conflict) == ("applied", "closed")
-    assert Dispute.objects.get().closed_reason == "followed"
+    assert Dispute.objects.get().closed_reason == "followed up"
     assert fresh(conflict.task).status == "completed"
 
 
@@ -373,7 +373,7 @@ def test_a_ruling_whose_commit_landed_was_followed(ledger: Project, tom: User) -
     land(task)
     assert followup.sweep() == 1
     assert state(conflict) == ("applied", "closed")
-    assert Dispute.objects.get().closed_reason == "followed"
+    assert Dispute.objects.get().closed_reason == "followed up"
 
 
 def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger: Project, tom: User) -> None:

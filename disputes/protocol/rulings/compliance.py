@@ -83,9 +83,9 @@ def judge(order: Order, seen: Seen) -> Compliance:
             Followed.APPLIED, f"`{code}`, which the ruling names, came into {place.path}; not raised again."
         )
     if changed is None:
-        return Compliance(
-            Followed.CANNOT_TELL, "It was not raised again; whether its place changed is unknown."
-        )
+        is_elsewhere = is_known and place.first and seen.changes and seen.changes.of(place.path)
+        why = "its file changed only elsewhere" if is_elsewhere else "whether its place changed is not known"
+        return Compliance(Followed.CANNOT_TELL, f"It was not raised again; {why}.")
     return Compliance(Followed.NOT_HONOURED, "The place was not touched.", reopens=True)
 
 

@@ -51,13 +51,13 @@ class Choice:
     """One choice on a card: its key on the keyboard, its words, and what it asks of the coder.
 
     `does` tells on the button what happens then, `does_if_clean` the same if nothing else keeps a tested
-    commit from landing, `does_if_staged` if a further stage keeps it, `does_if_gaps` if open gaps do. In
-    these, {round} is the round that begins, {waiting} and {free} tell of the tasks that wait for this one,
-    and {next}, {earlier} and {later} are stages. `in_prompt` is what the next prompt tells the coder to do,
-    with {place}; it is empty if the prompt does not mention the choice. `expects_change` says that the code
-    must change, `asks` that the task only goes back for an answer. `hint` stands in the empty field of a
-    choice that needs a text. `word` is a further name for the choice, used in capitals in dispute.md.
-    `side` names whose way it goes, in decisions.md and on the command line.
+    commit from landing, `does_if_staged` if a further stage keeps it, `does_if_gaps` if open gaps do, and
+    `does_if_landed` if it has landed. In these, {round} is the round that begins, {waiting} and {free} tell of
+    the tasks that wait for this one, and {next}, {earlier} and {later} are stages. `in_prompt` is what the next
+    prompt tells the coder to do, with {place}; it is empty if the prompt does not mention the choice.
+    `expects_change` says that the code must change, `asks` that the task only goes back for an answer. `hint`
+    stands in the empty field of a choice that needs a text. `word` is a further name for the choice, used in
+    capitals in dispute.md. `side` names whose way it goes, in decisions.md and on the command line.
     """
 
     option: Option
@@ -67,6 +67,7 @@ class Choice:
     does_if_clean: str = ""
     does_if_staged: str = ""
     does_if_gaps: str = ""
+    does_if_landed: str = ""
     in_prompt: str = ""
     expects_change: bool = False
     needs_text: bool = False
@@ -90,6 +91,7 @@ CODER = Choice(
     "The reviewer may not raise it again. The commit lands as it is.{free}",
     "The reviewer may not raise it again. The task goes on to its stage {next}.{waiting}",
     "The reviewer may not raise it again. The rounds go on with the gaps that are open.{waiting}",
+    "The reviewer may not raise it again. The commit has landed and stays as it is.{free}",
     in_prompt=LEAVE, word="coder", side="Engineer",
 )  # fmt: skip
 # Its words come from a rule, the judge, or whoever hands it in (OPT-2, OPT-3).
@@ -319,6 +321,7 @@ def consequence(
     was_reviewed_green: bool,
     next_stage: str = "",
     has_gaps: bool = False,
+    has_landed: bool = False,
     earlier: str = "",
     later: str = "",
     coder: str = "coder",
@@ -334,7 +337,7 @@ def consequence(
     if_clean = choice.does_if_staged if next_stage else choice.does_if_clean
     if has_gaps:
         if_clean = choice.does_if_gaps
-    does = (was_reviewed_green and if_clean) or choice.does
+    does = (has_landed and choice.does_if_landed) or (was_reviewed_green and if_clean) or choice.does
     return in_role_words(does, coder).format(
         round=next_round, waiting=waiting, free=free, next=next_stage, earlier=earlier, later=later
     )

@@ -30,7 +30,7 @@ STATES = {
         "Applied",
         "What was ruled is there, and the review did not raise the point again.",
     ),
-    Conflict.Followed.NOT_HONOURED: ("Not honoured", "The same point was raised again; it was reopened."),
+    Conflict.Followed.NOT_HONOURED: ("Not honoured", "A newer card says why, and asks again."),
     Conflict.Followed.CANNOT_TELL: ("Could not verify", "Nothing shows whether it was followed."),
     Conflict.Followed.REOPENED: ("Reopened", "It no longer stands; a newer card asks again."),
 }
@@ -332,6 +332,8 @@ class ConflictPage:
             return "Applied", "The task was moved at once."
         if ruling and ruling.used_at and followed == Conflict.Followed.WAITING:
             return "Waiting for agents", "A prompt has used it; no review has looked yet."
+        if ruling and not ruling.expects_change and followed == Conflict.Followed.APPLIED:
+            return "Applied", "It asks for no change."
         return STATES[Conflict.Followed(followed)]
 
     @cached_property

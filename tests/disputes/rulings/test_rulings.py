@@ -442,6 +442,25 @@ def test_a_ruling_against_landed_code_takes_the_landing_back(ledger: Project, to
     assert (task.landed_at, task.landed_sha) == (None, "")
 
 
+def test_a_reopened_ruling_on_a_landed_task_does_what_its_page_says(ledger: Project, tom: User) -> None:
+    """The page promises a round where code must change, and otherwise that nothing is done any more."""
+    for option, does, status in (
+        (A, "Round 3: the coder carries it out and may not decline again.", "in_progress"),
+        (B, "The reviewer may not raise it again. The commit has landed and stays as it is.", "completed"),
+    ):  # fmt: skip
+        conflict = shipped(ledger, landed=True)
+        decision = rule(conflict, B, tom)
+        assert fresh(conflict.task).status == "completed"
+        again = rulings.reopen(decision, user=tom, reason="Finance says so.")
+        offered = {view.option: view.consequence for view in rulings.options_of(again)}
+        assert offered[option] == does
+        rule(again, option, tom)
+        followup.sweep()
+        task = fresh(conflict.task)
+        assert (task.status, task.landed_at is None) == (status, status == "in_progress")
+        assert Conflict.objects.get(pk=again.pk).followed == ("waiting" if option == A else "applied")
+
+
 @pytest.mark.parametrize("status", ["pending", "in_progress"])
 def test_and_holds_back_who_has_not_started(ledger: Project, tom: User, status: str) -> None:
     conflict = shipped(ledger, landed=True)
