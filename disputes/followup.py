@@ -37,7 +37,7 @@ def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Ac
             continue
         touched.add(conflict.dispute)
         if seen.reopens and not _is_asked(conflict):
-            _reopen_not_honoured(conflict, submission, seen.why, actor)
+            _reopen_not_honoured(decision, submission, seen.why, actor)
     for dispute in touched:
         opening.refresh(dispute)
 
@@ -91,14 +91,14 @@ def _is_asked(conflict: Conflict) -> bool:
     return conflict.finding is not None and Conflict.objects.about(conflict.finding).open().exists()
 
 
-def _reopen_not_honoured(conflict: Conflict, submission: Submission, why: str, actor: Actor) -> None:
+def _reopen_not_honoured(decision: Decision, submission: Submission, why: str, actor: Actor) -> None:
+    conflict = decision.conflict
     newest = conflict.finding.newest() if conflict.finding else None
     question = newest.title if newest else conflict.question.removeprefix(NOT_HONOURED)
-    opening.open_again(
-        conflict.task, conflict, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED,
-        opened_as="system", actor=actor, question=f"{NOT_HONOURED}{question}", submission=submission,
+    opening.ask_again(
+        decision, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED, opened_as="system",
+        why=why, actor=actor, question=f"{NOT_HONOURED}{question}", submission=submission,
         reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
-        evidence=[why],
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from disputes.models.conflict import ConflictQuerySet
 from disputes.protocol.completion.stuck import is_security
 from disputes.protocol.rulings.gate import OpenConflict
 from disputes.protocol.rulings.options import Option
-from disputes.protocol.rulings.synthesis import Views, synthesise
+from disputes.protocol.rulings.synthesis import Source, Views, handed_in, synthesise
+from disputes.protocol.text.quotes import one_line
 from tasks.configuration.policy import HOLD, LAND, LOG, SHIP
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor
@@ -22,6 +23,7 @@ from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import Severity, severity_rank, worst
 
+RULED_MAX = 600  # characters of an earlier ruling that a card quotes
 # What a conflict that goes on from an older one has of that one.
 CARRIED_ON = (
     "kind", "question", "finding", "severity", "reason", "reviewer_position", "reviewer_label",
@@ -190,6 +192,22 @@ def open_conflict(
 def open_again(task: Task, old: Conflict, **changes: Any) -> Conflict:
     """Open a conflict of the task that goes on from an older one: the same, except for these changes."""
     return open_conflict(task, previous=old, **{name: getattr(old, name) for name in CARRIED_ON} | changes)
+
+
+def ask_again(decision: Decision, *, opened_as: str, why: str, actor: Actor, **changes: Any) -> Conflict:
+    """Open a card on a point that was ruled on: it names the old card, shows the ruling, and why it asks."""
+    old = decision.conflict
+    ruled = f"{old.ref} was ruled {decision.word} by {decision.by}"
+    said = one_line(decision.text or decision.rationale, RULED_MAX)
+    told = [one_line(why), f"{ruled}: {said}" if said else f"{ruled}."]
+    evidence = old.evidence if opened_as == "human" else []
+    if old.kind in Conflict.BETWEEN_TWO:
+        evidence = [*told, *evidence]
+    conflict = open_again(old.task, old, opened_as=opened_as, actor=actor, evidence=evidence, **changes)
+    ruling = handed_in(decision.text, source=Source.HUMAN) if decision.option == Option.COMPROMISE else None
+    if ruling and ruling.proposal != (old.proposal and old.proposal.text):
+        conflict.propose(ruling, decision.by)
+    return conflict
 
 
 def _last_raised(finding: Finding | None) -> Finding | None:

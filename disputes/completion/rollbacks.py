@@ -262,9 +262,9 @@ def reapply(decision: Decision, *, user: Any, text: str | None = None) -> Decisi
     _check_again(task, decision, back)
     actor = Actor.person(user)
     note = f"{NOTE} rolled-back round {_round_of(decision, back)})"
-    conflict = opening.open_again(
-        task, old, origin=Conflict.Origin.REOPENED, opened_as="human", actor=actor,
-        submission=task.last_submission(), evidence=[note],
+    conflict = opening.ask_again(
+        decision, origin=Conflict.Origin.REOPENED, opened_as="human", why=note, actor=actor,
+        submission=task.last_submission(),
     )  # fmt: skip
     conflict.dispute.refresh_from_db()
     cites = [each.conflict.ref for each in decision.cited if precedents.may_be_cited(each)]

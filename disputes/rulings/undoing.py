@@ -192,11 +192,11 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")
         old.reopen(reason.strip(), actor=actor)
-        conflict = opening.open_again(
-            task, old, origin=Conflict.Origin.REOPENED, opened_as="human", actor=actor,
-            submission=task.last_submission(),
+        conflict = opening.ask_again(
+            decision, origin=Conflict.Origin.REOPENED, opened_as="human", actor=actor,
+            why=f"Reopened by {actor.label}: {reason}", submission=task.last_submission(),
             effect=old.effect if old.kind in {Conflict.Kind.SILENCE, Conflict.Kind.ALERT} else "",
-            evidence=old.evidence, stage=old.stage, thread=old.thread,
+            stage=old.stage, thread=old.thread,
         )  # fmt: skip
         if old.kind == Conflict.Kind.SILENCE:
             flags.carry_over(old, decision.option, conflict)

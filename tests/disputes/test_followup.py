@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from disputes import followup, intake, opening, rulings
 from disputes.models import Conflict, Decision, Dispute
+from disputes.presenting import presentation
 from disputes.protocol.reviews.review import read_review
+from disputes.protocol.rulings.synthesis import Synthesis
+from disputes.web.dispute.evidence_card import EvidenceCard
 from tasks.events import Actor
 from tasks.models import Event, Landing, Project, Submission, Task
 from tests.asking import fresh
@@ -189,8 +193,36 @@ def test_a_place_that_was_not_touched_is_not_honoured(ledger: Project, tom: User
     review(carry_out(conflict.task, "README.md"), *([] if approves else [other]), approves=approves)
     assert state(conflict) == ("not_honoured", "open")
     card = Conflict.objects.get(status="open")
-    assert (card.previous, card.evidence) == (conflict, ["The place was not touched."])
+    assert card.previous == conflict
+    assert card.evidence == [
+        "The place was not touched.",
+        f"{conflict.ref} was ruled A by Tom Tran: Wait between tries.",
+    ]
     assert fresh(conflict.task).status == "disputed"
+
+
+def test_a_card_that_asks_again_shows_what_was_ruled_and_why_it_asks(ledger: Project, tom: User) -> None:
+    """Whoever rules has the ruling before them that was not carried out, or that somebody doubts."""
+    conflict = declined(ledger)
+    conflict.propose(Synthesis("Make it a setting.", "One more setting.", covers_both=True), "limits")
+    words = "Name the limit,\nand keep it."
+    rule(conflict, "compromise", tom, text=words)
+    review(carry_out(conflict.task, "README.md"), approves=True)
+    card = Conflict.objects.get(status="open")
+    ruled = f"{conflict.ref} was ruled C by Tom Tran: Name the limit, and keep it."
+    assert card.evidence == ["The place was not touched.", ruled]
+    assert (card.coder_position, card.coder_rationale) == (conflict.coder_position, conflict.coder_rationale)
+    assert (rulings.text_of(card, "compromise"), card.proposal.by) == (words, "human Tom Tran")
+    assert not any(view.recommended for view in rulings.options_of(card))
+
+    decision = rule(card, D, tom, text="Leave it.", expects_change=False)
+    Decision.objects.filter(pk=decision.pk).update(used_at=timezone.now())
+    again = rulings.reopen(decision, user=tom, reason="Finance\nsays no.")
+    told = ["Reopened by Tom Tran: Finance says no.", f"{card.ref} was ruled D by Tom Tran: Leave it."]
+    assert again.evidence == [*told, *card.evidence]
+    assert rulings.text_of(again, "compromise") == words
+    assert list(EvidenceCard.of(again.evidence).rows) == ["Asked again", "Ruled before", "Found"]
+    assert told[1] in presentation(again, rulings.options_of(again))
 
 
 def test_nobody_can_tell_where_the_file_changed_elsewhere(ledger: Project, tom: User) -> None:

@@ -52,12 +52,13 @@ class Choice:
 
     `does` tells on the button what happens then, `does_if_clean` the same if nothing else keeps a tested
     commit from landing, `does_if_staged` if a further stage keeps it, `does_if_gaps` if open gaps do, and
-    `does_if_landed` if it has landed. In these, {round} is the round that begins, {waiting} and {free} tell of
-    the tasks that wait for this one, and {next}, {earlier} and {later} are stages. `in_prompt` is what the next
-    prompt tells the coder to do, with {place}; it is empty if the prompt does not mention the choice.
-    `expects_change` says that the code must change, `asks` that the task only goes back for an answer. `hint`
-    stands in the empty field of a choice that needs a text. `word` is a further name for the choice, used in
-    capitals in dispute.md. `side` names whose way it goes, in decisions.md and on the command line.
+    `does_if_landed` if it has landed. In these, {round} is the round that begins, {waiting} and {free} tell
+    of the tasks that wait for this one, and {next}, {earlier} and {later} are stages. `in_prompt` is what
+    the next prompt tells the coder to do, with {place}; it is empty if the prompt does not mention the
+    choice. `expects_change` says that the code must change, `asks` that the task only goes back for an
+    answer. `hint` stands in the empty field of a choice that needs a text. `word` is a further name for the
+    choice, used in capitals in dispute.md. `side` names whose way it goes, in decisions.md and on the
+    command line.
     """
 
     option: Option

@@ -16,6 +16,8 @@ MEANINGS = {
 }
 # The row to which a line of evidence belongs, by its words (`protocol.evidence`); the first match counts.
 _ROWS = (
+    ("Asked again", regex(r"^Reopened by ")),
+    ("Ruled before", regex(r"^C-\d+ was ruled ")),
     ("Reference", regex(r"^(no table row|answered in line|mentioned in|it has no id|possible match)")),
     ("Place", regex(r"^section |of its impact's words")),
     ("Other findings", regex(r"other findings are answered$")),

@@ -779,7 +779,7 @@ def test_a_flag_on_a_point_in_dispute_joins_that_conflict(task: Task, tom: User)
     assert list(Conflict.objects.filter(status="open")) == [dispute]
 
 
-def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, tom: User) -> None:
+def test_a_ruling_on_what_was_converted_after_landing_takes_the_landing_back(task: Task, tom: User) -> None:
     rejected(task, CRITICAL)
     submission = hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
     review(submission, approves=True)
@@ -788,9 +788,8 @@ def test_a_ruling_on_what_was_converted_after_landing_is_recorded(task: Task, to
     rule(silence, "convert", tom)
     rule(Conflict.objects.get(status="open"), "uphold_reviewer", tom)
     followup.sweep()
-    assert fresh(task).status == "completed"
-    assert Conflict.objects.get(origin="converted").followed == "cannot_tell"
-    assert state(silence) == ("decided", "applied", "closed")
+    assert (fresh(task).status, fresh(task).landed_at) == ("in_progress", None)
+    assert Conflict.objects.get(origin="converted").followed == "waiting"
 
 
 # --- Taking back --------------------------------------------------------------------------------------------
