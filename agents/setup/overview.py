@@ -32,7 +32,7 @@ def overview() -> dict[str, Any]:
     projects = list(Project.objects.exclude(status=Project.Status.FINISHED).order_by("slug"))
     counts = counts_of(projects)
     live = Run.objects.live().select_related("task__project", "host")
-    opened = Dispute.objects.open().in_order().select_related("task__project", "project")
+    opened = Dispute.objects.waiting().in_order().select_related("task__project", "project")
     moving = Task.objects.filter(project__in=projects, status__in=UNDER_WAY).order_by("project__slug", "rank")
     tasks = list(moving.select_related("project")[:SHOWN])
     lines = standings(tasks, now)

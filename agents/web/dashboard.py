@@ -104,7 +104,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _newest_waiting(reader: Reader) -> QuerySet[Dispute]:
-    waiting = Dispute.objects.open().filter(each_of_projects(reader)).in_order()
+    waiting = Dispute.objects.waiting().filter(each_of_projects(reader)).in_order()
     return waiting.select_related("task")[:DISPUTES]
 
 

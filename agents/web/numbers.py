@@ -86,7 +86,7 @@ def _for_the_first_page(reader: Reader, now: Any) -> dict[str, Any]:
     set_up = projects_for(reader, MAINTAIN).exclude(slug=DEMO)
     untold = fanout.stuck() if reader.is_superuser else fanout.stuck().none()
     return _for_badges(reader, now) | {
-        "waiting": first_few(Dispute.objects.open().filter(mine)),
+        "waiting": first_few(Dispute.objects.waiting().filter(mine)),
         "to_land": first_few(Task.objects.filter(project__in=projects_for(reader)).to_land()),
         "given_up": first_few(channels.given_up(reader)),
         "untold": first_few(untold),

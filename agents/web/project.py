@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.models import Agent, Run
@@ -10,6 +11,7 @@ from agents.money import caps, spending
 from agents.web import checklist, costs
 from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
+from agents.web.standing.reasons import of_project
 from disputes.models import Dispute
 from tasks.models import FollowedTodo, Membership, Project, Task
 from tasks.states import Status
@@ -31,11 +33,17 @@ class Overview:
     @property
     def next(self) -> Any:
         """The first missing step, for those who may take it; otherwise None."""
-        return self.checklist.next if self.branch.may_edit else None
+        return self.checklist.next if self.branch.may_edit and not self.has_ended else None
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.project.status == Project.Status.FINISHED)
 
     @cached_property
     def closed(self) -> str:
-        """Why no agent is started, if a cap of the day or the project is reached."""
+        """Why no agent is started: the project has ended, is paused or in trouble, or a cap is reached."""
+        if why := of_project(self.project, timezone.now()):
+            return why
         reached = caps.closed([self.project]).get(self.project.pk)
         return caps.closed_line(reached) if reached else ""
 

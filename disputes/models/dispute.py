@@ -20,8 +20,16 @@ SNOOZE_CONDITIONS = [
 
 class DisputeQuerySet(models.QuerySet["Dispute"]):
     def open(self) -> "DisputeQuerySet":
-        """Return the disputes that wait for a human."""
+        """Return the disputes in which something is not ruled on."""
         return self.filter(status=Dispute.Status.OPEN)
+
+    def waiting(self) -> "DisputeQuerySet":
+        """Return the open disputes that wait for a human: in a project that has ended, nothing does."""
+        return self.open().of_what_goes_on()
+
+    def of_what_goes_on(self) -> "DisputeQuerySet":
+        """Leave out the disputes of projects that have ended; without a join, so that an order stays cheap."""
+        return self.exclude(project__in=Project.objects.filter(status=Project.Status.FINISHED))
 
     def live(self) -> "DisputeQuerySet":
         """Return the disputes that are not closed: waiting for a human, or ruled and not carried out yet."""

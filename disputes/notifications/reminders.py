@@ -13,6 +13,7 @@ from disputes.models import Dispute, Reminder
 from disputes.notifications.notices import Topic
 from disputes.notifications.subjects import NoticeSubject
 from tasks.configuration.policy import ProjectSettings
+from tasks.models import Project
 from tasks.models.event import record
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,9 @@ def _one(pk: int, now: datetime) -> None:
     )
     if dispute.status != Dispute.Status.OPEN:
         seen.delete()
+        return
+    if dispute.project.status == Project.Status.FINISHED:
+        seen.update(due_at=now + timedelta(days=1))
         return
     if dispute.snoozed_at is not None:
         seen.update(due_at=max(dispute.snoozed_until or now, now) + timedelta(hours=1))

@@ -54,6 +54,13 @@ def test_each_step_is_said_once_in_its_time(card: Conflict) -> None:
     assert card.status == "open"  # nothing is ever decided by a time
 
 
+def test_nobody_is_reminded_of_a_card_whose_project_has_ended(card: Conflict, ledger: Project) -> None:
+    Project.objects.filter(pk=ledger.pk).update(status="finished")
+    assert said_after(hours=25) == []
+    Project.objects.filter(pk=ledger.pk).update(status="active")
+    assert said_after(hours=50) == ["unattended"]
+
+
 def test_after_a_long_silence_only_the_latest_is_said(card: Conflict) -> None:
     assert said_after(days=3) == ["unattended"]
     assert said_after(days=3, hours=1) == []

@@ -38,6 +38,7 @@ def standing_of(task: Task, facts: Facts) -> Standing:
     asked = facts.asked[task.pk]
     for reason in (
         _over,
+        _ended,
         _people,
         _under_way,
         _project,
@@ -75,6 +76,11 @@ def _over(task: Task, asked: Asked, facts: Facts) -> Standing | None:
             begun = since(task.status_at, facts.now)
             return Standing(WAIT, f"Deferred since {begun}, until somebody resumes it.")
     return None
+
+
+def _ended(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    is_over = task.project.status == Project.Status.FINISHED
+    return Standing(WAIT, of_project(task.project, facts.now)) if is_over else None
 
 
 def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
@@ -146,20 +152,25 @@ def _output(run: Run, now: datetime) -> str:
 # --- Something around it holds it -------------------------------------------------------------------------
 
 
-def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    project = task.project
-    if faults := project.setting_faults:
-        return Standing(WAIT, f"{project.name} waits until its settings are mended: {faults[0]}")
-    if project.status == Project.Status.PAUSED:
-        return Standing(WAIT, f"{project.name} is paused; nothing is started in it.")
+def of_project(project: Project, now: datetime) -> str:
+    """Return why nothing is started in the project as a whole; empty if something may be."""
     if project.status == Project.Status.FINISHED:
         how = f" as {project.get_exit_type_display().lower()}" if project.exit_type else ""
-        return Standing(WAIT, f"{project.name} has ended{how}; nothing is started in it.")
+        return f"{project.name} has ended{how}; nothing is started in it."
+    if faults := project.setting_faults:
+        return f"{project.name} waits until its settings are mended: {faults[0]}"
+    if project.status == Project.Status.PAUSED:
+        return f"{project.name} is paused; nothing is started in it."
     if project.trouble:
         again = project.trouble_until
-        when = f"; tried again at {clock(again, facts.now)}" if again and again > facts.now else ""
-        return Standing(WAIT, f"Waits for the repository{when}: {project.trouble}")
-    return None
+        when = f"; tried again at {clock(again, now)}" if again and again > now else ""
+        return f"Waits for the repository{when}: {project.trouble}"
+    return ""
+
+
+def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    why = of_project(task.project, facts.now)
+    return Standing(WAIT, why) if why else None
 
 
 def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:

@@ -46,7 +46,7 @@ def open_now(projects: Iterable[Project]) -> Open:
     now = timezone.now()
     rows = list(projects)
     stale = staleness.stale(rows)
-    waiting = Dispute.objects.open().filter(project__in=[project.pk for project in rows]).order_by()
+    waiting = Dispute.objects.waiting().filter(project__in=[project.pk for project in rows]).order_by()
     late = Q(opened_at__lt=now - timedelta(hours=LATE_HOURS))
     return Open(**waiting.aggregate(n=Count("pk"), late=Count("pk", late), stale=Count("pk", stale)))
 

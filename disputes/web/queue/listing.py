@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
+from disputes.models.dispute import DisputeQuerySet
 from disputes.web.queue.holders import HeldBy
 from tasks.access import (
     READ,
@@ -86,15 +87,15 @@ class VisibleProjects:
         return cls(request.user, seen, project_ids(request, RULE))
 
 
-def _of_tab(tab: Tab, disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
+def _of_tab(tab: Tab, disputes: DisputeQuerySet, user: Any, now: Any = None) -> QuerySet[Dispute]:
     """Return those of the disputes that belong in the tab at that time, in its order."""
     if tab is WAITING:
-        return disputes.filter(status=Dispute.Status.RULED).in_order()
+        return disputes.filter(status=Dispute.Status.RULED).of_what_goes_on().in_order()
     if tab is SETTLED:
         return disputes.filter(status=Dispute.Status.CLOSED).order_by("-closed_at", "-pk")
     if tab is SNOOZED:
-        return disputes.open().filter(triage.asleep(now)).in_order()
-    waiting = disputes.open().filter(triage.awake(now))
+        return disputes.waiting().filter(triage.asleep(now)).in_order()
+    waiting = disputes.waiting().filter(triage.awake(now))
     if tab is MINE:  # what is assigned to somebody else appears in the team's tab
         waiting = waiting.filter(Q(assignee__isnull=True) | Q(assignee=user.pk))
     return waiting.in_order()

@@ -305,6 +305,37 @@ def test_the_card_of_the_project_is_closed(ledger: Project, lea: User) -> None:
     assert not Dispute.objects.live().exists()
 
 
+def test_cards_of_an_ended_project_wait_for_nobody_until_it_is_taken_up_again(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    """They stay as they are, on the pages of the task and of the project's end."""
+    task = create_task(ledger, status="in_progress", round=1)
+    conflict = conflict_on(task, "high")
+    task.hold(actor=PERSON, note=conflict.question)
+    client.force_login(lea)
+    card, ref = f"/queue/{conflict.dispute.ref}/", conflict.dispute.ref
+
+    def shown() -> list[bool]:
+        pages = ("/queue/", "/queue/team/", "/admin/", PAGE)
+        return [card in client.get(page).content.decode() for page in pages]
+
+    endings.end_project(ledger, "abandoned", user=lea, confirm=True)
+    assert shown() == [False, False, False, True]
+    assert "Ledger has ended; nothing is started in it" in client.get(card).content.decode()
+    for page in (f"/tasks/{task.ref}/", f"/projects/{ledger.slug}/"):
+        said = client.get(page).content.decode()
+        assert "Ledger has ended as abandoned; nothing is started in it." in said
+        assert f"Open {ref}" not in said
+
+    endings.resume_project(ledger, user=lea, reason="The money is back.")
+    assert shown() == [True] * 4
+    Project.objects.filter(pk=ledger.pk).update(status="paused")
+    assert (
+        "Ledger is paused; nothing is started in it."
+        in client.get(f"/projects/{ledger.slug}/").content.decode()
+    )
+
+
 def test_it_ends_once(ledger: Project, lea: User) -> None:
     end(ledger, "abandoned", lea, confirm=True)
     with pytest.raises(Refused) as refused:
