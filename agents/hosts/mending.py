@@ -158,7 +158,7 @@ def _take_over(damaged: Path, fresh: Mirror) -> None:
     for sha, ref in reversed(refs):
         try:
             if time.monotonic() > until:
-                raise GitError("fetch", "there is no time for it")
+                raise GitError("git fetch", "there is no time for it")
             if fresh.has(sha):
                 fresh.keep(sha, ref)
             else:

@@ -84,10 +84,10 @@ class _Work:
                 self.count += 1
                 if self.count > MODULES_MAX or depth > DEPTH_MAX:
                     raise GitError(
-                        "limit", f"no more than {MODULES_MAX} are fetched, {DEPTH_MAX} deep within each other"
+                        f"the limit of {MODULES_MAX}", f"or of {DEPTH_MAX} within each other is passed"
                     )
                 if module.path not in known or known[module.path].url != module.url:
-                    raise GitError("address", "the target branch does not name this one for it")
+                    raise GitError("address", "is not the one that the target branch names")
                 inner = self.fetched(mirror, module)
                 inner.check_size(module.sha, self.most)
                 _check_out_at(inner, clone / module.path, module.sha)

@@ -41,8 +41,9 @@ class Overview:
 
     @cached_property
     def closed(self) -> str:
-        """Why no agent is started: the project has ended, is paused or in trouble, or a cap is reached."""
-        if why := of_project(self.project, timezone.now()):
+        """Why no agent is started, unless the next step says so: the project as a whole, or a cap."""
+        is_next = self.next is not None and self.project.trouble
+        if not is_next and (why := of_project(self.project, timezone.now())):
             return why
         reached = caps.closed([self.project]).get(self.project.pk)
         return caps.closed_line(reached) if reached else ""

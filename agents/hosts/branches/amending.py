@@ -107,7 +107,7 @@ def bring(submission: Submission, mirror: Mirror, ref: str) -> None:
         try:
             made, _ = _committed(amendment, submission.task.project, mirror, submission.base_sha)
         except NotAmended as error:
-            raise GitError("the amendment", str(error)) from error
+            raise GitError("the amendment", f"failed: {error}") from error
         if made != submission.sha:
             raise GitError("the amendment", "comes out otherwise than it was approved")
     mirror.keep(submission.sha, ref)

@@ -68,12 +68,16 @@ OF_REMOTE = regex(r"remote: |\s*!")
 
 
 class GitError(Exception):
-    """A git command failed. `text` is the end of its output, for people, with passwords removed."""
+    """A git command failed, and `text` is the end of its output, for people, with passwords removed.
+
+    For what we find out ourselves, `what` and `text` are the beginning and the end of a sentence.
+    """
 
     def __init__(self, what: str, text: str, *, code: int | None = None) -> None:
         words = redact(text.strip()[-WORDS_MAX:])
         self.what, self.text, self.code = what, words[-600:], code
-        super().__init__(f"{what}: {self.text}" if self.text else what)
+        colon = ":" if what.startswith("git ") else ""
+        super().__init__(f"{what}{colon} {self.text}" if self.text else what)
 
     def is_of_host(self) -> bool:
         """Whether the cause was this host's own disk or repository."""

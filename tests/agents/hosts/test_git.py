@@ -286,7 +286,7 @@ def test_the_remote_says_which_branch_is_its_default(remote: Remote, tmp_path: P
     with pytest.raises(remotes.NoDefaultBranch, match="names none that exists"):
         remotes.default_branch(url, network)
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
-    with pytest.raises(remotes.NoDefaultBranch, match=r"empty\.git: is empty\. Push a first commit"):
+    with pytest.raises(remotes.NoDefaultBranch, match=r"empty\.git is empty\. Push a first commit"):
         remotes.default_branch(str(tmp_path / "empty.git"), network)
     for url in ("/nonexistent/x.git", "https://127.0.0.1:9/x.git", f"ext::touch {tmp_path}/x", "--help"):
         with pytest.raises(Unreachable):
@@ -334,7 +334,7 @@ def test_a_remote_that_is_not_there_is_unreachable(tmp_path: Path, url: str) -> 
 
 def test_a_target_that_is_not_there_is_unreachable(remote: Remote, tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "mirror.git", str(remote.path), "release", Network())
-    with pytest.raises(NoBranch, match="branch release: is not there; bring it back, or name another branch"):
+    with pytest.raises(NoBranch, match="branch release is not there; bring it back, or name another branch"):
         mirror.fetch_target()
 
 

@@ -465,7 +465,7 @@ def test_red_work_comes_with_the_end_of_its_log(world: World, rich: Run) -> None
 
 def test_a_commit_that_could_not_be_taken_says_why(world: World) -> None:
     submission = reviewed(world)
-    Submission.objects.update(state="lost", problem="your commit: touches TODO.md; leave these files alone")
+    Submission.objects.update(state="lost", problem="your commit touches TODO.md; leave these files alone")
     Task.objects.update(status="in_progress")
     submission.task.refresh_from_db()
     text = told(world, run_for(world, submission.task))
