@@ -33,8 +33,10 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     if task.is_session:
         handing_in.check_review(task, data["review"] or data["notes"])
     if data["check"]:
-        unsure = doubts_about_approval(read) if approves else read.warnings
-        doubts = [f"Unsure: line {each.line}: {each.reason}" for each in unsure]
+        doubts = [
+            f"Unsure: line {each.line}: {each.reason}" if each.line else f"Unsure: {each.reason}"
+            for each in _doubts(data, read, approves)
+        ]
         return reply(
             f"Nothing is handed in yet. {task.ref} would be read as follows.", task,
             read_as=[*read_as(read, approves), *doubts],

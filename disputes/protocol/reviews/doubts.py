@@ -1,7 +1,7 @@
 """What a review is asked back about before it is taken at its word (VER-6)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from disputes.protocol.reviews.first_lines.prose import NOTHING
 from disputes.protocol.reviews.group_labels import ASKING
@@ -9,11 +9,14 @@ from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.review import ReadReview
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.text.documents import STATED, Line, Problem, scan
+from disputes.protocol.text.languages import is_foreign
+from disputes.protocol.text.locations import read_place
 from tasks.text.regex import regex
 
 WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
 MAX_BEFORE = 80  # the characters before a severity that may say there is nothing of it
 IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
+ITEM = regex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[^\]\n]{1,30}\]\s+)?[`*_]{0,3}(?P<first>[^\s`*]{1,200})")
 # A sentence that demands something without words for a severity.
 DEMANDING = regex(
     r"(?<!nothing )(?<!nothing here )\b(?:must|has to|have to|needs? to|should) (?:\w+ ){1,4}"
@@ -27,16 +30,19 @@ def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
     """Return what a rejection is asked back about: its warnings, and what may not have been read.
 
     That is a long text without a point, a grave word outside of the findings, or findings in sentences of
-    which none has a severity, so that the coder need settle none of them.
+    which none has a severity, so that the coder need settle none of them; in another language than English
+    also any text without a point, and an item that names a line of a file.
     """
     if read.findings:
         doubts = list(_points(_outside(read), has_findings=True))
+        if not doubts and is_foreign(read.text):
+            doubts += _places(_outside(read))
         if not any(found.severity for found in read.findings) and _in_sentences(read):
             doubts.append(
                 Problem(read.findings[0].line, "no finding has a severity, so none has to be settled")
             )
         return (*read.warnings, *doubts)
-    if len(read.text.split()) <= WORDS_OF_A_REMARK:
+    if len(read.text.split()) <= WORDS_OF_A_REMARK and not is_foreign(read.text):
         return read.warnings
     return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
 
@@ -50,9 +56,13 @@ def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
     """Return what an approval is asked back about: its warnings, and what may be a point that was not read.
 
     That is a line that calls something critical or high, or asks for something before the work may land, and
-    belongs to no finding.
+    belongs to no finding; or anything else that is said in another language than English.
     """
-    return (*read.warnings, *_points(_outside(read), has_findings=bool(read.findings)))
+    outside = list(_outside(read))
+    doubts = [*read.warnings, *_points(outside, has_findings=bool(read.findings))]
+    if not doubts and is_foreign("\n".join(line.text for line in outside)):
+        doubts.append(Problem(0, "it is not in English, and what it asks for may not be read"))
+    return tuple(doubts)
 
 
 def _outside(read: ReadReview) -> Iterator[Line]:
@@ -66,7 +76,14 @@ def _outside(read: ReadReview) -> Iterator[Line]:
     return (line for line in scan(read.text) if line.mode is STATED and line.number not in told)
 
 
-def _points(lines: Iterator[Line], *, has_findings: bool) -> Iterator[Problem]:
+def _places(lines: Iterable[Line]) -> Iterator[Problem]:
+    for line in lines:
+        if (match := ITEM.match(line.text)) and (place := read_place(match["first"])).path and place.first:
+            said = f"it names line {place.first} of {place.path}"
+            yield Problem(line.number, f"{said}, and no finding is read there")
+
+
+def _points(lines: Iterable[Line], *, has_findings: bool) -> Iterator[Problem]:
     for line in lines:
         if line.heading or line.text.lstrip()[:1] == "|":
             continue

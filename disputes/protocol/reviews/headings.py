@@ -38,7 +38,9 @@ before approval implementation list open ambiguities inconsistencies weaknesses
 """
 GLUE = frozenset(_GLUE.split())
 FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
-BLOCKING = frozenset(["blocker", "blockers", "blocking"])
+BLOCKING = frozenset(
+    ["blocker", "blockers", "blocking", "blockierend", "bloquant", "bloquante", "bloqueante"]
+)
 WARNINGS = frozenset(["warning", "warnings"])  # alone in a heading, between what is critical and suggestions
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
@@ -216,7 +218,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
             found.append(severity)
         elif word not in BESIDE_SEVERITY:
             return []
-    blocking = blocking and "block" in plain
+    blocking = blocking and ("block" in plain or "bloqu" in plain)
     if not (found or blocking) or NOT_SEVERE.search(plain):
         return []
     if found or not blocking:

@@ -29,6 +29,8 @@ SEVERITY_WORDS: dict[str, Severity] = {
     # Words of reviews in German, or in both languages.
     "kritisch": Severity.CRITICAL,
     "hoch": Severity.HIGH,
+    "wichtig": Severity.HIGH,
+    "schwerwiegend": Severity.HIGH,
     "mittel": Severity.MEDIUM,
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
@@ -38,6 +40,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "mineur": Severity.LOW,
     "mineure": Severity.LOW,
     "eleve": Severity.HIGH,
+    "haute": Severity.HIGH,
     "moyen": Severity.MEDIUM,
     "faible": Severity.LOW,
     # Words of reviews in Spanish, without their accents.
@@ -46,6 +49,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "grave": Severity.HIGH,
     "alto": Severity.HIGH,
     "alta": Severity.HIGH,
+    "importante": Severity.HIGH,
     "medio": Severity.MEDIUM,
     "menor": Severity.LOW,
     "bajo": Severity.LOW,

@@ -37,6 +37,16 @@ def doubtful(text: str) -> list[int]:
         ("```\nlock() (high)\n```\n\n> must be fixed before merging\n\nApproved.", []),
         ("| Finding | State |\n|---|---|\n| Lock (high) | fixed |\n\nApproved.", []),
         ("- [HIGH] the lock leaks (critical for us)\n\nApproved.", []),  # it is read as a finding
+        # in another language the reader may miss a condition
+        ("Freigegeben. Allerdings muss src/a.py:6 vor dem Merge noch korrigiert werden.", [0]),
+        ("Status: APPROVED\n\nDas darf so nicht gemergt werden: die Grenze ist falsch.", [0]),
+        ("Approuvé sous réserve de corriger `src/a.py:6`.", [0]),
+        ("Aprobado, pero hay un error en src/a.py:6 que hay que arreglar antes de fusionar.", [0]),
+        ("承認します。ただし、src/a.py:6 のバグはマージ前に修正が必要です。", [0]),
+        ("Одобрено, но сначала исправьте src/a.py:6.", [0]),
+        ("Approved. The café's naïve façade is fine, as is the Straße and the señor.", []),
+        ("LGTM", []),
+        ("Fine, in the style of van Rossum.", []),
         ("", []),
     ],
 )
@@ -53,6 +63,13 @@ def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str,
         ("Reject.\n\n- [LOW] src/a.py:3 - a typo", []),
         ("Reject, the lock leaks.", []),
         ("Reject. " + "The lock leaks. " * 20, [0]),
+        ("# レビュー\n\n### 重大: 上限が固定されている\n- 場所: src/a.py:6", [0]),
+        ("Die Grenze ist falsch.\n\nUrteil: nicht freigegeben", [0]),
+        (
+            "## Mineur\n- `b.py:1` : une faute dans le texte.\n\n## Avis\n- `a.py:6` : la limite est fausse.",
+            [5],
+        ),
+        ("## Bloquant\n- `a.py:6` : la limite est fausse.\n\n## Mineur\n- `b.py:1` : une faute.", []),
     ],
 )
 def test_a_rejection_is_asked_back_where_it_may_bind_nobody_to_its_points(
