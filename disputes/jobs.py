@@ -4,5 +4,5 @@ from disputes import triage
 
 
 def wake() -> str:
-    """Record that snoozed disputes whose time has come are awake; the queue already shows them."""
-    return f"woke {triage.wake_due()}"
+    """Wake disputes whose time has come, and take from people what they may not rule on any more."""
+    return f"woke {triage.wake_due()}, released {triage.release_left()}"

@@ -100,6 +100,24 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
     return True
 
 
+def release_left() -> int:
+    """Assign to nobody what is assigned to somebody who may not rule there any more. Return how many."""
+    roles = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("assignee"), role__in=RULE)
+    may_rule = Q(assignee__is_active=True) & (Q(assignee__is_superuser=True) | Exists(roles))
+    left = Dispute.objects.open().filter(~may_rule, assignee__isnull=False)
+    return sum(map(_release, left.select_related("project", "task__project", "assignee")))
+
+
+@transaction.atomic
+def _release(dispute: Dispute) -> bool:
+    held = Dispute.objects.open().filter(pk=dispute.pk, assignee=dispute.assignee_id)
+    if not held.update(assignee=None):
+        return False
+    why = f"to nobody: {name_of(dispute.assignee)} may not rule here any more"
+    _told(dispute, "assigned", SYSTEM, why, assignee=None)
+    return True
+
+
 @transaction.atomic
 def follow(dispute: Dispute, user: Any) -> bool:
     """Let the person follow the dispute. Return False if they already do. Raises Refused("no_right")."""

@@ -116,7 +116,7 @@ def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene:
     expect(page.locator("[data-row]")).to_contain_text(question)
     asleep = Dispute.objects.filter(snoozed_at__isnull=False)
     asleep.update(snoozed_until=timezone.now() - timedelta(seconds=1))
-    assert jobs.wake() == "woke 1"
+    assert jobs.wake() == "woke 1, released 0"
     page.get_by_role("link", name="Your turn").click()
     expect(page.locator("[data-row]").first).to_contain_text(question)
     press(page, "m")

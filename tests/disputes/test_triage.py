@@ -12,7 +12,7 @@ from disputes import jobs, opening, rulings, triage
 from disputes.models import Conflict, Dispute, OnCall
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.models import Dependency, Event, Project
+from tasks.models import Dependency, Event, Membership, Project
 from tasks.models.event import record
 from tests.factories import create_submission, create_task
 
@@ -99,6 +99,26 @@ def test_assigning_is_one_event_that_names_the_person(dispute: Dispute, lea: Use
     ]
 
 
+def test_what_was_assigned_to_somebody_who_left_is_everybodys_turn_again(
+    dispute: Dispute, lea: User, tom: User
+) -> None:
+    """Nobody else had it under Your turn, and its task said that it had waited for them."""
+    for leave, back in (
+        (lambda: Membership.objects.filter(user=tom).update(role="viewer"), {"role": "triager"}),
+        (lambda: User.objects.filter(pk=tom.pk).update(is_active=False), {}),
+        (lambda: Membership.objects.filter(user=tom).delete(), {}),
+    ):
+        User.objects.filter(pk=tom.pk).update(is_active=True)
+        assert triage.assign(dispute, User.objects.get(pk=tom.pk), by=lea)
+        assert jobs.wake() == "woke 0, released 0"
+        leave()
+        assert jobs.wake() == "woke 0, released 1"
+        assert Dispute.objects.get(pk=dispute.pk).assignee is None
+        told = Event.objects.filter(kind="assigned").latest("pk")
+        assert (told.note, told.actor_kind) == ("to nobody: Tom Tran may not rule here any more", "system")
+        Membership.objects.filter(user=tom).update(**back or {"role": "triager"})
+
+
 def test_only_who_may_rule_assigns_and_is_assigned(
     conflict: Conflict, lea: User, vera: User, otto: User
 ) -> None:
@@ -127,12 +147,12 @@ def test_what_sleeps_until_a_time_is_awake_then_even_before_the_job_says_so(
 ) -> None:
     triage.snooze(dispute, by=tom, until=in_an_hour())
     assert is_asleep(dispute)
-    assert jobs.wake() == "woke 0"
+    assert jobs.wake() == "woke 0, released 0"
     Dispute.objects.update(snoozed_until=timezone.now() - timedelta(seconds=1))
     assert not is_asleep(dispute)
     assert Dispute.objects.filter(triage.awake()).exists()
-    assert jobs.wake() == "woke 1"
-    assert jobs.wake() == "woke 0"
+    assert jobs.wake() == "woke 1, released 0"
+    assert jobs.wake() == "woke 0, released 0"
     assert kinds("woken") == [("woken", {"dispute": dispute.ref, "why": "time"})]
     dispute.refresh_from_db()
     assert (dispute.snoozed_at, dispute.snoozed_by) == (None, None)
