@@ -202,8 +202,16 @@ class Decision(models.Model):
     @property
     def citation(self) -> str:
         """A sentence that names the precedents the ruling cites, or "" if there are none."""
-        refs = list(dict.fromkeys(each.conflict.dispute.ref for each in self.cited))
+        refs = list(dict.fromkeys(each.as_cited for each in self.cited))
         return f"As ruled on {' and '.join(filter(None, [', '.join(refs[:-1]), refs[-1]]))}." if refs else ""
+
+    @property
+    def as_cited(self) -> str:
+        """Its dispute, as a ruling that cites it names it, and whether it is still in force."""
+        ref = self.conflict.dispute.ref
+        if self.stands:
+            return f"{ref} (reopened since)" if self.conflict.followed == Conflict.Followed.REOPENED else ref
+        return f"{ref} (taken back since)"
 
     @property
     def stands(self) -> bool:

@@ -204,6 +204,12 @@ def test_a_ruling_cites_a_precedent_wherever_it_is_told(
 
     Decision.objects.filter(pk=decision.pk).update(effective_at=Now())
     assert f"   Precedent: {words}" in told(conflict.task)
+    rulings.reopen(earlier, user=tom, reason="Finance says no.")
+    rulings.undo(other, user=tom)
+    gone = f"{before.dispute.ref} (reopened since) and {other.conflict.dispute.ref} (taken back since)"
+    assert f"   Precedent: As ruled on {gone}." in told(conflict.task)
+    page = client.get(address).content.decode()
+    assert f"{before.dispute.ref} (reopened since)</a>" in page
     rulings.mark_used([decision], create_run(conflict.task).pk)
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         decision.cites.clear()
