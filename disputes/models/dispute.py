@@ -28,7 +28,7 @@ class DisputeQuerySet(models.QuerySet["Dispute"]):
         return self.open().of_what_goes_on()
 
     def of_what_goes_on(self) -> "DisputeQuerySet":
-        """Leave out the disputes of projects that have ended; without a join, so that an order stays cheap."""
+        """Leave out the disputes of ended projects, without a join, so that an order stays cheap."""
         return self.exclude(project__in=Project.objects.filter(status=Project.Status.FINISHED))
 
     def live(self) -> "DisputeQuerySet":
