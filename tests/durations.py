@@ -1,4 +1,7 @@
-"""Durations of the program under test: a twentieth, but hung work gets the time of a loaded machine."""
+"""Durations of the program under test: a twentieth, but hung work gets the time of a loaded machine.
+
+Nor is anything looked at twenty times as often: the bell wakes the loop, and to look costs processor time.
+"""
 
 SCALE = 0.05
 LIMITS = {  # seconds
@@ -13,6 +16,11 @@ LIMITS = {  # seconds
     "watchdog": 60,
     "stuck": 600,
     "api_server_idle": 30,
+    "loop": 0.5,
+    "reap": 1,
+    "beat": 2,
+    "meter": 0.5,
+    "output_copy": 0.5,
 }
 ENVIRONMENT = {"STEROIDS_TIME_SCALE": str(SCALE)} | {
     f"STEROIDS_{name.upper()}": f"{seconds / SCALE:g}" for name, seconds in LIMITS.items()

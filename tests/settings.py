@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,6 +22,8 @@ _home = Path(os.environ["STEROIDS_TEST_HOME"])
 _home /= os.environ.get("PYTEST_XDIST_WORKER", "main")  # two workers share no file
 _home.mkdir(parents=True, exist_ok=True, mode=0o700)
 os.environ["STEROIDS_HOME"] = str(_home)
+# Python itself, and not a version manager's script that looks for it: that takes ten times as long each time.
+os.environ["PATH"] = f"{sys.base_exec_prefix}/bin:{os.environ['PATH']}"
 os.environ["SECRET_KEY"] = "only-for-tests-" + "x" * 40
 os.environ.update(ENVIRONMENT)
 os.environ["STEROIDS_HOST_NAME"] = "test-host"

@@ -74,7 +74,7 @@ class Installation:
 
     def until_idle(self, *more: str) -> str:
         """Run the orchestrator until nothing is left to do; the report that it printed."""
-        done = self.manage("run_orchestrator", "--until-idle", "--no-web", "--quiet", *more)
+        done = self.manage("run_orchestrator", "--until-idle", "--quiet", *more)
         assert done.returncode == 0, done.stdout + done.stderr + self.log()
         return done.stdout
 
@@ -112,6 +112,15 @@ class Installation:
             check=True,
         )
         return done.stdout.strip()
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """All of it, from the start to the end; the address."""
+        begun = self.begin("run_orchestrator")
+        told = self.home / "host" / "web.url"
+        yield wait_for(lambda: told.exists() and told.read_text(), "the web server")
+        begun.terminate()
+        assert begun.wait(PATIENCE) == 0, self.log()
 
     def mint_token(self) -> None:
         """A personal token of the admin, for `steroids` here and in copies."""
