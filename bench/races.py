@@ -38,7 +38,6 @@ sys.path.insert(0, str(ROOT))
 from bench.installation import processor_of  # noqa: E402
 
 RACERS = 4  # people at one card
-HELD = 3.0  # seconds for which others write while everybody reads
 WAIT = 60.0  # seconds until the server is up, and for an answer
 KEPT = 0.5  # seconds after which an idle connection is not used again, since the server closes it
 CHUNK = 500
@@ -282,10 +281,12 @@ def race(port: int, refs: list[str], tokens: list[str], groups: int, figures: Fi
     return won
 
 
-def read(port: int, refs: list[str], tokens: list[str], clients: int, figures: Figures) -> None:
-    """Let everybody read while others hold the right to write."""
+def read(
+    port: int, refs: list[str], tokens: list[str], clients: int, held: float, figures: Figures
+) -> None:
+    """Let everybody read while others hold the right to write for so many seconds."""
     with writing():
-        until = time.monotonic() + HELD
+        until = time.monotonic() + held
 
         def work(place: int) -> list[Client]:
             client, number = Client(port), place
@@ -391,6 +392,7 @@ def main() -> int:
     parser.add_argument("--hand-ins", type=int, default=10_000)
     parser.add_argument("--races", type=int, default=2_000)
     parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--held", type=float, default=3.0, help="seconds for which others write at the end")
     parser.add_argument("--workers", type=int, default=2, help="of the web server, with four threads each")
     asked = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -429,7 +431,7 @@ def run(asked: argparse.Namespace, home: str) -> int:
         check_hand_ins(asked.hand_ins, every[0])
         won = race(port, refs, tokens, max(asked.clients // RACERS, 1), every[1])
         check_rulings(asked.races, won, every[1])
-        read(port, refs, tokens, asked.clients, every[2])
+        read(port, refs, tokens, asked.clients, asked.held, every[2])
     faults = [fault for figures in every for fault in figures.faults]
     for fault in faults[:20]:
         print(f"FAULT {fault}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import EMPTY
 from tests.end_to_end.installation import ROOT, Installation, wait_for
 from tests.end_to_end.loop import bare_remote, git
 
@@ -42,8 +43,10 @@ SOON = 90_000  # milliseconds, for what the loop does meanwhile
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Installation]:
+def home(django_db_setup: None, tmp_path: Path) -> Iterator[Installation]:
+    """As `make setup` leaves it."""
     made = Installation(tmp_path / "home")
+    made.begin_with(EMPTY)
     yield made
     made.end_everything()
 
@@ -68,8 +71,7 @@ class Person:
 
 
 def begin(home: Installation) -> tuple[str, str]:
-    """The README's two commands; the address, and the password of `admin`, as the terminal says them."""
-    assert home.manage("migrate", "--verbosity", "0").returncode == 0
+    """The README's second command; the address, and the password of `admin`, as the terminal says them."""
     home.begin("run_orchestrator")
     said = home.home / "begun.log"
     url = wait_for(lambda: re.search(r"http://127\.0\.0\.1:\d+", said.read_text()), "the address")[0]

@@ -57,7 +57,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next((folder / "unpacked").iterdir())
 
 
-def test_two_tasks_on_a_strangers_repository_land(
+def test_a_task_on_a_strangers_repository_lands(
     source: Path, loop: Loop, tmp_path: Path, settings: Any
 ) -> None:
     settings.SANDBOX, settings.SANDBOX_HOSTS = "required", ["*"]  # an index may lie in a private network
@@ -67,15 +67,14 @@ def test_two_tasks_on_a_strangers_repository_land(
     ]  # fmt: skip
     remote = bare_remote(tmp_path, source)
     project = small_project(remote, detect_commands=True, build_timeout=3600, test_timeout=3600)
-    tasks = [task_in(project, "Read a number"), task_in(project, "Read it again")]
+    task = task_in(project, "Read a number")
     command_agent("coder", script(tmp_path, "coder", CODER))
     command_agent("reviewer", script(tmp_path, "reviewer", APPROVER))
     loop.until_idle()
-    for task in tasks:
-        task.refresh_from_db()
-        tried = list(project.trials.values_list("prepare", "test", "problem", "tail"))
-        assert task.landed_sha, [[r.reason for r in task.runs.all()], tried]
-    assert git(remote, "rev-list", "--count", "main") == "3"
+    task.refresh_from_db()
+    tried = list(project.trials.values_list("prepare", "test", "problem", "tail"))
+    assert task.landed_sha, [[r.reason for r in task.runs.all()], tried]
+    assert git(remote, "rev-list", "--count", "main") == "2"
     results = Verification.objects.filter(project=project)
     assert all(result.green for result in results)
     assert any(" passed" in result.tail for result in results)

@@ -16,7 +16,7 @@ from tests.conftest import EMPTY
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["--hand-ins", "200", "--races", "40", "--clients", "12"]
+SMALL = ["--hand-ins", "100", "--races", "20", "--clients", "12", "--held", "1"]
 
 
 def assert_nothing_is_lost(*words: str) -> None:
@@ -31,8 +31,8 @@ def assert_nothing_is_lost(*words: str) -> None:
     assert [line.split(":")[0] for line in said if " requests in " in line] == [
         "Hand-ins", "Rulings", "Reads while writes cannot",
     ]  # fmt: skip
-    assert "220 x 201" in done.stdout  # every tenth was sent twice
-    assert "40 x 200, 120 x 409" in done.stdout
+    assert "110 x 201" in done.stdout  # every tenth was sent twice
+    assert "20 x 200, 60 x 409" in done.stdout
 
 
 @contextmanager

@@ -81,8 +81,14 @@ def strike_a_shim(demo: Installation) -> None:
 
 
 def test_it_ends_the_same_after_kills(installation: Installation) -> None:
+    """A second start beside the first one says where that one answers."""
     demo = installation
     begun = demo.begin("run_orchestrator", "--demo", "--until-idle")
+    answering = demo.home / "host" / "web.url"
+    wait_for(lambda: answering.exists() and answering.read_text(), "the web server")
+    second = demo.manage("run_orchestrator", "--demo")
+    assert second.returncode == 0
+    assert f"Steroids Web answers on {answering.read_text()}" in second.stdout
     wait_for(lambda: handed_in(demo, 1), "the first hand-in")
     strike_a_shim(demo)
     for victim in VICTIMS:
@@ -96,14 +102,3 @@ def test_it_ends_the_same_after_kills(installation: Installation) -> None:
     assert all(on_main.count(sha) == 1 for (sha,) in landed)
     assert demo.value("SELECT count(*) FROM disputes_conflict WHERE status = 'open' AND kind != 'alert'") == 2
     wait_for(lambda: not demo.processes(), "the end of every process")
-
-
-def test_a_second_start_says_where_the_first_answers(installation: Installation) -> None:
-    begun = installation.begin("run_orchestrator", "--demo")
-    wait_for(lambda: (installation.home / "host" / "web.url").exists(), "the web server")
-    second = installation.manage("run_orchestrator", "--demo")
-    assert second.returncode == 0
-    assert f"Steroids Web answers on {(installation.home / 'host' / 'web.url').read_text()}" in second.stdout
-    begun.terminate()
-    assert begun.wait(PATIENCE) == 0
-    wait_for(lambda: not installation.processes(), "the end of every process")
