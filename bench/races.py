@@ -281,9 +281,7 @@ def race(port: int, refs: list[str], tokens: list[str], groups: int, figures: Fi
     return won
 
 
-def read(
-    port: int, refs: list[str], tokens: list[str], clients: int, held: float, figures: Figures
-) -> None:
+def read(port: int, refs: list[str], tokens: list[str], clients: int, held: float, figures: Figures) -> None:
     """Let everybody read while others hold the right to write for so many seconds."""
     with writing():
         until = time.monotonic() + held

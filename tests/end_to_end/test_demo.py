@@ -19,8 +19,14 @@ STRAIGHT = {
 ROUNDING, NAMES, REPORT = "Round to the nearest minute", "Name your own units", "Print a report"
 
 
-def completed(demo: Installation) -> set[str]:
-    return {title for title, status in demo.statuses().items() if status == "completed"}
+def completed(demo: Installation, *awaited: str) -> set[str]:
+    """The tasks that are completed, once the awaited ones are."""
+
+    def found() -> set[str]:
+        return {title for title, status in demo.statuses().items() if status == "completed"}
+
+    wait_for(lambda: found() >= {*awaited}, f"the landing of {' and '.join(awaited)}")
+    return found()
 
 
 def dispute_on(demo: Installation, title: str) -> str:
@@ -124,8 +130,7 @@ def test_rulings_are_carried_out_and_land_as_three_ways_to_round(
             assert ruled.returncode == 0, ruled.stderr
             assert f": {letter} (" in ruled.stdout
             landed = {ROUNDING, REPORT} | ({NAMES} if beside else set())  # the second waited for the first
-            wait_for(lambda: completed(demo) >= landed, f"the landing of {landed} after {letter}")
-        assert completed(demo) == STRAIGHT | landed
+            assert completed(demo, *landed) == STRAIGHT | landed
         role, text = prompted_with(demo)
         if letter == "B":
             assert role == "reviewer"
