@@ -58,7 +58,7 @@ READ = """selector => [
     ...window.hostile === undefined ? [] : ["a text ran"],
     ...[...document.querySelectorAll(selector)].map(element => element.outerHTML.slice(0, 120)),
 ]"""
-# Once Alpine is done with the page. To ask a locator for it would load Playwright's own script into each page.
+# Once Alpine is done with the page; a locator would load Playwright's own script into each page.
 UNCLOAKED = """() => new Promise(done => {
     const look = () => document.querySelector("html[x-cloak]") ? requestAnimationFrame(look) : done();
     look();
