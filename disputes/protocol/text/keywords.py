@@ -10,6 +10,7 @@ from tasks.text.regex import regex
 
 # An underscore separates words just as a blank does: retry_count is two words.
 _WORD = regex(r"[^\W_]+")
+WORD_MAX = 40  # characters; what is longer is no word of a language, and is not remembered
 _VOWEL = regex(r"[aeiouy]")
 _ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("ers", "er"), ("es", "e"), ("s", ""))
 _STOP_WORDS = """
@@ -26,9 +27,13 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-@lru_cache(maxsize=8192)  # the findings of a task share most of their words
 def stem(word: str) -> str:
     """Return a lower-case word without the ending of its plural or tense, such as `retry` for `retries`."""
+    return _stem(word) if len(word) <= WORD_MAX else word
+
+
+@lru_cache(maxsize=8192)  # the findings of a task share most of their words
+def _stem(word: str) -> str:
     for ending, instead in _ENDINGS:
         rest = word[: len(word) - len(ending)]
         if not word.endswith(ending) or len(rest) < 3 or word.endswith(("ss", "eed")):
