@@ -44,7 +44,8 @@ def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
 def conflicts_around(dispute: Dispute) -> list[Conflict]:
     """Return all conflicts of the dispute's task, including those of its earlier disputes, oldest first.
 
-    That takes one query, one more if there are opinions, and one for what the rulings cite, if there are any.
+    That takes one query, and one more each for opinions, for what the rulings cite and for the people whose
+    policies ruled, if there are any.
     Each conflict has its finding, how that was `answered` in each round, what its submission answered to it
     (`answer_kind`, `answer_text`), its standing rulings as `rulings`, its opinions, and what its newest flag
     says (`flag_level`, `flag_heuristics`, `flag_overlap`).
