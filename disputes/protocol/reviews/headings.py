@@ -41,6 +41,7 @@ FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 BLOCKING = frozenset(
     ["blocker", "blockers", "blocking", "blockierend", "bloquant", "bloquante", "bloqueante"]
 )
+BLOCKS = regex(r"block|bloqu")
 WARNINGS = frozenset(["warning", "warnings"])  # alone in a heading, between what is critical and suggestions
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
@@ -218,7 +219,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
             found.append(severity)
         elif word not in BESIDE_SEVERITY:
             return []
-    blocking = blocking and ("block" in plain or "bloqu" in plain)
+    blocking = blocking and BLOCKS.search(plain) is not None
     if not (found or blocking) or NOT_SEVERE.search(plain):
         return []
     if found or not blocking:

@@ -83,10 +83,14 @@ def judge(order: Order, seen: Seen) -> Compliance:
             Followed.APPLIED, f"`{code}`, which the ruling names, came into {place.path}; not raised again."
         )
     if changed is None:
-        is_elsewhere = is_known and place.first and seen.changes and seen.changes.of(place.path)
-        why = "its file changed only elsewhere" if is_elsewhere else "whether its place changed is not known"
+        why = _why_unknown(place, seen.changes if is_known else None)
         return Compliance(Followed.CANNOT_TELL, f"It was not raised again; {why}.")
     return Compliance(Followed.NOT_HONOURED, "The place was not touched.", reopens=True)
+
+
+def _why_unknown(place: Place, changes: Changes | None) -> str:
+    is_elsewhere = place.first and changes is not None and changes.of(place.path)
+    return "its file changed only elsewhere" if is_elsewhere else "whether its place changed is not known"
 
 
 def place_after(place: Place, steps: Iterable[Changes | None]) -> tuple[Place, bool]:
