@@ -18,7 +18,6 @@ LIMITS = {  # seconds
     "api_server_idle": 30,
     "loop": 0.5,
     "reap": 1,
-    "beat": 2,
     "meter": 0.5,
     "output_copy": 0.5,
 }
