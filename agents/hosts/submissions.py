@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
+FILES_TOLD = 500  # changed files that are kept by name
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags
 LEFT_TO_LFS = (
@@ -237,11 +238,11 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
     columns = {
         "diff": diff.replace("\0", ""),
         "diff_stat": {
-            "files": [list(row) for row in touched.since_fork[:500]],
-            "since_base": [path for path, _, _ in touched.since_base[:500]],
+            "files": [list(row) for row in touched.since_fork[:FILES_TOLD]],
+            "since_base": [path for path, _, _ in touched.since_base[:FILES_TOLD]],
             "fork": fork,
         },
-        "since_last_round": _since_last_round(submission, mirror),
+        "since_last_round": _since_last_round(submission, mirror, touched),
         "specification": specification.replace("\0", ""),
         "patch_id": patch_id,
     }
@@ -250,12 +251,21 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
     return Content(columns | {"only_on": host_name() if is_too_large else ""}, bundle)
 
 
-def _since_last_round(submission: Submission, mirror: Mirror) -> str:
-    """Return what changed since the last round; empty in the first one, or if that commit is not here."""
+def _since_last_round(submission: Submission, mirror: Mirror, touched: _Touched) -> str:
+    """Return what changed since the last round; empty in the first one, or if that commit is not here.
+
+    If the work has moved to another commit of the target branch, what others landed there is left out.
+    """
     before = round_before(submission)
     if before is None or not mirror.has(before.sha):
         return ""
-    return mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX).replace("\0", "")
+    only: set[str] = set()
+    if before.diff_stat.get("fork", touched.fork) != touched.fork:
+        only = {path for path, _, _ in (*touched.since_fork, *before.diff_stat["files"])}
+    if len(only) > FILES_TOLD or any("\ufffd" in path for path in only):
+        only = set()
+    diff = mirror.diff(before.sha, submission.sha, context=0, limit=CHANGES_MAX, only=sorted(only))
+    return diff.replace("\0", "")
 
 
 def _is_refused(path: str) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -168,13 +168,18 @@ class Repository:
             old = f"--prune={max(prune_days, 1):.0f}.days.ago"
             run(self.path, "gc", "--quiet", old, timeout=REPACK_SECONDS)
 
-    def diff(self, base: str, sha: str, context: int = 3, limit: int = DIFF_MAX) -> str:
+    def diff(
+        self, base: str, sha: str, context: int = 3, limit: int = DIFF_MAX, only: Iterable[str] = ()
+    ) -> str:
         """Return what changed, with `context` unchanged lines around it; very large files are only named.
 
-        A change of more than `limit` bytes is cut there, and its last line says so.
+        A change of more than `limit` bytes is cut there, and its last line says so. With `only`, other paths are
+        left out.
         """
+        paths = [f":(literal){path}" for path in only]
         done = run(
-            self.path, *DIFF, "--find-renames", f"--unified={context}", base, sha, limit=limit, may_cut=True,
+            self.path, *DIFF, "--find-renames", f"--unified={context}", base, sha, "--", *paths,
+            limit=limit, may_cut=True,
         )  # fmt: skip
         return _diff_text(done.stdout, is_cut=done.is_cut)
 

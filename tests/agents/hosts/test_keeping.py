@@ -132,6 +132,25 @@ def test_of_a_large_change_since_the_last_round_it_is_known_that_it_goes_on(
     assert changes.of("z.py") is None
 
 
+def test_what_others_landed_meanwhile_is_no_change_of_the_coders(world: World) -> None:
+    """Else a ruling about a file that only they changed counts as carried out."""
+    first = world.kept({"own.py": "one\n", "left.py": "one\n"})
+    Submission.objects.filter(pk=first.pk).update(state=Submission.State.RED)
+    first.task.send_back(note="red")
+    type(first.task).objects.filter(pk=first.task_id).update(round=2)
+    first.task.refresh_from_db()
+    base = world.remote.push({"theirs.py": "one\n"})
+    world.mirror.fetch_target()
+    run = world.coder(first.task, base=base)
+    second = world.hand_in(run, world.commit(run, {"own.py": "two\n", "a[1].py": "one\n"}))
+    submissions.keep(second, run)
+    second.refresh_from_db()
+    changes = changes_since_last_round(second)
+    assert changes is not None
+    touched = [path for path in ("own.py", "left.py", "a[1].py", "theirs.py") if changes.of(path) is not None]
+    assert touched == ["own.py", "left.py", "a[1].py"]
+
+
 def test_keeping_twice_is_keeping_once(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
     submissions.keep(submission, submission.run)
