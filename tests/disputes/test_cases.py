@@ -321,7 +321,7 @@ def test_a_dispute_is_ruled_while_its_rulings_wait_to_be_carried_out(task: Task)
 
 @pytest.mark.parametrize(
     ("status", "followed", "reason"),
-    [("decided", "applied", "followed"), ("moot", "", "moot"), ("logged", "", "moot")],
+    [("decided", "applied", "followed up"), ("moot", "", "moot"), ("logged", "", "moot")],
 )
 def test_a_dispute_closes_when_nothing_of_it_waits(
     task: Task, status: str, followed: str, reason: str

@@ -173,8 +173,8 @@ class Repository:
     ) -> str:
         """Return what changed, with `context` unchanged lines around it; very large files are only named.
 
-        A change of more than `limit` bytes is cut there, and its last line says so. With `only`, other paths are
-        left out.
+        A change of more than `limit` bytes is cut there, and its last line says so. With `only`, other
+        paths are left out.
         """
         paths = [f":(literal){path}" for path in only]
         done = run(
