@@ -42,8 +42,10 @@ def look_for_gone_places(submission: Submission) -> list[Conflict]:
         return []
     before = round_before(submission)
     gone = []
-    for conflict in open_about(submission.task):
-        finding = _newest(conflict)
+    conflicts = open_about(submission.task)
+    newest = _newest(conflicts)
+    for conflict in conflicts:
+        finding = newest.get(conflict.finding_id, conflict.finding)
         if not finding.path or conflict.submission_id == submission.pk:
             continue
         change = changes.of(finding.path)
@@ -58,9 +60,10 @@ def look_for_gone_places(submission: Submission) -> list[Conflict]:
     return gone
 
 
-def _newest(conflict: Conflict) -> Finding:
-    again = Finding.objects.standing().filter(first=conflict.finding).select_related("review")
-    return again.order_by("-pk").first() or conflict.finding  # type: ignore[return-value]
+def _newest(conflicts: list[Conflict]) -> dict[int | None, Finding]:
+    """Return the points that were raised again as last raised, by the keys of their first findings."""
+    again = Finding.objects.standing().filter(first__in=[conflict.finding_id for conflict in conflicts])
+    return {each.first_id: each for each in again.select_related("review").order_by("pk")}
 
 
 def _is_gone(finding: Finding, change: FileChange, *, by_line: bool) -> bool:

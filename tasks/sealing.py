@@ -98,7 +98,7 @@ def _misfit(project: Project, seals: list[Seal]) -> str:
             return f"Seal {number} of {project.slug} is missing."
         found, count = _chained(chain, project.pk, upto, seal.upto)
         if count != seal.count:
-            return f"{seal.count} events {since} were sealed, and {count} are there."
+            return f"Of {counted(seal.count, 'event')} sealed {since}, {count} are there."
         if found != seal.chain:
             return f"An event {since} was changed after it was sealed."
         chain, upto = seal.chain, seal.upto

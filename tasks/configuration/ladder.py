@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.text.counting import counted
 from tasks.text.regex import regex
 
 ESCALATE = "escalate"
@@ -104,5 +105,5 @@ def place_of(ladder: tuple[Step, ...], failures: int) -> str:
     step = step_for(ladder, failures)
     working = [each for each in ladder if not each.escalates]
     if step.escalates:
-        return f"past the last of {len(working)} steps"
+        return f"past the last of {counted(len(working), 'step')}"
     return f"step {working.index(step) + 1} of {len(working)}, {step}"

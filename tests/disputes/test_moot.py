@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from disputes import intake, opening
 from disputes.models import Conflict, Dispute
@@ -81,6 +83,25 @@ def test_a_grave_matter_goes_on_waiting_for_a_human(ledger: Project, about: dict
     conflict = declined(ledger, **about)
     assert look_for_gone_places(next_round(conflict.task, DELETED)) == []
     assert Conflict.objects.get().status == "open"
+
+
+def test_the_places_of_many_points_are_read_in_as_many_queries_as_that_of_one(conflict: Conflict) -> None:
+    submission = next_round(conflict.task, REWRITTEN)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert look_for_gone_places(submission) == []
+        return len(asked)
+
+    of_one, again = queries(), create_review(submission)
+    for _ in range(5):
+        finding = create_finding(conflict.finding.review)
+        create_finding(again, first=finding)
+        opening.open_conflict(
+            conflict.task, kind="disagreement", origin="disagree", opened_as="coder", question="This?",
+            severity="medium", finding=finding, reviewer_position="Wait.", coder_position="No.",
+        )  # fmt: skip
+    assert queries() == of_one
 
 
 def test_lines_of_another_commit_are_not_counted_in_this_one(conflict: Conflict) -> None:

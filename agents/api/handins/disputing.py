@@ -11,6 +11,9 @@ from tasks.configuration.policy import LOG, SHIP
 from tasks.errors import Invalid, Refused
 from tasks.models import Finding, Submission
 from tasks.states import Status, severity_rank
+from tasks.text.counting import some_of
+
+CODES_TOLD = 20  # findings that a refusal names
 
 
 @transaction.atomic(savepoint=False)
@@ -27,7 +30,7 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
         known = task.findings.standing()
         finding = known.filter(code=data["finding"].upper()).select_related("first", "review").first()
         if finding is None:
-            codes = ", ".join(known.values_list("code", flat=True)) or "none yet"
+            codes = some_of(list(known.values_list("code", flat=True)), CODES_TOLD) or "none yet"
             raise Invalid(
                 "unknown_finding", f"{data['finding']} is not a finding of {task.ref}.", f"Findings: {codes}."
             )
