@@ -15,7 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from steroidsweb.models import SignInTries
-from tasks.locking import locked
+from tasks.locking import locked, repeated
 from tasks.text.counting import counted
 
 FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row for one name from one address, and for one address
@@ -55,6 +55,7 @@ def _key(*words: str) -> str:
     return sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
+@repeated
 def begin_try(counted: Sequence[Counter]) -> timedelta:
     """Count a try and return a zero wait, or return how long it has to wait; then it is not counted."""
     with transaction.atomic():
@@ -70,6 +71,7 @@ def begin_try(counted: Sequence[Counter]) -> timedelta:
     return timedelta()
 
 
+@repeated
 def take_back(counted: Sequence[Counter]) -> None:
     """Delete the name's count after a success, and take this one try off the address's count."""
     with transaction.atomic():
@@ -85,7 +87,10 @@ def take_back(counted: Sequence[Counter]) -> None:
 
 
 def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
-    """Return the rows of the counters, created if missing, locked until the transaction ends."""
+    """Return the rows of the counters, created if missing, locked until the transaction ends.
+
+    Two tries may each forget the row that the other one needs; then the database aborts one of them.
+    """
     now = timezone.now()
     SignInTries.objects.filter(forget_at__lt=now).exclude(key__in=[each.key for each in counted]).delete()
     SignInTries.objects.bulk_create(

@@ -1,5 +1,6 @@
 """Signing in, and how often a wrong password may be tried: per name and address, per address, at once."""
 
+import contextlib
 import re
 import threading
 from collections import Counter
@@ -192,6 +193,27 @@ def test_of_many_tries_at_once_no_more_than_five_get_through(at_once: Any) -> No
     answers = Counter(at_once(20, lambda: try_in("lea").status_code))
 
     assert answers == {200: 5, 429: 15}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_come_back_at_the_same_moment_both_sign_in(
+    at_once: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each deletes what is known of the other one, which is too old, and then needs its own."""
+    counted = [brake.counters(name, f"10.0.0.{number}") for number, name in enumerate(("lea", "tom"))]
+    long_ago = timezone.now() - timedelta(days=1)
+    for counter in (*counted[0], *counted[1]):
+        SignInTries.objects.create(key=counter.key, free_at=long_ago, forget_at=long_ago)
+    both, create = threading.Barrier(2, timeout=2), SignInTries.objects.bulk_create
+
+    def once_both_have_deleted(*given: Any, **more: Any) -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait()
+        return create(*given, **more)
+
+    monkeypatch.setattr(SignInTries.objects, "bulk_create", once_both_have_deleted)
+    mine = iter(counted)
+    assert at_once(2, lambda: brake.begin_try(next(mine))) == [timedelta(), timedelta()]
 
 
 # --- The address --------------------------------------------------------------------------------------------
