@@ -96,9 +96,9 @@ def keys(project: Project) -> Any:
 
 DAMAGE: dict[Callable[[Project], None], str] = {
     change: "was changed after it was sealed",
-    delete: "4 events between",
+    delete: "Of 4 events sealed between",
     reorder: "was changed after it was sealed",
-    write_into_the_past: "4 events between",
+    write_into_the_past: "Of 4 events sealed between",
     cut_off_the_end: "Seal 3 of project",
     seal_anew: "is not the one that was made",
 }
