@@ -6,7 +6,7 @@ from unfold.decorators import display
 from disputes.models import Flag, HeuristicScore
 from disputes.protocol.silence.scores import Score, heuristic_weight
 from disputes.protocol.silence.suspicion import SEEN_AS
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related
 
 
 @admin.register(Flag)
@@ -14,15 +14,14 @@ class FlagAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """Flags of silent disagreement: what the heuristics saw, and what a person made of it."""
 
     project_path = "submission__task__project"
-    list_display = ("finding", "task", "seen", "level", "confidence", "status", "at")
+    list_display = (
+        "finding", related("submission.task.ref", "task", "submission__task"), "seen", "level", "confidence",
+        "status", "at",
+    )  # fmt: skip
     list_filter = (ProjectFilter, "level", "status")
     list_select_related = ("finding", "submission__task__project")
     search_fields = ("finding__code", "finding__title", "submission__task__title")
     ordering = ("-pk",)
-
-    @display(description="task", ordering="submission__task")
-    def task(self, flag: Flag) -> str:
-        return flag.submission.task.ref
 
     @display(description="what was seen")
     def seen(self, flag: Flag) -> str:

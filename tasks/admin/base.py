@@ -60,7 +60,7 @@ def related(path: str, name: str, ordering: str) -> Callable[[Any], Any]:
         found = reduce(lambda row, step: getattr(row, step, None), path.split("."), row)
         return "-" if found is None else found
 
-    column.__name__ = name
+    column.__name__ = path.rpartition(".")[2]
     return column
 
 
