@@ -30,7 +30,7 @@ class DraftTask:
     def name(self) -> str:
         """The name by which an attribute of another task means this one."""
         match = IDENTITY.fullmatch(self.identity)
-        return match[1] if match else re.sub(r"([\\;])", r"\\\1", self.title)
+        return match[1] if match else escaped(self.title)
 
     def plain_lines(self) -> Iterator[Line]:
         """Yield the lines of its text that are in no fence."""
@@ -50,6 +50,11 @@ class DraftSection:
     title: str
     lines: list[Line] = field(default_factory=list)
     tasks: list[DraftTask] = field(default_factory=list)
+
+
+def escaped(name: str) -> str:
+    """Return a name as it stands in a list, with a backslash before what would end it."""
+    return re.sub(r"([\\;])", r"\\\1", name)
 
 
 def key_of(line: str) -> str:

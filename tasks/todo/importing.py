@@ -504,6 +504,7 @@ class _Import:
             needed = []
             for name in item.after:
                 same = names.get(name, [])
+                same = [other for other in same if other.parent is place.parent] or same
                 if len(same) == 1:
                     needed.append(same[0])
                 elif same:

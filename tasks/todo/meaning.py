@@ -1,13 +1,13 @@
 """Core: what the words of a person's TODO.md say of its tasks: urgency, what they wait for, columns."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tasks.states import Severity
 from tasks.text.counting import counted
-from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, key_of
-from tasks.todo.format import ATTRIBUTE, ATTRIBUTES, split_list
+from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, escaped, key_of
+from tasks.todo.format import AFTER, ATTRIBUTE, ATTRIBUTES, split_list
+from tasks.todo.order import put_in_order
 from tasks.todo.wording import (
     IN_HEADING,
     IN_TITLE,
@@ -15,6 +15,7 @@ from tasks.todo.wording import (
     column_of,
     field_of,
     names_in,
+    names_in_text,
     number_of,
     plain,
     severity_of,
@@ -59,8 +60,18 @@ class WordsOfTasks:
             for task in section.tasks:
                 if not task.identity:
                     self.link(task, section)
+        if not self.states_order():
+            put_in_order(self.sections, self.note)
         _cut_circles(self.tasks)
         self.tell_links()
+
+    def states_order(self) -> bool:
+        """Whether the file states the order of its tasks in the form that `parse` reads."""
+        lines = (line for section in self.sections for line, _ in section.lines)
+        tasks = (task for section in self.sections for task in section.tasks)
+        return any(map(AFTER.fullmatch, lines)) or any(
+            task.identity or _own(task, "depends") for task in tasks
+        )
 
     def below(self, says: Callable[[DraftSection], str]) -> Iterator[Column]:
         """Yield each section that says a word, with it and the tasks to which no other word is nearer."""
@@ -106,14 +117,15 @@ class WordsOfTasks:
             if own and key_of(line) == "depends":
                 task.lines[at] = (self.renamed(line, task, section, number), number)
                 break
-        for line, number in task.plain_lines():
+        for line, number in [(task.title, task.line), *task.plain_lines()]:
             key, value = field_of(line)
-            if key != "depends" or (own and key_of(line) == "depends"):
+            if own and (key != "depends" or key_of(line) == "depends"):
                 continue
-            for name, label in names_in(value):
+            for name, label in names_in(value) if key == "depends" else names_in_text(line):
                 needed = self.meant(name, label, task, section)
                 if needed is None or needed is task:
-                    self.refuse(name, number)
+                    if key == "depends":
+                        self.refuse(name, number)
                 elif not any(needed is each for each in [*task.parts, *task.needs]):
                     task.needs.append(needed)
                     self.said.append((task, name, needed, number))
@@ -142,7 +154,7 @@ class WordsOfTasks:
             needed = None if plain(name) in self.titles else self.meant(name, label, task, section)
             if needed:
                 self.tell(name, needed, number)
-            names.append(needed.name if needed else re.sub(r"([\\;])", r"\\\1", name))
+            names.append(needed.name if needed else escaped(name))
         return f"  depends: {'; '.join(names)}"
 
     def meant(self, name: str, label: str, task: DraftTask, section: DraftSection) -> DraftTask | None:

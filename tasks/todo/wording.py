@@ -19,11 +19,13 @@ SIGNS = "".join(word for word in WORDS.split("|") if not word.isascii())
 SIGN = regex(rf"([{SIGNS}])")
 LEVEL = regex(r"(?i)[\[(`](p[0-5])[\])`]")
 CALLED = regex(rf"(?i)[\[(:–—-] ?({WORDS})[ -]priority\b")
+GIVEN = regex(rf"(?i)[\[(](?:priority|prio)[: -]+({WORDS}|[0-4])[\])]")
 IN_VALUE = (SIGN, regex(rf"(?i)^[\W_]*({WORDS}|[0-4])(?!\w)"))
 IN_TITLE = (
     SIGN,
     LEVEL,
     CALLED,
+    GIVEN,
     regex(r"(?i)^[*_]{0,3}(p[0-5])(?:[*_:]| [-–—])"),
     regex(rf"(?i)^[*_`]{{0,3}}[\[(]({WORDS})[\])]"),
     regex(rf"(?i)[\[(]({WORDS})[\])]\W*$"),
@@ -33,6 +35,7 @@ IN_HEADING = (
     SIGN,
     LEVEL,
     CALLED,
+    GIVEN,
     regex(rf"(?i)^\W*({WORDS})[ -]priority\b"),
     regex(rf"(?i)^\W*priority[: -]+({WORDS}|[0-4])(?!\w)"),
     regex(r"(?i)^\W*(p[0-5])(?!\w)"),
@@ -56,8 +59,19 @@ NUMBER = (
     r"|([0-9]{1,3}(?:\.[0-9]{1,3}){1,3}))"
 )
 NUMBERED = regex(rf"(?i)[^\w#]*{NUMBER}(?![\w])")
+# The tasks that a sentence names, as in "(depends on T001, T002)" or "which needs T004-T006".
+JOINT = r"(?:\s?(?:,|;|&|\+|/|[-–—]|\.\.+)\s?|\s)(?:(?:and|or|to|through)\s)?"
+IN_TEXT = regex(
+    r"(?i)(?<![\w-])(?:depends? on|dependent on|blocked by|waits? for|requires|needs|after):?\s"
+    rf"({NUMBER}(?:{JOINT}{NUMBER})*)(?!\w)"
+)
+RANGE = regex(
+    rf"(?i)\W*(?:(?:{KINDS})s?\s?)?(#|[a-z]{{1,4}}-?|(?:[0-9]{{1,3}}\.)+|)([0-9]{{1,6}})"
+    r"\s?(?:[-–—]|\.\.+|to|through)\s?\1([0-9]{1,6})(?: ?\(.*| complete| completion| done)?\W*"
+)
+RANGE_MAX = 100  # tasks
 NAMED = regex(rf"(?i)\W*?(?:{NUMBER}|([0-9]{{1,3}}))(?: ?\(.*| complete| completion| done)?\W*")
-NEXT = regex(r"\s*[,;]\s*|\s+and\s+|\s+&\s+")
+NEXT = regex(r"\s*[,;]\s*|\s+(?:and|or|[&+/])\s+")
 NOTHING = regex(r"(?i)\W*(?:(?:none|nothing|no|n/a|nil|无)(?:\W.*)?)?")
 
 DONE = "done|completed|finished|shipped"
@@ -112,9 +126,24 @@ def names_in(value: str) -> list[tuple[str, str]]:
     """Return the names in a list of tasks, each with its number; a word such as none names nothing."""
     if NOTHING.fullmatch(value):
         return []
-    return [
-        (name, _number(NAMED.fullmatch(name))) for name in NEXT.split(value[:VALUE_MAX].rstrip(". ")) if name
-    ]
+    names = NEXT.split(value[:VALUE_MAX].rstrip(". "))
+    return [named for name in names if name for named in _each_of(name)]
+
+
+def names_in_text(line: str) -> list[tuple[str, str]]:
+    """Return the tasks that a line of text says this one waits for, each with its number."""
+    return [named for match in IN_TEXT.finditer(line[:VALUE_MAX]) for named in names_in(match[1])]
+
+
+def _each_of(name: str) -> list[tuple[str, str]]:
+    """Return the name with its number, or each number of a range such as T003-T005."""
+    match = RANGE.fullmatch(name)
+    first, last = (int(match[2]), int(match[3])) if match else (0, 0)
+    if match is None or not first < last <= first + RANGE_MAX:
+        return [(name, _number(NAMED.fullmatch(name)))]
+    before = (match[1] or "").replace("#", "").upper()
+    numbers = [f"{before}{each:0{len(match[2])}}" for each in range(first, last + 1)]
+    return [(number, number) for number in numbers]
 
 
 def plain(title: str) -> str:

@@ -354,6 +354,8 @@ URGENT = [
     ("- [ ] Fix it", "## 🔴 Critical", "critical"), ("- [ ] Fix it", "## Priority 2: Logic", "medium"),
     ("- [ ] Fix it", "## Phase\n\n**Priority**: High", "high"),
     ("- [ ] Fix it", "## High priority\n\n### Server", "high"),
+    ("- [ ] Fix it", "## Phase 3: Story 1 - Ledgers (Priority: P1) MVP", "high"),
+    ("- [ ] Fix it (priority: low)", "## P0", "low"),
     ("- [ ] [P2] Fix it", "## P0", "medium"), ("- [ ] [P2] Fix it\n  severity: low", "## P0", "low"),
     ("- [ ] [P] Fix it", "", None), ("- [ ] Fix the low-level code", "## Low-level API", None),
     ("- [ ] Speak of P0", "## Critical path", None), ("- [ ] Fix it\n  Priority: none", "", None),
@@ -384,6 +386,15 @@ WAITS = [
     ("- [ ] Task 1: A\n  Depends on: Task 2\n- [ ] Task 2: B\n  Depends on: Task 1", {"A": ["B"]}),
     ("- [ ] 3 A\n- [ ] B\n  Depends on: 3 servers", {}),
     ("- [ ] T1 A\n- [ ] B <!-- t:ledger-1 -->\n\n  Depends on: T1", {}),
+    ("- [ ] T001 A\n- [ ] T002 B\n- [ ] T003 (depends on T001, T002) C", {"C": ["A", "B"]}),
+    ("- [ ] T1 A\n- [ ] T2 B\n- [ ] T3 C\n- [ ] T4 (depends on T1–T3) D", {"D": ["A", "B", "C"]}),
+    ("- [ ] T08 A\n- [ ] T09 B\n- [ ] T10 C\n- [ ] D\n  Depends on: T08 to T10", {"D": ["A", "B", "C"]}),
+    ("- [ ] Task 1: A\n- [ ] Task 2: B\n- [ ] C\n  Depends on: Tasks 1-2", {"C": ["A", "B"]}),
+    ("- [ ] T1 A\n- [ ] B\n  Its second half, which needs T1 and more.", {"B": ["A"]}),
+    ("- [ ] T1 A\n- [ ] T2 (after T1 + T7) B", {"B": ["A"]}),
+    ("- [ ] T1 A\n- [ ] B\n  It requires Python 3.11 after 10 minutes, and T1x.", {}),
+    ("- [ ] T1 A\n- [ ] T2 (depends on T1) B\n  depends: T1", {"B": ["A"]}),
+    ("- [ ] T1 A\n- [ ] B\n  Depends on: T1-T900000", {}),
 ]
 
 
@@ -400,6 +411,83 @@ def test_a_task_waits_for_those_whose_number_or_title_it_names() -> None:
     assert sum(bool(task.depends) for task in section.tasks) == 1999, "however long it is"
     (note,) = read_leniently("- [ ] A\n- [ ] B\n  Depends on: Phase 7\n").notes
     assert (note.line, "“Phase 7” names no task" in note.reason) == (3, True)
+
+
+PHASES = """\
+# Tasks: Ledgers
+
+- **[P]**: Can run in parallel (different files, no dependencies)
+
+## Phase 1: Setup
+
+- [x] T001 Lay out the folders
+- [ ] T002 [P] Write the schema
+- [ ] T003 [P] Write the settings
+- [ ] T004 Start the server
+
+## Phase 2: Ledgers (Priority: P1)
+
+### Tests
+
+- [ ] T005 [P] [US1] Test the rows
+- [ ] T006 [P] [US1] Test the sums
+
+### Code
+
+- [ ] T007 [P] [US1] Add rows
+- [ ] T008 [US1] Add sums (depends on T005)
+- [ ] T009 [US1] Show both in src/[P]age.py
+
+## Notes
+
+- [ ] Tell the team
+"""
+
+
+def test_phases_follow_each_other_and_what_lacks_the_parallel_mark_waits_for_what_is_above(
+    ledger: Project, lea: User
+) -> None:
+    read = read_leniently(PHASES)
+    todo = parse(read.text)
+    assert {section.title: section.after for section in todo.sections if section.after} == {
+        "Phase 2: Ledgers (Priority: P1)": ("Phase 1: Setup",)
+    }
+    tasks = [task for each in todo.sections for task in each.tasks]
+    waits = {task.title[:4]: [name[:4] for name in task.depends] for task in tasks}
+    assert waits == {
+        "T001": [], "T002": ["T001"], "T003": ["T001"], "T004": ["T002", "T003"],
+        "T005": [], "T006": [], "T007": [], "T008": ["T005", "T006", "T007"], "T009": ["T008"], "Tell": [],
+    }  # fmt: skip
+    told = {note.line: note.reason for note in read.notes if note.line in {8, 12}}
+    assert {line: reason[:40] for line, reason in told.items()} == {
+        8: "Tasks without [P] are read to wait for t", 12: "This phase is read to begin after “Phase",
+    }  # fmt: skip
+    stories = "## Phase 1: Base\n## Phase 2: User Story 1; a\n## Phase 3: User Story 2\n## Phase 4: Polish\n"
+    assert [section.after for section in parse(read_leniently(f"{stories}\n- [ ] A").text).sections] == [
+        (), ("Phase 1: Base",), ("Phase 1: Base",), ("Phase 2: User Story 1; a", "Phase 3: User Story 2"),
+    ]  # fmt: skip
+    for said in ("after: Notes\n", ""):  # whoever states an order has stated it
+        own = PHASES.replace("## Phase 1: Setup\n", f"## Phase 1: Setup\n{said}")
+        own = own if said else own.replace("T002 [P] Write the schema", "T002 Write (depends on T005)")
+        todo = parse(read_leniently(own).text)
+        assert [section.after for section in todo.sections if section.after] == ([("Notes",)] if said else [])
+    plain = PHASES.replace("[P]", "[B]")
+    tasks = [task for each in parse(read_leniently(plain).text).sections for task in each.tasks]
+    assert [task.title[:4] for task in tasks if task.depends] == ["T008"], "a mark that the file does not use"
+    once = parse(read_leniently("## Phase 1\n\n- [ ] [P] A\n- [ ] B\n").text)
+    assert once.sections[0].tasks[1].depends == (), "one may be there by chance"
+    each = "### Phase 1\n\n- [ ] {0}1\n\n### Phase 2\n\n- [ ] {0}2\n\n"
+    two = "## A\n\n" + each.format("A") + "## B\n\n" + each.format("B")
+    import_todo(ledger, two, actor=Actor.person(lea))
+    assert {(s.parent.title, s.title, *s.depends_on.values_list("parent__title", "title"))
+        for s in Section.objects.filter(parent__isnull=False).select_related("parent")
+    } == {
+        ("A", "Phase 1"), ("A", "Phase 2", ("A", "Phase 1")),
+        ("B", "Phase 1"), ("B", "Phase 2", ("B", "Phase 1")),
+    }  # fmt: skip
+    import_todo(ledger, PHASES, actor=Actor.person(lea))
+    assert Task.objects.get(title__startswith="T008").waits_for == 4, "with its phase"
+    assert Task.objects.get(title__startswith="T004").waits_for == 2
 
 
 COLUMNS = [

@@ -1,0 +1,110 @@
+"""Core: what a person's TODO.md says of the order of its tasks: phases, and what may be done side by side."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from tasks.text.regex import regex
+from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, escaped
+
+PHASE = regex(r"(?i)[^\w\[\\]*phase\W{1,3}([0-9]{1,3})(?![0-9]).*")
+PARALLEL = regex(r"(?:^|\s)\[P\](?:\s|$)")  # the mark of tasks that may be done at the same time
+STORY = regex(r"(?i)\buser stor(?:y|ies)\b")  # phases that may be done at the same time
+TOLD = 5  # phases in a note
+FEW = 2  # tasks with a mark; a single one may be chance
+
+Note = Callable[[int, str], None]
+Item = TypeVar("Item")
+Phase = tuple[DraftSection, list[DraftTask]]  # its heading, and the tasks in it and in the sections within it
+
+
+def put_in_order(sections: list[DraftSection], note: Note) -> None:
+    """Let phases begin one after another, and what lacks the parallel mark wait for what is above it."""
+    groups = _phases(sections)
+    for phases in groups:
+        if _are_in_order(phases):
+            _put_after(phases, note)
+    tasks = [task for section in sections for task in section.tasks]
+    marked = [task for task in tasks if PARALLEL.search(task.title)]
+    if len(marked) >= FEW:
+        note(marked[0].line, "Tasks without [P] are read to wait for those above them, phase by phase.")
+        names = Counter(task.title for task in tasks)
+        for together in _together(sections, [phase for phases in groups for phase in phases]):
+            _line_up([task for task in together if names[task.title] == 1])
+
+
+def _phases(sections: list[DraftSection]) -> list[list[Phase]]:
+    """Return the numbered phases, those below one heading together; what is within a phase belongs to it."""
+    groups: dict[int, list[Phase]] = defaultdict(list)
+    around: list[DraftSection] = []
+    phase: Phase | None = None
+    for section in sections:
+        if phase and section.level > phase[0].level:
+            phase[1].extend(section.tasks)
+            continue
+        while around and around[-1].level >= section.level:
+            around.pop()
+        phase = (section, list(section.tasks)) if PHASE.fullmatch(section.title) else None
+        if phase:
+            groups[around[-1].line if around else 0].append(phase)
+        around.append(section)
+    return list(groups.values())
+
+
+def _together(sections: list[DraftSection], phases: list[Phase]) -> Iterator[list[DraftTask]]:
+    """Yield the tasks of each phase, and those of each other section."""
+    yield from (tasks for _, tasks in phases)
+    within = {id(task) for _, tasks in phases for task in tasks}
+    for section in sections:
+        yield [task for task in section.tasks if id(task) not in within]
+
+
+def _put_after(phases: list[Phase], note: Note) -> None:
+    for (section, _), earlier in _in_line(phases, lambda phase: bool(STORY.search(phase[0].title))):
+        if earlier:
+            names = [before.title for before, _ in earlier]
+            section.lines.insert(0, (f"after: {'; '.join(map(escaped, names))}", section.line))
+            told = "”, “".join(name[:NAMES_MAX] for name in names[:TOLD])
+            note(section.line, f"This phase is read to begin after “{told}”.")
+
+
+def _are_in_order(phases: list[Phase]) -> bool:
+    """Whether the numbers of the phases rise, and no task needs one of a later phase or of none."""
+    numbers = [int(match[1]) for section, _ in phases if (match := PHASE.fullmatch(section.title))]
+    if any(later <= number for number, later in zip(numbers, numbers[1:], strict=False)):
+        return False
+    known: set[int] = set()
+    for _, tasks in phases:
+        known.update(map(id, tasks))
+        if not all(id(needed) in known for task in tasks for needed in task.needs):
+            return False
+    return True
+
+
+def _line_up(tasks: list[DraftTask]) -> None:
+    """Let each task without the mark wait for those above it, and those with it for the last one without."""
+    parts = {id(part) for task in tasks for part in task.parts}
+    whole = [task for task in tasks if id(task) not in parts and task.marker not in ">~"]
+    for task, needed in _in_line(whole, lambda task: bool(PARALLEL.search(task.title))):
+        _wait(task, needed)
+
+
+def _in_line(each: list[Item], is_parallel: Callable[[Item], bool]) -> Iterator[tuple[Item, list[Item]]]:
+    """Yield each item with those that come first: the parallel ones just above it, or the last other one."""
+    last: list[Item] = []
+    beside: list[Item] = []
+    for item in each:
+        if is_parallel(item):
+            yield item, last
+            beside.append(item)
+        else:
+            yield item, beside or last
+            last, beside = [item], []
+
+
+def _wait(task: DraftTask, needed: list[DraftTask]) -> None:
+    """Let the task, and what is within it, wait for these as well."""
+    known = set(map(id, task.needs))
+    task.needs += [each for each in needed if id(each) not in known]
+    for part in task.parts:
+        _wait(part, needed)
