@@ -44,6 +44,7 @@ PURE = [
     "tasks.todo.lists",
     "tasks.todo.drafts",
     "tasks.todo.meaning",
+    "tasks.todo.order",
     "tasks.todo.wording",
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
