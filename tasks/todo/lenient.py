@@ -198,7 +198,12 @@ class _Reader:
         if not identity and self.legend.get(marker, marker) != marker:
             self.note(number, f"[{marker}] is read as [{self.legend[marker]}], as the file explains it.")
             marker = self.legend[marker]
+        is_optional = not identity and rest.startswith("* ")
+        rest = rest.removeprefix("* ") if is_optional else rest
         task = DraftTask(number, self.marker(number, marker), rest, identity, indent)
+        if is_optional:
+            task.severity = Severity.LOW
+            self.note(number, "“*” behind the box marks what is optional: it is read as severity: low.")
         if match.re.pattern == NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
         if len(rest) > TITLE_MAX:

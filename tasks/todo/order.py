@@ -10,6 +10,8 @@ from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, escaped
 PHASE = regex(r"(?i)[^\w\[\\]*phase\W{1,3}([0-9]{1,3})(?![0-9]).*")
 PARALLEL = regex(r"(?:^|\s)\[P\](?:\s|$)")  # the mark of tasks that may be done at the same time
 STORY = regex(r"(?i)\buser stor(?:y|ies)\b")  # phases that may be done at the same time
+PLAN = regex(r"(?i)#\s+implementation plan\b")
+STEP = regex(r"[0-9]{1,3}(?:\.[0-9]{1,3}){0,3}\.?\s")  # the number of a task in a plan
 TOLD = 5  # phases in a note
 FEW = 2  # tasks with a mark; a single one may be chance
 
@@ -19,23 +21,35 @@ Phase = tuple[DraftSection, list[DraftTask]]  # its heading, and the tasks in it
 
 
 def put_in_order(sections: list[DraftSection], note: Note) -> None:
-    """Let phases begin one after another, and what lacks the parallel mark wait for what is above it."""
-    groups = _phases(sections)
-    for phases in groups:
-        if _are_in_order(phases):
-            _put_after(phases, note)
-    tasks = [task for section in sections for task in section.tasks]
+    """Let phases begin one after another, and what lacks the parallel mark wait for what is above it.
+
+    The numbered tasks of an implementation plan follow each other. A task that shares its title is passed over.
+    """
+    names = Counter(task.title for section in sections for task in section.tasks)
+    tasks = [task for section in sections for task in section.tasks if names[task.title] == 1]
+    steps = [task for task in tasks if STEP.match(task.title)]
+    if len(steps) >= FEW and any(PLAN.match(line) for line, _ in sections[0].lines):
+        note(steps[0].line, "The numbered tasks of this plan are read to follow each other.")
+        _follow_each_other(steps)
+        return
+    groups, others = _phases(sections)
+    for phases in filter(_are_in_order, groups):
+        _put_after(phases, note)
     marked = [task for task in tasks if PARALLEL.search(task.title)]
     if len(marked) >= FEW:
         note(marked[0].line, "Tasks without [P] are read to wait for those above them, phase by phase.")
-        names = Counter(task.title for task in tasks)
-        for together in _together(sections, [phase for phases in groups for phase in phases]):
-            _line_up([task for task in together if names[task.title] == 1])
+        own = set(map(id, tasks))
+        for together in [*(within for phases in groups for _, within in phases), *others]:
+            _line_up([task for task in together if id(task) in own])
 
 
-def _phases(sections: list[DraftSection]) -> list[list[Phase]]:
-    """Return the numbered phases, those below one heading together; what is within a phase belongs to it."""
+def _phases(sections: list[DraftSection]) -> tuple[list[list[Phase]], list[list[DraftTask]]]:
+    """Return the numbered phases, those below one heading together, and the tasks of each section in none.
+
+    What is within a phase belongs to it.
+    """
     groups: dict[int, list[Phase]] = defaultdict(list)
+    others: list[list[DraftTask]] = []
     around: list[DraftSection] = []
     phase: Phase | None = None
     for section in sections:
@@ -47,16 +61,10 @@ def _phases(sections: list[DraftSection]) -> list[list[Phase]]:
         phase = (section, list(section.tasks)) if PHASE.fullmatch(section.title) else None
         if phase:
             groups[around[-1].line if around else 0].append(phase)
+        else:
+            others.append(section.tasks)
         around.append(section)
-    return list(groups.values())
-
-
-def _together(sections: list[DraftSection], phases: list[Phase]) -> Iterator[list[DraftTask]]:
-    """Yield the tasks of each phase, and those of each other section."""
-    yield from (tasks for _, tasks in phases)
-    within = {id(task) for _, tasks in phases for task in tasks}
-    for section in sections:
-        yield [task for task in section.tasks if id(task) not in within]
+    return list(groups.values()), others
 
 
 def _put_after(phases: list[Phase], note: Note) -> None:
@@ -83,10 +91,22 @@ def _are_in_order(phases: list[Phase]) -> bool:
 
 def _line_up(tasks: list[DraftTask]) -> None:
     """Let each task without the mark wait for those above it, and those with it for the last one without."""
-    parts = {id(part) for task in tasks for part in task.parts}
-    whole = [task for task in tasks if id(task) not in parts and task.marker not in ">~"]
-    for task, needed in _in_line(whole, lambda task: bool(PARALLEL.search(task.title))):
+    for task, needed in _in_line(_whole(tasks), lambda task: bool(PARALLEL.search(task.title))):
         _wait(task, needed)
+
+
+def _whole(tasks: list[DraftTask]) -> list[DraftTask]:
+    """Return the tasks that are not within another one, without those that nobody is to do."""
+    parts = {id(part) for task in tasks for part in task.parts}
+    return [task for task in tasks if id(task) not in parts and task.marker not in ">~"]
+
+
+def _follow_each_other(tasks: list[DraftTask]) -> None:
+    whole = _whole(tasks)
+    for before, task in zip(whole, whole[1:], strict=False):
+        _wait(task, [before])
+    for task in whole:
+        _follow_each_other(task.parts)
 
 
 def _in_line(each: list[Item], is_parallel: Callable[[Item], bool]) -> Iterator[tuple[Item, list[Item]]]:

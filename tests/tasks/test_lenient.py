@@ -444,6 +444,37 @@ PHASES = """\
 """
 
 
+def test_the_numbered_tasks_of_a_plan_follow_each_other_and_a_star_marks_what_is_optional() -> None:
+    plan = """\
+# Implementation Plan: Ledgers
+
+- [ ] 1. Set the project up
+- [ ] 2. Keep rows
+  - [ ] 2.1 Write rows
+    - Close the file
+    - _Requirements: 1.1, 2.3_
+  - [ ]* 2.2 Test the rows
+  - [ ] 2.3 Read rows
+- [ ] 3. Checkpoint
+- [ ] Tell the team
+"""
+    read = read_leniently(plan)
+    (section,) = parse(read.text).sections
+    waits = {task.title[:3].strip(): [name[:3].strip() for name in task.depends] for task in section.tasks}
+    assert waits == {
+        "1.": [], "2.": ["2.1", "2.2", "2.3", "1."], "2.1": ["1."], "2.2": ["1.", "2.1"],
+        "2.3": ["1.", "2.2"], "3.": ["2."], "Tel": [],
+    }  # fmt: skip
+    assert [task.title for task in section.tasks if task.severity == "low"] == ["2.2 Test the rows"]
+    assert {(note.line, note.reason[:27]) for note in read.notes} >= {
+        (3, "The numbered tasks of this "), (8, "“*” behind the box marks wh"),
+    }  # fmt: skip
+    (section,) = parse(read_leniently(plan.replace("Implementation Plan", "Ideas")).text).sections
+    assert [task.title for task in section.tasks if task.depends] == ["2. Keep rows"], (
+        "numbers alone are no order"
+    )
+
+
 def test_phases_follow_each_other_and_what_lacks_the_parallel_mark_waits_for_what_is_above(
     ledger: Project, lea: User
 ) -> None:
