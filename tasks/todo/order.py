@@ -23,7 +23,7 @@ Phase = tuple[DraftSection, list[DraftTask]]  # its heading, and the tasks in it
 def put_in_order(sections: list[DraftSection], note: Note) -> None:
     """Let phases begin one after another, and what lacks the parallel mark wait for what is above it.
 
-    The numbered tasks of an implementation plan follow each other. A task that shares its title is passed over.
+    The numbered tasks of an implementation plan follow each other. Tasks that share a title are passed over.
     """
     names = Counter(task.title for section in sections for task in section.tasks)
     tasks = [task for section in sections for task in section.tasks if names[task.title] == 1]
