@@ -4,6 +4,7 @@ The commands say the same things in different words, and some have nothing but w
 """
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -114,9 +115,12 @@ def status_in(text: str) -> int | None:
 
 def retry_at(text: str, now: datetime) -> datetime | None:
     """Return the time the text names for trying again, or None if it names none that is plausible."""
-    text = text[:4000]
-    found = _in_seconds(text, now) or _epoch(text) or _iso(text) or _clock(text, now)
-    return found if found and now + CLAIMED_MIN <= found <= now + CLAIMED_MAX else None
+    for read in (_in_seconds, _epoch, _iso, _clock):
+        # No such day or zone, or further away than dates go.
+        with suppress(ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
+            if found := read(text[:4000], now):
+                return found if now + CLAIMED_MIN <= found <= now + CLAIMED_MAX else None
+    return None
 
 
 def _in_seconds(text: str, now: datetime) -> datetime | None:
@@ -133,20 +137,14 @@ def _seconds(unit: str) -> float:
     return SECONDS["ms"] if unit.startswith(("ms", "mil")) else SECONDS[unit[0]]
 
 
-def _epoch(text: str) -> datetime | None:
+def _epoch(text: str, now: datetime) -> datetime | None:
     found = EPOCH.search(text)
     return datetime.fromtimestamp(int(found[1]), UTC) if found else None
 
 
-def _iso(text: str) -> datetime | None:
+def _iso(text: str, now: datetime) -> datetime | None:
     found = ISO.search(text)
-    if not found:
-        return None
-    zone = (found[2] or "Z").upper().replace("Z", "+00:00")
-    try:
-        return datetime.fromisoformat(found[1].upper().replace(" ", "T") + zone)
-    except ValueError:
-        return None
+    return datetime.fromisoformat(found[1].upper() + (found[2] or "Z").upper()) if found else None
 
 
 def _clock(text: str, now: datetime) -> datetime | None:
@@ -160,18 +158,15 @@ def _clock(text: str, now: datetime) -> datetime | None:
     month, day, year, hour, minute, half, zone = found.groups()
     if minute is None and half is None:
         return None  # a bare number is not a time
-    try:
-        local = now.astimezone(ZoneInfo(zone) if zone else UTC)
-        hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
-        moment = local.replace(hour=hours, minute=int(minute or 0), second=0, microsecond=0)
-        if month:
-            moment = moment.replace(
-                year=int(year) if year else local.year, month=MONTHS.index(month.lower()) + 1, day=int(day)
-            )
-            if not year and moment < local - timedelta(days=1):
-                moment = moment.replace(year=local.year + 1)
-        elif moment <= local:
-            moment += timedelta(days=1)
-    except (ValueError, OverflowError, ZoneInfoNotFoundError):
-        return None
+    local = now.astimezone(ZoneInfo(zone) if zone else UTC)
+    hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
+    moment = local.replace(hour=hours, minute=int(minute or 0), second=0, microsecond=0)
+    if month:
+        moment = moment.replace(
+            year=int(year) if year else local.year, month=MONTHS.index(month.lower()) + 1, day=int(day)
+        )
+        if not year and moment < local - timedelta(days=1):
+            moment = moment.replace(year=local.year + 1)
+    elif moment <= local:
+        moment += timedelta(days=1)
     return moment.astimezone(UTC)

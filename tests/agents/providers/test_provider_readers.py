@@ -515,6 +515,9 @@ hours: Callable[[float], datetime] = lambda number: NOW + timedelta(hours=number
         ("Try again in 4000 days", None),
         ("resets 2020-01-01T00:00:00Z", None),
         ("resets Feb 31, 5pm", None),
+        ("try again in 9999999 days", None),
+        ("resets 3pm (Europe)", None),
+        ("try again in 9999999 days, or at 2026-11-22T15:00:00Z", hours(3)),
         ("", None),
     ],
 )
