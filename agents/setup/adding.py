@@ -10,8 +10,7 @@ from agents.models import Agent
 from agents.providers.base import ProviderError, find_program
 from agents.providers.registry import CLIS, provider_for
 from agents.verification import commands
-from tasks.management.program_command import as_command_error
-from tasks.models import Project
+from tasks.management.program_command import as_command_error, project_named
 
 ELSEWHERE = "Where another host starts it, say --elsewhere."
 
@@ -62,10 +61,7 @@ def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
         agent.full_clean()
     if not elsewhere and (missing := missing_program(agent)):
         raise CommandError(f"{missing} {ELSEWHERE}")
-    wanted = set(slugs)
-    projects = list(Project.objects.filter(slug__in=wanted))
-    if missing := wanted - {project.slug for project in projects}:
-        raise CommandError(f"There is no project {', '.join(sorted(missing))}.")
+    projects = [project_named(slug) for slug in dict.fromkeys(slugs)]
     with transaction.atomic():
         agent.save()
         agent.projects.set(projects)

@@ -83,7 +83,7 @@ def test_a_program_named_from_here_is_kept_by_its_whole_path(
         (("--key", "sk-not a name", "--", "claude"), "key is the name of the variable"),
         (("--key", "SECRET_KEY", "--", "claude"), "belongs to this program"),
         (("--", "tool", "{secret}"), "unknown placeholder"),
-        (("--project", "nowhere", "--", "sh"), "There is no project nowhere"),
+        (("--project", "nowhere", "--", "sh"), "There is no project nowhere. There are: none yet."),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_added(words: tuple[str, ...], reason: str) -> None:
