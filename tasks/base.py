@@ -10,24 +10,13 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from tasks.base_state import set_base, try_again
+from tasks.base_state import set_base, try_again  # noqa: F401 - belong to this module, but a setting changes them too
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.locking import locked
 from tasks.models import Project, Section, Task
 from tasks.models.event import record
-
-__all__ = [
-    "accept_as_it_is",
-    "find_commands",
-    "holds_back",
-    "is_comparable",
-    "keeps_waiting",
-    "may_be_accepted",
-    "set_base",
-    "try_again",
-]
 
 Base = Project.Base
 SETUP_TITLE = "Find the commands that build and test this project"

@@ -7,20 +7,3 @@ from agents.models.pull import PullBundle
 from agents.models.run import Run, RunQuerySet
 from agents.models.token import TOKEN_PREFIX, Token, new_token, token_hash
 from agents.models.trial import Trial
-
-__all__ = [
-    "TOKEN_PREFIX",
-    "Agent",
-    "Host",
-    "Output",
-    "Prompt",
-    "PromptText",
-    "ProviderPause",
-    "PullBundle",
-    "Run",
-    "RunQuerySet",
-    "Token",
-    "Trial",
-    "new_token",
-    "token_hash",
-]

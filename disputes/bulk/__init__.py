@@ -20,22 +20,3 @@ from disputes.bulk.items import (
     items_of,
 )
 from disputes.bulk.opinions import BulkOpinion, agreed
-
-__all__ = [
-    "ADOPT",
-    "ASSIGN",
-    "BULK_MAX",
-    "DISCARD",
-    "RULE_A",
-    "RULE_B",
-    "SNOOZE",
-    "VERBS",
-    "BulkItem",
-    "BulkOpinion",
-    "Terms",
-    "Verb",
-    "agreed",
-    "apply",
-    "items_of",
-    "undo",
-]

@@ -15,21 +15,3 @@ from disputes.intake.submissions import (
     take_answers,
     take_submission,
 )
-
-__all__ = [
-    "WAYS_TO_ANSWER",
-    "Taken",
-    "allot_code",
-    "check_response",
-    "conclude_reviews",
-    "disagree",
-    "findings_to_answer",
-    "last_reviews",
-    "newest_of",
-    "not_raised_by",
-    "position_of",
-    "raised_by",
-    "take_answers",
-    "take_review",
-    "take_submission",
-]

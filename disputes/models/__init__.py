@@ -11,28 +11,3 @@ from disputes.models.notifications import Channel, Delivery, Reminder
 from disputes.models.opinion import Opinion
 from disputes.models.proposal import Proposal
 from disputes.models.triage import Bulk, Follow, OnCall, SavedView
-
-__all__ = [
-    "NOT_STATED",
-    "Amendment",
-    "Bulk",
-    "Channel",
-    "Conflict",
-    "ConflictQuerySet",
-    "CountedUntil",
-    "Decision",
-    "Delivery",
-    "Dispute",
-    "Flag",
-    "Follow",
-    "Guideline",
-    "HeuristicScore",
-    "OnCall",
-    "Opinion",
-    "Precedent",
-    "Proposal",
-    "Reminder",
-    "SavedView",
-    "StaleConflict",
-    "Tally",
-]

@@ -16,27 +16,3 @@ from disputes.rulings.offers import (
 from disputes.rulings.prompting import mark_used, rulings_for_prompt, settled_lines
 from disputes.rulings.proposing import propose_synthesis
 from disputes.rulings.undoing import reopen, undo
-
-__all__ = [
-    "DISCARDED",
-    "TEXT_MAX",
-    "OptionView",
-    "blockers_of",
-    "decide",
-    "decide_by_policy",
-    "last_judged",
-    "mark_used",
-    "needs_rationale",
-    "options_of",
-    "preview",
-    "propose_synthesis",
-    "refuse_second",
-    "refuse_stale",
-    "reopen",
-    "ruling_of",
-    "rulings_for_prompt",
-    "settled_lines",
-    "shown_hash",
-    "text_of",
-    "undo",
-]

@@ -1,5 +1,3 @@
 """The admin of the work: people edit projects and tasks here, and read what machines wrote."""
 
 from tasks.admin import project, records, task
-
-__all__ = ["project", "records", "task"]

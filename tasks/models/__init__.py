@@ -11,29 +11,3 @@ from tasks.models.submission import Bundle, Landing, Rollback, Submission, Verif
 from tasks.models.task import Dependency, Task
 from tasks.models.task_moves import StaleTask
 from tasks.models.todo import FollowedTodo
-
-__all__ = [
-    "SEVERITY_CHOICES",
-    "STATUS_CHOICES",
-    "Answer",
-    "Bundle",
-    "Checkpoint",
-    "Comment",
-    "Dependency",
-    "Event",
-    "Finding",
-    "FollowedTodo",
-    "Idempotency",
-    "Landing",
-    "Membership",
-    "Notice",
-    "Project",
-    "Review",
-    "Rollback",
-    "Seal",
-    "Section",
-    "StaleTask",
-    "Submission",
-    "Task",
-    "Verification",
-]

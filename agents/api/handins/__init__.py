@@ -11,15 +11,3 @@ from agents.api.handins.opinion import opinion
 from agents.api.handins.reviewing import review
 from agents.api.handins.submitting import submit
 from agents.api.handins.talking import blocked, comment
-
-__all__ = [
-    "blocked",
-    "caller_of",
-    "comment",
-    "dispute",
-    "escalate",
-    "log",
-    "opinion",
-    "review",
-    "submit",
-]

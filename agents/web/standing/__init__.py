@@ -9,8 +9,6 @@ from agents.web.standing.facts import Facts, columns
 from agents.web.standing.reasons import Standing, standing_of
 from tasks.models import Task
 
-__all__ = ["Facts", "Standing", "columns", "line_of", "standing", "standing_of", "standings"]
-
 
 def standings(tasks: Iterable[Task], now: datetime | None = None) -> dict[int, Standing]:
     """Return the standing of each task by its key, with at most fifteen queries for any number of tasks."""
