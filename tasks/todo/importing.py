@@ -8,11 +8,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from itertools import groupby
-from operator import itemgetter
 
 from django.db import transaction
 from django.db.models import Max
@@ -433,13 +432,12 @@ class _Import:
 
         Only a file that is followed has such tasks.
         """
-        gone = [
-            (SequenceMatcher(None, was.item.title, item.title).ratio(), entry)
+        gone = {
+            was.item.title: entry
             for entry in self.known_entries[:FOLLOWED_MAX]
             if not entry.line and (was := self.earlier.get(entry.row.number)) and was.section == place.path
-        ]
-        likeness, entry = max(gone, key=itemgetter(0), default=(0.0, None))
-        return entry if likeness >= ALIKE else None
+        }
+        return next((gone[title] for title in get_close_matches(item.title, gone, n=1, cutoff=ALIKE)), None)
 
     def choose(self, same: list[_Entry], item: TodoTask, by_ref: dict[str, _Entry]) -> _Entry | None:
         """Return the task that the line means, by its ref or among those of its section and title.
