@@ -25,16 +25,7 @@ from agents.setup.adding import missing_program
 from agents.web.agent_form import AgentForm
 from agents.web.log import plain
 from tasks.access import is_superuser
-from tasks.admin.base import (
-    BaseAdmin,
-    ExpiringAdmin,
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    SuperuserAdmin,
-    preformatted,
-    task_ref,
-)
+from tasks.admin import base
 from tasks.spans import clock
 
 LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))
@@ -43,7 +34,7 @@ CHECKED_MAX = 10  # agents that one action checks at most
 
 
 @admin.register(Agent)
-class AgentAdmin(SuperuserAdmin, BaseAdmin):
+class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
     list_display = (
         "name", "role", "provider", "model", "tier", "is_active", "priority", "live_of_slots", "state",
         "seen",
@@ -179,7 +170,7 @@ class AgentAdmin(SuperuserAdmin, BaseAdmin):
 
 
 @admin.register(Host)
-class HostAdmin(SuperuserAdmin, BaseAdmin):
+class HostAdmin(base.SuperuserAdmin, base.BaseAdmin):
     """Hosts register themselves. People drain them and set their slots; `manage.py host` removes one."""
 
     list_display = ("name", "state", "live_of_slots", "tier", "disk", "seen_at", "version")
@@ -247,7 +238,7 @@ class HostAdmin(SuperuserAdmin, BaseAdmin):
 
 
 @admin.register(ProviderPause)
-class ProviderPauseAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+class ProviderPauseAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """Accounts that are paused because of trouble. A pause can be ended on the dashboard."""
 
     list_display = ("name", "kind", "until", "failures", "reason")
@@ -255,7 +246,7 @@ class ProviderPauseAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
     search_fields = ("name", "reason")
 
 
-class PromptInline(ReadOnlyAdmin, StackedInline):
+class PromptInline(base.ReadOnlyAdmin, StackedInline):
     model = Prompt
     fields = ("words",)
     readonly_fields = ("words",)
@@ -266,16 +257,16 @@ class PromptInline(ReadOnlyAdmin, StackedInline):
 
     @display(description="text")
     def words(self, prompt: Prompt) -> SafeString:
-        return preformatted(prompt.text)
+        return base.preformatted(prompt.text)
 
 
 @admin.register(Run)
-class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class RunAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     list_display = (
-        "number", task_ref, "role", "round", "agent_label", "host", "status", "outcome_label",
+        "number", base.task_ref, "role", "round", "agent_label", "host", "status", "outcome_label",
         "started_at", "ended_at",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "status", "role", "outcome", "error_class")
+    list_filter = (base.ProjectFilter, "status", "role", "outcome", "error_class")
     list_select_related = ("task__project", "host")
     search_fields = ("agent_label", "task__title", "reason")
     fieldsets = (
@@ -342,14 +333,14 @@ class RunAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     @display(description="end of the log")
     def log(self, run: Run) -> SafeString:
         pieces = run.outputs.order_by("-seq").values_list("text", flat=True)[:LOG_PIECES]
-        return preformatted(plain("".join(reversed(pieces))))
+        return base.preformatted(plain("".join(reversed(pieces))))
 
 
 @admin.register(Output)
-class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class OutputAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     project_path = "run__project"
     list_display = ("run_number", "task", "seq", "beginning")
-    list_filter = (ProjectFilter,)
+    list_filter = (base.ProjectFilter,)
     list_select_related = ("run__task__project",)
     search_fields = ("=run__pk",)
     search_help_text = "Number of a run"
@@ -374,11 +365,11 @@ class OutputAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
     @display(description="text")
     def words(self, output: Output) -> SafeString:
-        return preformatted(plain(output.text))
+        return base.preformatted(plain(output.text))
 
 
 @admin.register(Token)
-class TokenAdmin(ExpiringAdmin, BaseAdmin):
+class TokenAdmin(base.ExpiringAdmin, base.BaseAdmin):
     """The tokens for the API.
 
     Staff users create and withdraw their own. Superusers see and withdraw all tokens, and create those of

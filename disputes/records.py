@@ -12,18 +12,9 @@ from django.db.models import Prefetch, QuerySet
 
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute
 from disputes.presenting import is_implicit, named
+from disputes.protocol.rulings import records
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER
 from disputes.protocol.rulings.prompt_lines import action_for_coder
-from disputes.protocol.rulings.records import (
-    MINOR,
-    OPEN,
-    RESOLVED,
-    DecisionEntry,
-    DisputeEntry,
-    Statement,
-    decisions_record,
-    dispute_record,
-)
 from disputes.rulings import ruling_of
 from disputes.rulings.offers import heard
 from tasks.models import Project
@@ -49,7 +40,7 @@ def disputes_text(project: Project, dispute: Dispute | None = None) -> str:
     )
     settled = conflicts.exclude(status=Conflict.Status.OPEN).order_by("-pk")
     entries = [_dispute_entry(conflict) for conflict in [*opened, *settled[:SETTLED_MAX]]]
-    return dispute_record(entries, max(settled.count() - SETTLED_MAX, 0))
+    return records.dispute_record(entries, max(settled.count() - SETTLED_MAX, 0))
 
 
 def decisions_text(project: Project, dispute: Dispute | None = None) -> str:
@@ -59,7 +50,9 @@ def decisions_text(project: Project, dispute: Dispute | None = None) -> str:
         for conflict in _conflicts(project, dispute).filter(status=Conflict.Status.DECIDED)
         for ruling in conflict.rulings  # type: ignore[attr-defined]
     ]
-    return decisions_record(sorted(entries, key=lambda entry: (entry.task_ref, entry.round, entry.at)))
+    return records.decisions_record(
+        sorted(entries, key=lambda entry: (entry.task_ref, entry.round, entry.at))
+    )
 
 
 FILES: dict[str, Callable[..., str]] = {DISPUTE_FILE: disputes_text, DECISIONS_FILE: decisions_text}
@@ -101,11 +94,11 @@ def write_records(project: Project, folder: Path) -> list[Path]:
 # --- dispute.md -------------------------------------------------------------------------------------------
 
 
-def _dispute_entry(conflict: Conflict) -> DisputeEntry:
+def _dispute_entry(conflict: Conflict) -> records.DisputeEntry:
     dispute, submission = conflict.dispute, conflict.submission
     ruling = next(iter(conflict.rulings), None)  # type: ignore[attr-defined]
     ended = ruling.at if ruling else dispute.closed_at or conflict.opened_at
-    return DisputeEntry(
+    return records.DisputeEntry(
         ref=f"{dispute.ref}, {conflict.ref}",
         status=_status(conflict),
         task_ref=_ref(conflict),
@@ -127,8 +120,8 @@ def _dispute_entry(conflict: Conflict) -> DisputeEntry:
 
 def _status(conflict: Conflict) -> str:
     if conflict.is_open:
-        return OPEN
-    return MINOR if conflict.is_logged else RESOLVED
+        return records.OPEN
+    return records.MINOR if conflict.is_logged else records.RESOLVED
 
 
 def _ref(conflict: Conflict) -> str:
@@ -154,27 +147,27 @@ def _minor_notes(conflict: Conflict) -> str:
     return "\n\n".join(filter(None, said)) if conflict.is_logged else ""
 
 
-def _sides(conflict: Conflict) -> Iterable[Statement]:
+def _sides(conflict: Conflict) -> Iterable[records.Statement]:
     if conflict.kind != Conflict.Kind.DISAGREEMENT:
         told = [heard(conflict.coder_position), *map(str, conflict.evidence)]
-        yield Statement("What Happened", "", "\n".join(filter(None, told)) or conflict.question)
+        yield records.Statement("What Happened", "", "\n".join(filter(None, told)) or conflict.question)
         if heard(conflict.reviewer_position):
-            yield Statement("Reviewer Position", conflict.reviewer_label, conflict.reviewer_position)
+            yield records.Statement("Reviewer Position", conflict.reviewer_label, conflict.reviewer_position)
         return
-    yield Statement(
+    yield records.Statement(
         "Coder Position", conflict.coder_label, heard(conflict.coder_position),
         conflict.coder_rationale, conflict.alternative,
     )  # fmt: skip
-    yield Statement("Reviewer Position", conflict.reviewer_label, heard(conflict.reviewer_position))
+    yield records.Statement("Reviewer Position", conflict.reviewer_label, heard(conflict.reviewer_position))
 
 
 # --- decisions.md -----------------------------------------------------------------------------------------
 
 
-def _decision_entry(conflict: Conflict, ruling: Decision) -> DecisionEntry:
+def _decision_entry(conflict: Conflict, ruling: Decision) -> records.DecisionEntry:
     ruling.conflict = conflict
     submission, task = conflict.submission, conflict.dispute.task
-    return DecisionEntry(
+    return records.DecisionEntry(
         round=submission.round if submission else max(task.round, 1) if task else 1,
         code=conflict.name,
         title=conflict.question,

@@ -11,19 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasks import idempotency
-from tasks.access import (
-    MAINTAIN,
-    RULE,
-    projects_for,
-    require,
-    require_any,
-    require_superuser,
-    tasks_for,
-    tasks_named,
-    visible_project,
-    visible_task,
-)
+from tasks import access, idempotency
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
@@ -52,7 +40,7 @@ class ProjectNameFilter(django_filters.CharFilter):
 
     def filter(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         if value:
-            visible_project(self.parent.request.user, value)
+            access.visible_project(self.parent.request.user, value)
         return super().filter(queryset, value)
 
 
@@ -60,7 +48,7 @@ class TaskNameFilter(django_filters.CharFilter):
     """A task by its name; one that the caller may not see is refused instead of finding nothing."""
 
     def filter(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
-        return super().filter(queryset, visible_task(self.parent.request.user, value) if value else "")
+        return super().filter(queryset, access.visible_task(self.parent.request.user, value) if value else "")
 
 
 class TaskFilter(django_filters.FilterSet):
@@ -141,7 +129,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
     filterset_class = ProjectFilterSet
 
     def get_queryset(self) -> QuerySet[Project]:
-        return projects_for(self.request.user).order_by("slug")
+        return access.projects_for(self.request.user).order_by("slug")
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
@@ -154,7 +142,7 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
 
         Only superusers may do this, because hosts fetch the repository with their own rights.
         """
-        require_superuser(request.user, "add projects")
+        access.require_superuser(request.user, "add projects")
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
@@ -301,13 +289,13 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     def get_queryset(self) -> TaskQuerySet:
         return (
-            tasks_for(self.request.user)
+            access.tasks_for(self.request.user)
             .select_related("project", "section")
             .order_by("project__slug", "rank", "number")
         )
 
     def get_object(self) -> Task:
-        named = tasks_named(self.request.user, self.kwargs["ref"])
+        named = access.tasks_named(self.request.user, self.kwargs["ref"])
         return get_object_or_404(named.select_related("project", "section"))
 
     @extend_schema(responses=TaskDetailSerializer)
@@ -317,14 +305,14 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @extend_schema(request=NewTaskSerializer, responses={201: MovedTaskSerializer})
     def create(self, request: Request) -> Response:
         """Add a task to a project that you maintain."""
-        require_any(request.user, MAINTAIN, "add tasks")
+        access.require_any(request.user, access.MAINTAIN, "add tasks")
         return idempotency.answer(request, lambda: (self._add(request), 201))
 
     def _add(self, request: Request) -> dict[str, Any]:
         said = validated(NewTaskSerializer, request.data)
         slug, title = said.pop("project"), as_line(said.pop("title"))
-        project = visible_project(request.user, slug)
-        require(request.user, project, MAINTAIN, "add tasks")
+        project = access.visible_project(request.user, slug)
+        access.require(request.user, project, access.MAINTAIN, "add tasks")
         task = add_task(project, title, actor=Actor.person(request.user), **said)
         return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is added."}
 
@@ -336,11 +324,11 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     def _move(self, request: Request) -> dict[str, Any]:
         task = self.get_object()
-        require(request.user, task.project, RULE, "move tasks")
+        access.require(request.user, task.project, access.RULE, "move tasks")
         said = validated(StatusSerializer, request.data)
         verb, notes = move_to(task, said["status"]), said["notes"]
-        roles = RULE if verb in {"defer", "resume"} else MAINTAIN
-        require(request.user, task.project, roles, f"{verb} tasks")
+        roles = access.RULE if verb in {"defer", "resume"} else access.MAINTAIN
+        access.require(request.user, task.project, roles, f"{verb} tasks")
         if verb == "reopen" and not notes.strip():
             raise Invalid("text_missing", "A reason is needed to reopen a task.", "Add --notes.")
         getattr(task, verb)(actor=Actor.person(request.user), note=notes)

@@ -11,17 +11,9 @@ from django.db.models import Q
 from agents.models import Agent
 from agents.setup.adding import ELSEWHERE, missing_program
 from disputes.opinions import POLICY_KEYS, policy_of, sign
+from tasks.configuration import reading
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import SettingsError
-from tasks.configuration.reading import (
-    KIND,
-    STARTS,
-    AgentEntry,
-    Fault,
-    FaultyFile,
-    SettingsFile,
-    read_settings,
-)
 from tasks.configuration.writing import write_settings
 from tasks.events import Actor
 from tasks.locking import locked
@@ -67,7 +59,7 @@ def import_config(
     With `elsewhere`, agents whose program this host lacks are accepted. Raises FaultyFile with everything
     that is wrong, and then changes nothing. A dry run changes nothing either.
     """
-    file = read_settings(text)
+    file = reading.read_settings(text)
     said: list[str] = []
     try:
         with transaction.atomic():
@@ -93,24 +85,24 @@ def export_config(project: Project) -> str:
 # --- Settings -----------------------------------------------------------------------------------------------
 
 
-def _settings(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
+def _settings(project: Project, file: reading.SettingsFile, actor: Actor) -> list[str]:
     row = locked(Project.objects).get(pk=project.pk)
     file.over(row.config)  # raises faults together with their lines
     try:
         made = configure(project, file.values, actor=actor)
     except SettingsError as error:
-        raise FaultyFile([Fault(file.lines.get(error.key, 1), str(error))]) from error
+        raise reading.FaultyFile([reading.Fault(file.lines.get(error.key, 1), str(error))]) from error
     return [str(change) for change in made]
 
 
-def _kind(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
+def _kind(project: Project, file: reading.SettingsFile, actor: Actor) -> list[str]:
     """Change the project's kind to the file's. Raises FaultyFile if its work has begun as another kind."""
     row = locked(Project.objects).get(pk=project.pk)
     if file.kind in {"", row.kind}:
         return []
     if row.checkpoints.exists():
         why = f"kind is {row.kind}: the work has begun as that, and stays it."
-        raise FaultyFile([Fault(file.lines[KIND], why)])
+        raise reading.FaultyFile([reading.Fault(file.lines[reading.KIND], why)])
     Project.objects.filter(pk=row.pk).update(kind=file.kind)
     project.kind = file.kind
     record(project, "edited", actor=actor, note=f"kind: {row.kind} → {file.kind}")
@@ -120,20 +112,22 @@ def _kind(project: Project, file: SettingsFile, actor: Actor) -> list[str]:
 # --- Agents -------------------------------------------------------------------------------------------------
 
 
-def _agents(project: Project, entries: Sequence[AgentEntry], actor: Actor, elsewhere: bool) -> list[str]:
+def _agents(
+    project: Project, entries: Sequence[reading.AgentEntry], actor: Actor, elsewhere: bool
+) -> list[str]:
     said: list[str] = []
-    faults: list[Fault] = []
+    faults: list[reading.Fault] = []
     for entry in entries:
         try:
             said += _agent(project, entry, actor, elsewhere)
         except ValidationError as error:
             faults += _faults(entry, error)
     if faults:
-        raise FaultyFile(faults)
+        raise reading.FaultyFile(faults)
     return said
 
 
-def _agent(project: Project, entry: AgentEntry, actor: Actor, elsewhere: bool) -> list[str]:
+def _agent(project: Project, entry: reading.AgentEntry, actor: Actor, elsewhere: bool) -> list[str]:
     """Create the agent, or set what the entry says and leave everything else as it is."""
     name = entry.values["name"]
     agent = Agent.objects.filter(name=name).first()
@@ -191,9 +185,9 @@ def _set_command(agent: Agent, values: dict[str, Any]) -> None:
     agent.settings = {**agent.settings, **{key: values[key] for key in OWN if key in values}}
 
 
-def _faults(entry: AgentEntry, error: ValidationError) -> list[Fault]:
+def _faults(entry: reading.AgentEntry, error: ValidationError) -> list[reading.Fault]:
     """Return what the row refuses, at the keys of the file."""
-    process = next((key for key in (*STARTS, *OWN) if key in entry.values), "command")
+    process = next((key for key in (*reading.STARTS, *OWN) if key in entry.values), "command")
     keys = {field: key for key, field in FIELDS.items()} | {"settings": process}
     return [
         entry.fault(keys.get(field, field), f"{keys.get(field, field)}: {message}")

@@ -10,12 +10,7 @@ from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminDecimalFieldWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold import widgets
 
 from agents.models import Agent
 from agents.providers.base import NAME
@@ -72,7 +67,7 @@ class ProviderCards(forms.RadioSelect):
         return render_to_string("agents/parts/provider_cards.html", self.get_context(name, value, attrs))
 
 
-class WordsWidget(UnfoldAdminTextInputWidget):
+class WordsWidget(widgets.UnfoldAdminTextInputWidget):
     """A line of words, with the known ones below it; a script turns those into buttons."""
 
     offered: tuple[str, ...] = ()
@@ -142,12 +137,12 @@ def _quoted(word: str) -> str:
 
 
 def _line(label: str, help_text: str = "", **attrs: Any) -> forms.CharField:
-    widget = UnfoldAdminTextInputWidget(attrs | {"autocomplete": "off", "spellcheck": "false"})
+    widget = widgets.UnfoldAdminTextInputWidget(attrs | {"autocomplete": "off", "spellcheck": "false"})
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
 
 def _amount(label: str, help_text: str = "") -> forms.FloatField:
-    widget = UnfoldAdminDecimalFieldWidget({"min": 0, "step": "any"})
+    widget = widgets.UnfoldAdminDecimalFieldWidget({"min": 0, "step": "any"})
     return forms.FloatField(label=label, help_text=help_text, required=False, min_value=0, widget=widget)
 
 
@@ -160,7 +155,7 @@ class AgentForm(forms.ModelForm):
     )  # fmt: skip
     command_line = CommandField(
         label="Command line", required=False,
-        widget=UnfoldAdminTextareaWidget({"rows": 2, "spellcheck": "false"}),
+        widget=widgets.UnfoldAdminTextareaWidget({"rows": 2, "spellcheck": "false"}),
         help_text="As in a shell: my-agent --file {prompt}. {prompt} is the path of the prompt, which is "
         "also on standard input; {clone} and {model} may stand there too. Any command only.",
     )  # fmt: skip
@@ -191,11 +186,11 @@ class AgentForm(forms.ModelForm):
     )
     projects = forms.ModelMultipleChoiceField(
         Project.objects.order_by("slug"), required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        widget=widgets.UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="Where it works; none ticked means everywhere.",
     )  # fmt: skip
     instructions = LinesField(
-        label="Instructions", required=False, strip=False, widget=UnfoldAdminTextareaWidget,
+        label="Instructions", required=False, strip=False, widget=widgets.UnfoldAdminTextareaWidget,
         help_text="Added to every prompt of this agent.",
     )  # fmt: skip
     program = _line("Program", "Path or name of the command, where it is not found by its usual name.")

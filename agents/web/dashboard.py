@@ -19,16 +19,7 @@ from agents.web.log import last_lines, last_pieces, silent_for
 from agents.web.numbers import numbers
 from disputes.models import Dispute
 from disputes.web.queue.listing import CountOf, capped
-from tasks.access import (
-    MAINTAIN,
-    PreparedForReaders,
-    Reader,
-    each_of_projects,
-    is_superuser,
-    my_projects,
-    project_ids,
-    with_projects,
-)
+from tasks import access
 from tasks.models import Event, Project, Section, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Status
@@ -73,10 +64,10 @@ class SectionProgress:
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Return the context of the admin's index with the program's cards: Unfold's dashboard callback."""
-    projects = {project.pk: project for project in my_projects(request)}
-    maintained = project_ids(request, MAINTAIN)
+    projects = {project.pk: project for project in access.my_projects(request)}
+    maintained = access.project_ids(request, access.MAINTAIN)
     to_set_up = set_up_by(project for project in projects.values() if project.pk in maintained)
-    sets_up = bool(maintained) or is_superuser(request)
+    sets_up = bool(maintained) or access.is_superuser(request)
     found, crew = numbers(request), Crew()
     active = [project for project in projects.values() if project.status == Project.Status.ACTIVE]
     return {
@@ -84,15 +75,15 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "title": "Dashboard",
         "has_projects": bool(projects),
         "checklist": checklist_for(request.user, to_set_up) if sets_up and not found.has_landed else None,
-        "disputes": with_projects(_disputes.found(request.user), projects),
+        "disputes": access.with_projects(_disputes.found(request.user), projects),
         "dispute_count": capped(found.waiting),
         "runs": _runs(request.user, projects),
         "run_count": found.runs,
         "run_words": capped(found.runs),
         "silence": settings.DURATIONS["silence"],
-        "landed": with_projects(_landed.found(request.user), projects),
+        "landed": access.with_projects(_landed.found(request.user), projects),
         "to_land": capped(found.to_land) if found.to_land else "",
-        "events": with_projects(_events.found(request.user), projects),
+        "events": access.with_projects(_events.found(request.user), projects),
         "spent": costs.today(projects.values()),
         "sections": _sections(request.user, projects),
         "paused": paused_accounts(request, crew) if found.has_pauses else [],
@@ -103,43 +94,45 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _newest_waiting(reader: Reader) -> QuerySet[Dispute]:
-    waiting = Dispute.objects.waiting().filter(each_of_projects(reader)).in_order()
+def _newest_waiting(reader: access.Reader) -> QuerySet[Dispute]:
+    waiting = Dispute.objects.waiting().filter(access.each_of_projects(reader)).in_order()
     return waiting.select_related("task")[:DISPUTES]
 
 
-def _last_landed(reader: Reader) -> QuerySet[Task]:
-    return Task.objects.filter(each_of_projects(reader), landed_at__isnull=False).order_by("-landed_at")[
-        :LANDED
-    ]
+def _last_landed(reader: access.Reader) -> QuerySet[Task]:
+    return Task.objects.filter(access.each_of_projects(reader), landed_at__isnull=False).order_by(
+        "-landed_at"
+    )[:LANDED]
 
 
-def _newest_events(reader: Reader) -> QuerySet[Event]:
-    return Event.objects.filter(each_of_projects(reader)).select_related("task").order_by("-pk")[:EVENTS]
+def _newest_events(reader: access.Reader) -> QuerySet[Event]:
+    return (
+        Event.objects.filter(access.each_of_projects(reader)).select_related("task").order_by("-pk")[:EVENTS]
+    )
 
 
-_disputes, _landed, _events = map(PreparedForReaders, (_newest_waiting, _last_landed, _newest_events))
+_disputes, _landed, _events = map(access.PreparedForReaders, (_newest_waiting, _last_landed, _newest_events))
 
 
-def _newest_runs(reader: Reader) -> QuerySet[Run]:
-    live = Run.objects.live().filter(each_of_projects(reader)).order_by("-pk")
+def _newest_runs(reader: access.Reader) -> QuerySet[Run]:
+    live = Run.objects.live().filter(access.each_of_projects(reader)).order_by("-pk")
     with_log = live.exclude(status=Run.Status.QUEUED).values("pk")[:LOGS]
     end = Case(When(pk__in=with_log, then=last_pieces(OuterRef("pk"), TAIL_LINES)), default=Value(""))
     return live.select_related("task", "host").annotate(log_end=end)[:RUNS]
 
 
-_live_runs = PreparedForReaders(_newest_runs)
+_live_runs = access.PreparedForReaders(_newest_runs)
 
 
 def _runs(user: Any, projects: dict[int, Project]) -> list[LiveRun]:
     """Return the newest runs under way, with the end of the log for the first few."""
     return [
         LiveRun(run, last_lines(run.log_end, TAIL_LINES), silent_for(run))
-        for run in with_projects(_live_runs.found(user), projects)
+        for run in access.with_projects(_live_runs.found(user), projects)
     ]
 
 
-def _first_sections(reader: Reader) -> QuerySet[Section]:
+def _first_sections(reader: access.Reader) -> QuerySet[Section]:
     """Return the query for the sections that are shown.
 
     Tasks are counted only for these few, from indexes alone and not beyond TASKS_MAX.
@@ -147,7 +140,7 @@ def _first_sections(reader: Reader) -> QuerySet[Section]:
     own = Task.objects.exclude(status=Status.CANCELLED).filter(section=OuterRef("pk")).order_by()
     landed, left = own.filter(landed_at__isnull=False), own.filter(landed_at__isnull=True)
     first = (
-        Section.objects.filter(each_of_projects(reader))
+        Section.objects.filter(access.each_of_projects(reader))
         .alias(has_left=Exists(left), has_landed=Exists(landed))
         .filter(Q(has_left=True) | Q(has_landed=True))
         .order_by("-has_left", "project__name", "rank")
@@ -159,14 +152,14 @@ def _first_sections(reader: Reader) -> QuerySet[Section]:
     )
 
 
-_shown_sections = PreparedForReaders(_first_sections)
+_shown_sections = access.PreparedForReaders(_first_sections)
 
 
 def _sections(user: Any, projects: dict[int, Project]) -> list[SectionProgress]:
     """Return sections that have tasks, unfinished ones first, each in the order of its project."""
     found = [
         SectionProgress(section, section.landed_count, section.left_count)
-        for section in with_projects(_shown_sections.found(user), projects)
+        for section in access.with_projects(_shown_sections.found(user), projects)
     ]
     return sorted(found, key=lambda each: (not each.left, each.section.project.name))
 

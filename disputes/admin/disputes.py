@@ -12,16 +12,7 @@ from unfold.decorators import display
 
 from disputes.admin.rulings import ruling_in_words
 from disputes.models import Conflict, Decision, Dispute, Opinion
-from tasks.admin.base import (
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    ScopedInline,
-    related,
-    severity_label,
-    shortened,
-    task_ref,
-)
+from tasks.admin import base
 
 
 def linked(name: str, row: Any, words: str) -> SafeString:
@@ -31,7 +22,7 @@ def linked(name: str, row: Any, words: str) -> SafeString:
     )
 
 
-class ConflictInline(ReadOnlyAdmin, ScopedInline):
+class ConflictInline(base.ReadOnlyAdmin, base.ScopedInline):
     model = Conflict
     fields = ("link", "kind", "severity", "question", "status", "followed")
     readonly_fields = ("link",)
@@ -42,13 +33,13 @@ class ConflictInline(ReadOnlyAdmin, ScopedInline):
 
 
 @admin.register(Dispute)
-class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class DisputeAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     list_display = (
-        "ref", severity_label, shortened("question"), task_ref, "status",
-        related("blocks_words", "blocks", "blocks"), "opened_at",
+        "ref", base.severity_label, base.shortened("question"), base.task_ref, "status",
+        base.related("blocks_words", "blocks", "blocks"), "opened_at",
     )  # fmt: skip
     list_display_links = ("ref", "question")
-    list_filter = (ProjectFilter, "status", "severity")
+    list_filter = (base.ProjectFilter, "status", "severity")
     list_select_related = ("project", "task__project")
     search_fields = ("question", "task__title", "project__slug")
     inlines = (ConflictInline,)
@@ -63,7 +54,7 @@ class DisputeAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         return f"/queue/{dispute.ref}/"
 
 
-class DecisionInline(ReadOnlyAdmin, ScopedInline):
+class DecisionInline(base.ReadOnlyAdmin, base.ScopedInline):
     model = Decision
     fields = ("link", "text", "rationale", "user", "authority", "at", "revoked_at")
     readonly_fields = ("link",)
@@ -77,14 +68,14 @@ class DecisionInline(ReadOnlyAdmin, ScopedInline):
 
 
 @admin.register(Conflict)
-class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class ConflictAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     project_path = "dispute__project"
     list_display = (
-        "ref", severity_label, shortened("question"),
-        related("dispute.task.ref", "task", "dispute__task"), "kind", "origin", "status", "followed",
+        "ref", base.severity_label, base.shortened("question"),
+        base.related("dispute.task.ref", "task", "dispute__task"), "kind", "origin", "status", "followed",
     )  # fmt: skip
     list_display_links = ("ref", "question")
-    list_filter = (ProjectFilter, "status", "kind", "severity", "origin", "reason", "followed")
+    list_filter = (base.ProjectFilter, "status", "kind", "severity", "origin", "reason", "followed")
     list_select_related = ("dispute__task__project",)
     search_fields = ("question", "finding__code", "dispute__task__title")
     inlines = (DecisionInline,)
@@ -100,12 +91,12 @@ class ConflictAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
 
 
 @admin.register(Opinion)
-class OpinionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class OpinionAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     """What judges and mediators were asked, and what they answered."""
 
     project_path = "conflict__dispute__project"
     list_display = ("about", "kind", "verdict", "state", "by_agent", "by_vendor", "asked_at", "given_at")
-    list_filter = (ProjectFilter, "kind", "state", "verdict")
+    list_filter = (base.ProjectFilter, "kind", "state", "verdict")
     list_select_related = ("conflict__dispute__project",)
     search_fields = ("conflict__question", "by_agent", "reasons")
     ordering = ("-pk",)

@@ -12,18 +12,11 @@ from unfold.decorators import action, display
 from disputes.models import Bulk, Channel, Delivery, OnCall, SavedView
 from disputes.notifications import sending
 from tasks.access import MAINTAIN, RULE, may, projects_for
-from tasks.admin.base import (
-    BaseAdmin,
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    SuperuserAdmin,
-    shortened,
-)
+from tasks.admin import base
 
 
 @admin.register(Channel)
-class ChannelAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+class ChannelAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """The channels through which people are told. Addresses stay sealed; people edit their own elsewhere."""
 
     list_display = ("name", "user", "project", "kind", "service", "is_active", "created_at")
@@ -37,7 +30,7 @@ class ChannelAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+class DeliveryAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """What was sent, what is still waiting and what was given up, over all channels."""
 
     list_display = ("uid", "topic", "channel", "event", "due_at", "tries", "sent_at", "failed_at", "trouble")
@@ -52,7 +45,7 @@ class DeliveryAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
 
     @display(description="error", ordering="error")
     def trouble(self, delivery: Delivery) -> str:
-        return shortened("error")(delivery)
+        return base.shortened("error")(delivery)
 
     @action(description="Try again what was given up")
     def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
@@ -73,12 +66,12 @@ class OnCallForm(forms.ModelForm):
 
 
 @admin.register(OnCall)
-class OnCallAdmin(ProjectScopedAdmin):
+class OnCallAdmin(base.ProjectScopedAdmin):
     """The on-call rota of each project. All triagers are told when nobody is on call."""
 
     form = OnCallForm
     list_display = ("user", "project", "first_day", "last_day")
-    list_filter = (ProjectFilter,)
+    list_filter = (base.ProjectFilter,)
     list_select_related = ("user", "project")
     search_fields = ("user__username", "user__first_name", "user__last_name")
     fields = (("project", "user"), ("first_day", "last_day"))
@@ -107,7 +100,7 @@ class OnCallAdmin(ProjectScopedAdmin):
 
 
 @admin.register(SavedView)
-class SavedViewAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+class SavedViewAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """The queue filters that people saved. Everybody saves and deletes their own in the queue itself."""
 
     list_display = ("name", "user", "tab", "query")
@@ -116,7 +109,7 @@ class SavedViewAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
 
 
 @admin.register(Bulk)
-class BulkAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+class BulkAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """What was done to many disputes at once, and what came of each."""
 
     list_display = ("verb", "user", "at", "undone_at")

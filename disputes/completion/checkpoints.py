@@ -8,14 +8,7 @@ from django.utils import timezone
 
 from disputes import alerts
 from disputes.models import Conflict
-from disputes.protocol.completion.convergence import (
-    ConvergenceSettings,
-    RoundResult,
-    State,
-    after_round,
-    preset,
-    said,
-)
+from disputes.protocol.completion import convergence
 from disputes.protocol.completion.termination import max_rounds
 from disputes.protocol.reviews.severity import total_weight
 from tasks.locking import locked
@@ -121,7 +114,7 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
         task.project = project
     resolved = [severity for (severity,) in _resolved_since.rows(project.pk, last.at)]
     under_way = _under_way(project.pk)
-    result = after_round(
+    result = convergence.after_round(
         resolved, _severities(new), _flat(project, last), limits,
         is_counted=_tells_of_a_stall(project, last.under_way, under_way),
     )  # fmt: skip
@@ -133,15 +126,15 @@ def _close(project: Project, last: Checkpoint) -> Checkpoint:
         state=result.state, flat=result.flat, under_way=under_way, at=now,
     )  # fmt: skip
     record(
-        project, "checkpoint", note=said(result, limits),
+        project, "checkpoint", note=convergence.said(result, limits),
         data={"number": checkpoint.number, "state": result.state, "weighted_net": result.weighted_net},
     )  # fmt: skip
     if checkpoint.number == rounds_allowed(project):
         record(project, "round_limit", note="People choose: extend it, accept what there is, or abandon it.")
     waits_for_people = result.stalled and not checkpoint.under_way  # and their cards already ask
-    if result.state is State.DIVERGENCE_WARNING and not waits_for_people:
+    if result.state is convergence.State.DIVERGENCE_WARNING and not waits_for_people:
         _warn(project, checkpoint, result, limits, new)
-    elif result.state is State.CONVERGING:
+    elif result.state is convergence.State.CONVERGING:
         alerts.close_alerts(project, "converging again")
     return checkpoint
 
@@ -162,11 +155,11 @@ def _resolved(project: Expression, since: Expression) -> QuerySet[Task]:
 _opened_since, _resolved_since = Prepared(_opened), Prepared(_resolved)
 
 
-def limits_of(project: Project) -> ConvergenceSettings:
+def limits_of(project: Project) -> convergence.ConvergenceSettings:
     """Return the thresholds from the project's settings, or those for its size if it sets none (CONV-5)."""
-    config, apt = project.config, preset(initial_tasks(project))
+    config, apt = project.config, convergence.preset(initial_tasks(project))
     stall, divergence = config.stall_threshold, config.divergence_threshold
-    return ConvergenceSettings(
+    return convergence.ConvergenceSettings(
         stall_threshold=apt.stall_threshold if stall is None else stall,
         divergence_threshold=apt.divergence_threshold if divergence is None else divergence,
         critical_override=config.critical_override,
@@ -213,13 +206,13 @@ def is_diverging(project: Project) -> bool:
 def _warn(
     project: Project,
     checkpoint: Checkpoint,
-    result: RoundResult,
-    limits: ConvergenceSettings,
+    result: convergence.RoundResult,
+    limits: convergence.ConvergenceSettings,
     new: list[Task],
 ) -> None:
     """Ask people what to do about the warning, on the one card that the project has for this."""
     lines = [
-        said(result, limits),
+        convergence.said(result, limits),
         f"Since the checkpoint before: {checkpoint.resolved} resolved (weight {checkpoint.resolved_weight}), "
         f"{checkpoint.opened} came up (weight {checkpoint.opened_weight}).",
         *_named(new),
@@ -228,7 +221,7 @@ def _warn(
     question = (
         f"{project.name} makes no progress: {counted(checkpoint.flat, 'checkpoint')} without any."
         if stalled
-        else f"{project.name} diverges: {said(result, limits)}"
+        else f"{project.name} diverges: {convergence.said(result, limits)}"
     )
     origin = Conflict.Origin.STALL if stalled else Conflict.Origin.DIVERGENCE
     alerts.open_alert(project, origin=origin, question=question, evidence=lines)

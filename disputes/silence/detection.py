@@ -14,7 +14,8 @@ from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.disagree_blocks import Disagreement
 from disputes.protocol.responses.response import Answered, ReadResponse, read_response
 from disputes.protocol.rulings.compliance import place_changed
-from disputes.protocol.silence.heuristics import Suspicion, Watched, judge_silence
+from disputes.protocol.silence.heuristics import judge_silence
+from disputes.protocol.silence.suspicion import Suspicion, Watched
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import MAX_BYTES
 from disputes.protocol.text.locations import read_place

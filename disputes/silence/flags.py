@@ -17,7 +17,7 @@ from tasks.models.event import record
 from tasks.models.prepared import Prepared
 
 if TYPE_CHECKING:
-    from disputes.protocol.silence.heuristics import Suspicion
+    from disputes.protocol.silence.suspicion import Suspicion
 
 # The levels that ask a human; flags of other levels are only listed.
 EFFECTS = {

@@ -12,17 +12,12 @@ from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from allauth.account.views import reauthenticate
 from allauth.core import context
+from allauth.mfa import signals
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.base.views import authenticate
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.views import ViewRecoveryCodesView
-from allauth.mfa.signals import (
-    authentication_failed,
-    authenticator_added,
-    authenticator_removed,
-    authenticator_reset,
-)
 from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from allauth.mfa.totp.views import ActivateTOTPView
@@ -244,13 +239,13 @@ def in_words(authenticator: Authenticator) -> str:
     return "app" if authenticator.type in FACTORS else "recovery codes"
 
 
-@receiver(authenticator_added)
-@receiver(authenticator_reset)
+@receiver(signals.authenticator_added)
+@receiver(signals.authenticator_reset)
 def _set_up(sender: Any, request: HttpRequest, user: Any, authenticator: Any, **kwargs: Any) -> None:
     audit.note(Kind.FACTOR_ON, user, request, about=in_words(authenticator))
 
 
-@receiver(authenticator_removed)
+@receiver(signals.authenticator_removed)
 def _removed(sender: Any, request: HttpRequest, user: Any, authenticator: Any, **kwargs: Any) -> None:
     audit.note(Kind.FACTOR_OFF, user, request, about=in_words(authenticator))
 
@@ -262,6 +257,6 @@ def _gone(sender: Any, instance: Authenticator, **kwargs: Any) -> None:
         Authenticator.objects.filter(user=instance.user_id).exclude(type__in=FACTORS).delete()
 
 
-@receiver(authentication_failed)
+@receiver(signals.authentication_failed)
 def _wrong_code(sender: Any, request: HttpRequest, user: Any, **kwargs: Any) -> None:
     audit.note(Kind.REFUSED, user, request, note="A wrong code.")

@@ -18,14 +18,7 @@ from unfold.decorators import action, display
 from unfold.forms import PaginationInlineFormSet
 
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, project_ids
-from tasks.admin.base import (
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    ScopedInline,
-    labelled,
-    leads_to,
-)
+from tasks.admin import base
 from tasks.admin.settings_form import SETTING_FIELDSETS, ProjectForm, settings_table
 from tasks.base import try_again
 from tasks.configuration.changing import configure
@@ -66,7 +59,7 @@ class MembershipFormSet(PaginationInlineFormSet):
                 form.add_error("role", OWN_ROLE)
 
 
-class MembershipInline(ScopedInline):
+class MembershipInline(base.ScopedInline):
     model = Membership
     formset = MembershipFormSet
     fields = ("user", "role", "is_lead")
@@ -88,12 +81,13 @@ class MembershipInline(ScopedInline):
 
 
 @admin.register(Project)
-class ProjectAdmin(ProjectScopedAdmin):
+class ProjectAdmin(base.ProjectScopedAdmin):
     """Projects, which are never deleted; a status says that one is over. Superusers add them."""
 
     project_path = "pk"
     list_display = (
-        "overview", "slug", labelled("status", STATUS_LABELS), "base_label", landed_of_all, "settings_link",
+        "overview", "slug", base.labelled("status", STATUS_LABELS), "base_label", landed_of_all,
+        "settings_link",
     )  # fmt: skip
     list_display_links = ("settings_link",)
     list_filter = ("status",)
@@ -265,11 +259,11 @@ class ProjectAdmin(ProjectScopedAdmin):
 
 
 @admin.register(Membership)
-class MembershipAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class MembershipAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     """Who is a member of which project. Memberships are edited on the project's page."""
 
     list_display = ("user", "project", "role", "is_lead")
-    list_filter = (ProjectFilter, "role")
+    list_filter = (base.ProjectFilter, "role")
     list_select_related = ("user", "project")
     search_fields = ("user__username", "project__name")
 
@@ -283,20 +277,20 @@ class SectionForm(forms.ModelForm):
         if any(other.project_id != project_id for other in [*needed, *filter(None, [parent])]):
             raise ValidationError("The parent and the sections to wait for belong to the same project.")
         if self.instance.pk:
-            if parent and leads_to(self.instance.pk, {parent.pk}, Section, "pk", "parent"):
+            if parent and base.leads_to(self.instance.pk, {parent.pk}, Section, "pk", "parent"):
                 self.add_error("parent", "The section would lie inside itself.")
             keys = {other.pk for other in needed}
             ways = ("depends_on", "parent", "children")
-            if any(leads_to(self.instance.pk, keys, Section, "pk", way) for way in ways):
+            if any(base.leads_to(self.instance.pk, keys, Section, "pk", way) for way in ways):
                 self.add_error("depends_on", "The section would wait for itself.")
         return data
 
 
 @admin.register(Section)
-class SectionAdmin(ProjectScopedAdmin):
+class SectionAdmin(base.ProjectScopedAdmin):
     form = SectionForm
     list_display = ("title", "project", "parent", "rank", landed_of_all, "is_stopped")
-    list_filter = (ProjectFilter, "is_stopped")
+    list_filter = (base.ProjectFilter, "is_stopped")
     list_select_related = ("project", "parent")
     search_fields = ("title", "project__slug")
     ordering = ("project__name", "rank", "pk")

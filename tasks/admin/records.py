@@ -11,44 +11,19 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from tasks.admin.base import (
-    BaseAdmin,
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    SuperuserAdmin,
-    labelled,
-    preformatted,
-    related,
-    severity_label,
-    short_sha,
-    shortened,
-    task_ref,
-)
+from tasks import models
+from tasks.admin import base
 from tasks.events import words
-from tasks.models import (
-    Answer,
-    Bundle,
-    Checkpoint,
-    Event,
-    Finding,
-    Idempotency,
-    Landing,
-    Review,
-    Rollback,
-    Submission,
-    Verification,
-)
 
 SUBMISSION_LABELS = {
     "received": "neutral", "kept": "neutral", "verified": "success", "red": "danger", "lost": "danger",
 }  # fmt: skip
-LANDING_LABELS = dict.fromkeys(Landing.Status, "neutral") | {
+LANDING_LABELS = dict.fromkeys(models.Landing.Status, "neutral") | {
     "landed": "success", "conflict": "warning", "stuck": "danger",
 }  # fmt: skip
 
 
-class RecordAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class RecordAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     """A read-only row of a project."""
 
 
@@ -68,18 +43,18 @@ class StandingFilter(admin.SimpleListFilter):
         return queryset.filter(**{f"{self.path}__isnull": self.value() == "no"})
 
 
-@admin.register(Rollback)
+@admin.register(models.Rollback)
 class RollbackAdmin(RecordAdmin):
     """Which rounds of a task were taken back, and why."""
 
     project_path = "task__project"
-    list_display = (task_ref, "from_round", "to_round", shortened("reason"), "by_label", "at")
-    list_filter = (ProjectFilter,)
+    list_display = (base.task_ref, "from_round", "to_round", base.shortened("reason"), "by_label", "at")
+    list_filter = (base.ProjectFilter,)
     list_select_related = ("task__project",)
     search_fields = ("reason", "task__title", "by_label")
 
 
-@admin.register(Checkpoint)
+@admin.register(models.Checkpoint)
 class CheckpointAdmin(RecordAdmin):
     """The turns of a project: what was resolved, what came up, and whether the project converges."""
 
@@ -90,48 +65,48 @@ class CheckpointAdmin(RecordAdmin):
         "opened",
         "net",
         "weighted_net",
-        labelled("state", {"CONVERGING": "success", "FLAT": "neutral", "DIVERGENCE_WARNING": "warning"}),
+        base.labelled("state", {"CONVERGING": "success", "FLAT": "neutral", "DIVERGENCE_WARNING": "warning"}),
         "flat",
         "at",
     )
-    list_filter = (ProjectFilter, "state")
+    list_filter = (base.ProjectFilter, "state")
     list_select_related = ("project",)
 
 
-@admin.register(Submission)
+@admin.register(models.Submission)
 class SubmissionAdmin(RecordAdmin):
     project_path = "task__project"
     list_display = (
-        short_sha, task_ref, "round", "attempt", labelled("state", SUBMISSION_LABELS), "stands", "by_agent",
-        "by_model", "at",
+        base.short_sha, base.task_ref, "round", "attempt", base.labelled("state", SUBMISSION_LABELS),
+        "stands", "by_agent", "by_model", "at",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "state", StandingFilter)
+    list_filter = (base.ProjectFilter, "state", StandingFilter)
     list_select_related = ("task__project",)
     search_fields = ("sha", "task__title", "by_agent", "by_model")
     exclude = ("diff", "patch_id")
     readonly_fields = ("diff_text",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.Submission]:
         return super().get_queryset(request).defer("diff", "specification", "response")
 
     @display(description="stands", boolean=True)
-    def stands(self, submission: Submission) -> bool:
+    def stands(self, submission: models.Submission) -> bool:
         return submission.rolled_back_id is None
 
     @display(description="diff")
-    def diff_text(self, submission: Submission) -> SafeString:
-        return preformatted(submission.diff)
+    def diff_text(self, submission: models.Submission) -> SafeString:
+        return base.preformatted(submission.diff)
 
 
-@admin.register(Bundle)
+@admin.register(models.Bundle)
 class BundleAdmin(RecordAdmin):
     project_path = "submission__task__project"
-    list_display = ("submission", related("submission.task.ref", "task", "submission__task"), "size")
-    list_filter = (ProjectFilter,)
+    list_display = ("submission", base.related("submission.task.ref", "task", "submission__task"), "size")
+    list_filter = (base.ProjectFilter,)
     list_select_related = ("submission__task__project",)
     readonly_fields = ("size",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Bundle]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.Bundle]:
         return super().get_queryset(request).defer("data").annotate(bytes=Length("data"))
 
     @display(description="size", ordering="bytes")
@@ -139,61 +114,62 @@ class BundleAdmin(RecordAdmin):
         return filesizeformat(bundle.bytes)
 
 
-@admin.register(Verification)
+@admin.register(models.Verification)
 class VerificationAdmin(RecordAdmin):
-    list_display = (short_sha, "project", "green", "step", "exit_code", "seconds", "tier", "at")
-    list_filter = (ProjectFilter, "green", "tier")
+    list_display = (base.short_sha, "project", "green", "step", "exit_code", "seconds", "tier", "at")
+    list_filter = (base.ProjectFilter, "green", "tier")
     list_select_related = ("project",)
     search_fields = ("sha", "step")
     exclude = ("tail",)
     readonly_fields = ("output",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Verification]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[models.Verification]:
         return super().get_queryset(request).defer("tail")
 
     @display(description="end of the output")
-    def output(self, verification: Verification) -> SafeString:
-        return preformatted(verification.tail)
+    def output(self, verification: models.Verification) -> SafeString:
+        return base.preformatted(verification.tail)
 
 
-@admin.register(Landing)
+@admin.register(models.Landing)
 class LandingAdmin(RecordAdmin):
     list_display = (
-        short_sha, task_ref, "target", labelled("status", LANDING_LABELS), "attempts", shortened("problem"),
-        "at",
+        base.short_sha, base.task_ref, "target", base.labelled("status", LANDING_LABELS), "attempts",
+        base.shortened("problem"), "at",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "status")
+    list_filter = (base.ProjectFilter, "status")
     list_select_related = ("task__project",)
     search_fields = ("sha", "task__title", "problem")
 
 
-@admin.register(Review)
+@admin.register(models.Review)
 class ReviewAdmin(RecordAdmin):
     project_path = "submission__task__project"
     list_display = (
-        "verdict", related("submission.task.ref", "task", "submission__task"),
-        related("submission.round", "round", "submission__round"), "submission", "by_agent", "by_model", "at",
+        "verdict", base.related("submission.task.ref", "task", "submission__task"),
+        base.related("submission.round", "round", "submission__round"), "submission", "by_agent",
+        "by_model", "at",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "verdict")
+    list_filter = (base.ProjectFilter, "verdict")
     list_select_related = ("submission__task__project",)
     search_fields = ("text", "by_agent", "submission__task__title")
     exclude = ("text",)
     readonly_fields = ("words",)
 
     @display(description="text")
-    def words(self, review: Review) -> SafeString:
-        return preformatted(review.text)
+    def words(self, review: models.Review) -> SafeString:
+        return base.preformatted(review.text)
 
 
-@admin.register(Finding)
+@admin.register(models.Finding)
 class FindingAdmin(RecordAdmin):
     project_path = "task__project"
     list_display = (
-        "code", severity_label, shortened("title"), task_ref, "round", "mandatory",
-        related("location", "place", "path"),
+        "code", base.severity_label, base.shortened("title"), base.task_ref, "round", "mandatory",
+        base.related("location", "place", "path"),
     )  # fmt: skip
     list_display_links = ("code", "title")
-    list_filter = (ProjectFilter, "severity", "mandatory", StandingFilter)
+    list_filter = (base.ProjectFilter, "severity", "mandatory", StandingFilter)
     list_select_related = ("task__project",)
     search_fields = ("code", "title", "path", "task__title")
     exclude = ("excerpt",)
@@ -201,18 +177,19 @@ class FindingAdmin(RecordAdmin):
     ordering = ("-pk",)
 
     @display(description="code at its place")
-    def code_at_its_place(self, finding: Finding) -> SafeString:
-        return preformatted(finding.excerpt)
+    def code_at_its_place(self, finding: models.Finding) -> SafeString:
+        return base.preformatted(finding.excerpt)
 
 
-@admin.register(Answer)
+@admin.register(models.Answer)
 class AnswerAdmin(RecordAdmin):
     project_path = "submission__task__project"
     list_display = (
-        related("finding.code", "finding", "finding__code"),
-        related("submission.task.ref", "task", "submission__task"), "kind", shortened("text"), "submission",
+        base.related("finding.code", "finding", "finding__code"),
+        base.related("submission.task.ref", "task", "submission__task"), "kind", base.shortened("text"),
+        "submission",
     )  # fmt: skip
-    list_filter = (ProjectFilter, "kind")
+    list_filter = (base.ProjectFilter, "kind")
     list_select_related = ("submission__task__project", "finding")
     search_fields = ("text", "finding__code", "submission__task__title")
     ordering = ("-pk",)
@@ -232,29 +209,29 @@ class KindFilter(admin.SimpleListFilter):
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
-@admin.register(Event)
+@admin.register(models.Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("at", "what", "about", "move", "label", "actor_kind", shortened("note"))
-    list_filter = (ProjectFilter, "actor_kind", KindFilter)
+    list_display = ("at", "what", "about", "move", "label", "actor_kind", base.shortened("note"))
+    list_filter = (base.ProjectFilter, "actor_kind", KindFilter)
     list_select_related = ("project", "task__project")
     search_fields = ("note", "label")
 
     @display(description="kind")
-    def what(self, event: Event) -> str:
+    def what(self, event: models.Event) -> str:
         return words(event.kind)
 
     @display(description="task or project")
-    def about(self, event: Event) -> str:
+    def about(self, event: models.Event) -> str:
         return event.task.ref if event.task else event.project.slug
 
     @display(description="from \N{RIGHTWARDS ARROW} to")
-    def move(self, event: Event) -> str:
+    def move(self, event: models.Event) -> str:
         old, new = (status.replace("_", " ") for status in (event.from_status, event.to_status))
         return f"{old or 'new'} \N{RIGHTWARDS ARROW} {new}" if new and new != old else new or "-"
 
 
-@admin.register(Idempotency)
-class IdempotencyAdmin(ReadOnlyAdmin, SuperuserAdmin, BaseAdmin):
+@admin.register(models.Idempotency)
+class IdempotencyAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     list_display = ("actor", "key", "status", "at")
     list_filter = ("status",)
     search_fields = ("actor", "key")

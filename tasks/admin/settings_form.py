@@ -9,14 +9,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.widgets import (
-    UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminDecimalFieldWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold import widgets
 
+from tasks.configuration import schema
 from tasks.configuration.pipeline import refuse_stranding
 from tasks.configuration.policy import (
     DEFAULTS,
@@ -29,18 +24,6 @@ from tasks.configuration.policy import (
     in_words,
 )
 from tasks.configuration.reading import FaultyFile, read_value
-from tasks.configuration.schema import (
-    Choice,
-    Flag,
-    Kind,
-    Ladders,
-    Number,
-    PerSeverity,
-    Setting,
-    Text,
-    Whole,
-    Words,
-)
 from tasks.configuration.stages import Stages
 from tasks.models import Project
 
@@ -57,7 +40,7 @@ class LinesField(forms.CharField):
 class YamlField(forms.CharField):
     """A setting that is written in YAML; an error names its line."""
 
-    kind: Kind
+    kind: schema.Kind
     key: str
 
     def to_python(self, value: Any) -> Any:
@@ -85,7 +68,7 @@ class YamlField(forms.CharField):
 class LaddersField(YamlField):
     """Ladders written in YAML."""
 
-    kind, key = Ladders(), "model_ladder"
+    kind, key = schema.Ladders(), "model_ladder"
 
     def empty(self) -> Any:
         return {}
@@ -124,7 +107,7 @@ class SeveritiesWidget(forms.MultiWidget):
 class SeveritiesField(forms.MultiValueField):
     """A value for each severity; those that are fixed cannot be chosen."""
 
-    def __init__(self, kind: PerSeverity, default: dict[str, Any], **options: Any) -> None:
+    def __init__(self, kind: schema.PerSeverity, default: dict[str, Any], **options: Any) -> None:
         self.default, self.fixed = default, dict(kind.fixed)
         parts = [_field(kind.each, name, name in self.fixed) for name in default]
         widget = SeveritiesWidget([part.widget for part in parts])
@@ -137,37 +120,41 @@ class SeveritiesField(forms.MultiValueField):
 
 
 # The fields of settings that are written as a text, and how many lines each shows.
-TEXTS: dict[type[Kind], tuple[type[forms.CharField], int]] = {
-    Ladders: (LaddersField, 8), Stages: (StagesField, 10), Text: (LinesField, 2),
+TEXTS: dict[type[schema.Kind], tuple[type[forms.CharField], int]] = {
+    schema.Ladders: (LaddersField, 8), Stages: (StagesField, 10), schema.Text: (LinesField, 2),
 }  # fmt: skip
 
 
-def _number_attrs(kind: Whole | Number) -> dict[str, Any]:
-    return {"min": kind.low, "max": kind.high, "step": 1 if isinstance(kind, Whole) else "any"}
+def _number_attrs(kind: schema.Whole | schema.Number) -> dict[str, Any]:
+    return {"min": kind.low, "max": kind.high, "step": 1 if isinstance(kind, schema.Whole) else "any"}
 
 
-def _field(kind: Kind, name: str = "", fixed: bool = False, **options: Any) -> forms.Field:
+def _field(kind: schema.Kind, name: str = "", fixed: bool = False, **options: Any) -> forms.Field:
     """Return the form field for values of this kind; `name` labels it for screen readers."""
     attrs: dict[str, Any] = ({"aria-label": name} if name else {}) | ({"disabled": True} if fixed else {})
     match kind:
-        case Flag():
-            return forms.BooleanField(widget=UnfoldBooleanSwitchWidget(attrs), required=False, **options)
-        case Whole():
-            widget = UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
+        case schema.Flag():
+            return forms.BooleanField(
+                widget=widgets.UnfoldBooleanSwitchWidget(attrs), required=False, **options
+            )
+        case schema.Whole():
+            widget = widgets.UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
             return forms.IntegerField(widget=widget, required=False, **options)
-        case Number():
-            widget = UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
+        case schema.Number():
+            widget = widgets.UnfoldAdminDecimalFieldWidget(attrs | _number_attrs(kind))
             return forms.FloatField(widget=widget, required=False, **options)
-        case Choice(words=words):
+        case schema.Choice(words=words):
             choices = [(word, word.replace("_", " ")) for word in words]
-            select = UnfoldAdminSelectWidget(attrs)
+            select = widgets.UnfoldAdminSelectWidget(attrs)
             return forms.ChoiceField(choices=choices, widget=select, required=False, **options)
-        case Words(words=words):
-            boxes = UnfoldAdminCheckboxSelectMultipleWidget()
+        case schema.Words(words=words):
+            boxes = widgets.UnfoldAdminCheckboxSelectMultipleWidget()
             choices = [(word, word) for word in words]
             return forms.MultipleChoiceField(choices=choices, widget=boxes, required=False, **options)
     written, rows = next(field for known, field in TEXTS.items() if isinstance(kind, known))
-    area = UnfoldAdminTextareaWidget(attrs | {"rows": rows, "class": "setting-code", "spellcheck": "false"})
+    area = widgets.UnfoldAdminTextareaWidget(
+        attrs | {"rows": rows, "class": "setting-code", "spellcheck": "false"}
+    )
     return written(widget=area, required=False, strip=False, **options)
 
 
@@ -178,7 +165,7 @@ def _check(key: str, value: Any) -> None:
         raise ValidationError(str(error)) from error
 
 
-def setting_field(key: str, entry: Setting) -> forms.Field:
+def setting_field(key: str, entry: schema.Setting) -> forms.Field:
     """Return the form field for one setting."""
     options: dict[str, Any] = {
         "label": key.replace("_", " ").capitalize(),
@@ -188,7 +175,7 @@ def setting_field(key: str, entry: Setting) -> forms.Field:
         ),
         "validators": [partial(_check, key)],
     }  # fmt: skip
-    if isinstance(entry.kind, PerSeverity):
+    if isinstance(entry.kind, schema.PerSeverity):
         return SeveritiesField(entry.kind, DEFAULTS.to_json()[key], required=False, **options)
     # Others may save while this page is open, so only what this user changed is written.
     return _field(entry.kind, show_hidden_initial=True, **options)
@@ -228,7 +215,7 @@ class SettingsForm(forms.ModelForm):
         values = {key: data[key] for key in SETTINGS if key in data}
         defaults = DEFAULTS.to_json()
         for key, value in values.items():
-            if value is None or (value == "" and isinstance(SETTINGS[key].kind, Choice)):
+            if value is None or (value == "" and isinstance(SETTINGS[key].kind, schema.Choice)):
                 data[key] = values[key] = defaults[key]
         if len(values) == len(SETTINGS):
             try:

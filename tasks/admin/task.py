@@ -20,18 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from tasks.access import MAINTAIN, RULE, tasks_for
 from tasks.adding import place_last
-from tasks.admin.base import (
-    STATUS_LABELS,
-    ProjectFilter,
-    ProjectScopedAdmin,
-    ReadOnlyAdmin,
-    ScopedInline,
-    labelled,
-    leads_to,
-    severity_label,
-    shortened,
-    task_ref,
-)
+from tasks.admin import base
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -106,11 +95,11 @@ class DependencyRows(BaseInlineFormSet):
                 continue
             if self.instance.project_id and on.project_id != self.instance.project_id:
                 raise ValidationError(f"{on.ref} belongs to another project.")
-            if self.instance.pk and leads_to(self.instance.pk, {on.pk}, Dependency, "task", "on"):
+            if self.instance.pk and base.leads_to(self.instance.pk, {on.pk}, Dependency, "task", "on"):
                 raise ValidationError(f"{on.ref} waits for this task already.")
 
 
-class DependencyInline(ScopedInline):
+class DependencyInline(base.ScopedInline):
     """Dependencies, which are added and removed but never changed."""
 
     model = Dependency
@@ -127,18 +116,18 @@ class DependencyInline(ScopedInline):
 
 
 @admin.register(Task)
-class TaskAdmin(ProjectScopedAdmin):
+class TaskAdmin(base.ProjectScopedAdmin):
     form = TaskForm
     action_form = VerbForm
     actions = tuple(VERBS)
     actions_detail = ("rounds_page",)
     inlines = (DependencyInline,)
     list_display = (
-        "ref", "title_begin", labelled("status", STATUS_LABELS), severity_label, "section", "round",
-        "waits_for", "status_at",
+        "ref", "title_begin", base.labelled("status", base.STATUS_LABELS), base.severity_label, "section",
+        "round", "waits_for", "status_at",
     )  # fmt: skip
     list_display_links = ("ref", "title_begin")
-    list_filter = (ProjectFilter, "status", "severity", "origin")
+    list_filter = (base.ProjectFilter, "status", "severity", "origin")
     list_select_related = ("project", "section")
     search_fields = ("title", "source", "project__slug")
     search_help_text = "Title, source, or a name such as ledger-214"
@@ -164,7 +153,7 @@ class TaskAdmin(ProjectScopedAdmin):
     def why(self, task: Task) -> str:
         return waiting_line(task)
 
-    title_begin = staticmethod(shortened("title"))
+    title_begin = staticmethod(base.shortened("title"))
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         if name := re.fullmatch(r"([\w-]+)-(\d+)", search_term.strip().lower()):
@@ -295,23 +284,23 @@ class TaskAdmin(ProjectScopedAdmin):
 
 
 @admin.register(Dependency)
-class DependencyAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
+class DependencyAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     """Which task waits for which. Dependencies are edited on the task's page."""
 
     project_path = "task__project"
     list_display = ("task", "on")
-    list_filter = (ProjectFilter,)
+    list_filter = (base.ProjectFilter,)
     list_select_related = ("task__project", "on__project")
     search_fields = ("task__title", "on__title")
 
 
 @admin.register(Comment)
-class CommentAdmin(ProjectScopedAdmin):
+class CommentAdmin(base.ProjectScopedAdmin):
     """Comments, which whoever may rule may write. Of others' comments, only the status can be changed."""
 
     change_roles = RULE
-    list_display = (shortened("body"), task_ref, "target", "by_label", "status", "resolution", "at")
-    list_filter = (ProjectFilter, "status", "by_kind")
+    list_display = (base.shortened("body"), base.task_ref, "target", "by_label", "status", "resolution", "at")
+    list_filter = (base.ProjectFilter, "status", "by_kind")
     list_select_related = ("project", "task__project")
     search_fields = ("body", "target", "by_label")
     autocomplete_fields = ("task",)

@@ -12,18 +12,8 @@ from typing import Any
 
 import yaml
 
+from tasks.configuration import schema
 from tasks.configuration.policy import SETTINGS, ProjectSettings, completed
-from tasks.configuration.schema import (
-    Choice,
-    Flag,
-    Kind,
-    Ladders,
-    PerSeverity,
-    SettingsError,
-    Text,
-    Texts,
-    Whole,
-)
 from tasks.configuration.yaml_files import Fault, FaultyFile, compose
 from tasks.configuration.yaml_files import line_of as node_line
 from tasks.states import Severity
@@ -38,32 +28,35 @@ OPTIONAL = {
     if path.endswith(".mandatory")
 }
 AGENTS = "agents"
-KIND, KINDS = "kind", Choice(("code", "documents"))  # of the project: a column of its row, not a setting
-AGENT_KEYS: dict[str, Kind] = {
-    "name": Text(),
-    "type": Text(),
-    "command": Text(),
-    "role": Choice(("coder", "reviewer", "judge", "mediator")),
-    "provider": Choice(("claude", "codex", "gemini", "opencode", "pull")),
-    "model": Text(),
-    "vendor": Text(),
-    "tier": Text(),
-    "instructions": Text(),
-    "domains": Texts(),
-    "watches": Texts(),
-    "focus": Text(),
-    "priority": Whole(-1000, 1000),
-    "slots": Whole(1, 1000),
-    "pass": Texts(),
-    "cassettes": Text(),
-    "program": Text(),
-    "base_url": Text(),
-    "key": Text(),
-    "sign_in_file": Text(),
-    "account": Text(),
-    "hosts": Texts(),
-    "again": Texts(),
-    "active": Flag(),
+KIND, KINDS = (
+    "kind",
+    schema.Choice(("code", "documents")),
+)  # of the project: a column of its row, not a setting
+AGENT_KEYS: dict[str, schema.Kind] = {
+    "name": schema.Text(),
+    "type": schema.Text(),
+    "command": schema.Text(),
+    "role": schema.Choice(("coder", "reviewer", "judge", "mediator")),
+    "provider": schema.Choice(("claude", "codex", "gemini", "opencode", "pull")),
+    "model": schema.Text(),
+    "vendor": schema.Text(),
+    "tier": schema.Text(),
+    "instructions": schema.Text(),
+    "domains": schema.Texts(),
+    "watches": schema.Texts(),
+    "focus": schema.Text(),
+    "priority": schema.Whole(-1000, 1000),
+    "slots": schema.Whole(1, 1000),
+    "pass": schema.Texts(),
+    "cassettes": schema.Text(),
+    "program": schema.Text(),
+    "base_url": schema.Text(),
+    "key": schema.Text(),
+    "sign_in_file": schema.Text(),
+    "account": schema.Text(),
+    "hosts": schema.Texts(),
+    "again": schema.Texts(),
+    "active": schema.Flag(),
 }
 # The keys that say how an agent is started; it may have at most one of them.
 STARTS = ("command", "cassettes", "provider")
@@ -95,10 +88,10 @@ class SettingsFile:
         """Return the settings `base` overlaid with the file's. Raises FaultyFile if they conflict."""
         try:
             return base.replaced(self.values)
-        except SettingsError as error:
+        except schema.SettingsError as error:
             raise FaultyFile([Fault(self._line_of(error, base), str(error))]) from error
 
-    def _line_of(self, error: SettingsError, base: ProjectSettings) -> int:
+    def _line_of(self, error: schema.SettingsError, base: ProjectSettings) -> int:
         """Return the line of the error's key, or of the key without which there would be no error.
 
         If two values do not go together, the file may contain only one of them, under another key.
@@ -108,7 +101,7 @@ class SettingsFile:
         for key in self.values:
             try:
                 base.replaced({other: value for other, value in self.values.items() if other != key})
-            except SettingsError:
+            except schema.SettingsError:
                 continue
             return self.lines[key]
         return 1
@@ -129,7 +122,7 @@ def read_settings(text: str) -> SettingsFile:
     return SettingsFile(reader.values, tuple(reader.agents), reader.lines, reader.kind)
 
 
-def read_value(kind: Kind, text: str, key: str) -> Any:
+def read_value(kind: schema.Kind, text: str, key: str) -> Any:
     """Return one value written in YAML, such as a ladder. Raises FaultyFile."""
     reader = _Reader()
     node = compose(text, SIZE_MAX)
@@ -137,7 +130,7 @@ def read_value(kind: Kind, text: str, key: str) -> Any:
     if not reader.faults:
         try:
             return kind.check(key, kind.read(value))
-        except SettingsError as error:
+        except schema.SettingsError as error:
             reader.faults.append(Fault(reader.line_of(error.key, 1), str(error)))
     raise FaultyFile(reader.faults)
 
@@ -218,7 +211,7 @@ class _Reader:
         if ok:
             try:
                 self.kind = KINDS.check(KIND, value)
-            except SettingsError as error:
+            except schema.SettingsError as error:
                 self.faults.append(Fault(node_line(name), str(error)))
 
     def setting(self, key: str, path: str, name: yaml.Node, node: yaml.Node) -> None:
@@ -229,14 +222,14 @@ class _Reader:
             return
         try:
             checked = kind.check(key, completed(key, value))
-        except SettingsError as error:
+        except schema.SettingsError as error:
             self.faults.append(Fault(self.line_of(error.key, node_line(name)), _in_file(error, key, path)))
             return
-        self.values[key] = value if isinstance(kind, PerSeverity) else kind.plain(checked)
+        self.values[key] = value if isinstance(kind, schema.PerSeverity) else kind.plain(checked)
 
-    def value(self, kind: Kind, key: str, path: str, node: yaml.Node) -> tuple[Any, bool]:
+    def value(self, kind: schema.Kind, key: str, path: str, node: yaml.Node) -> tuple[Any, bool]:
         """Return the value in the program's spelling, and whether it could be read at all."""
-        if not isinstance(kind, Ladders) and _is_annotated(node):
+        if not isinstance(kind, schema.Ladders) and _is_annotated(node):
             inner = [value for name, value in node.value if name.value == "value"]
             if len(inner) != 1:
                 self.fault(node, f"{path} has notes and not one value.")
@@ -284,7 +277,7 @@ class _Reader:
             return
         try:
             kind.check(key, value)
-        except SettingsError as error:
+        except schema.SettingsError as error:
             self.fault(name, _in_file(error, key, path))
             return
         self.optional[key] = (value, node_line(name))
@@ -333,7 +326,7 @@ class _Reader:
             if ok:
                 try:
                     entry.values[word] = kind.check(word, said)
-                except SettingsError as error:
+                except schema.SettingsError as error:
                     self.fault(name, f"agents.{error}")
         if len(self.faults) == before:
             self.faults += _faults_of(entry)
@@ -367,7 +360,7 @@ def _meant(path: str) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
-def _in_file(error: SettingsError, key: str, path: str) -> str:
+def _in_file(error: schema.SettingsError, key: str, path: str) -> str:
     """Return the error's message with the key as it is written in the file."""
     message = str(error)
     return f"{path}{message.removeprefix(key)}" if message.startswith(key) else f"{path}: {message}"

@@ -13,23 +13,8 @@ from tasks.states import MARKERS, Severity
 from tasks.text.counting import shortened
 from tasks.text.fences import after_fence
 from tasks.text.regex import regex
+from tasks.todo import format
 from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, Line, key_of
-from tasks.todo.format import (
-    ATTRIBUTE,
-    ATTRIBUTES,
-    FIRST_SECTION,
-    HEADING,
-    IDENTITY,
-    MAX_LEVEL,
-    NUMBERED,
-    SECTION_TITLE_MAX,
-    TASK,
-    TITLE_MAX,
-    TOP_HEADING,
-    UNDERLINE,
-    Problem,
-    split_lines,
-)
 from tasks.todo.meaning import WordsOfTasks
 from tasks.todo.wording import MARKS, legend_in
 
@@ -45,7 +30,7 @@ class Reading:
 
     lines: tuple[str, ...]
     origins: tuple[int, ...]
-    notes: tuple[Problem, ...]
+    notes: tuple[format.Problem, ...]
 
     @property
     def text(self) -> str:
@@ -62,13 +47,13 @@ def read_leniently(text: str, *, is_followed: bool = False) -> Reading:
     In a file that is followed, only a box says that a task is done, never the heading above it: the program
     fills boxes there, and a task must not be open again because its neighbour has got a tick.
     """
-    return _Reader(split_lines(text), is_followed).read()
+    return _Reader(format.split_lines(text), is_followed).read()
 
 
 class _Reader:
     def __init__(self, lines: list[str], is_followed: bool) -> None:
         self.lines, self.is_followed = lines, is_followed
-        self.notes: list[Problem] = []
+        self.notes: list[format.Problem] = []
         self.sections = [DraftSection(0, 0, "")]
         self.open: list[DraftTask] = []  # the task that is being read, preceded by the tasks that contain it
         self.fence = ""
@@ -83,7 +68,7 @@ class _Reader:
         self.understood: set[int] = set()  # lines whose words say something of their task
 
     def note(self, number: int, reason: str) -> None:
-        self.notes.append(Problem.at(self.lines, number, reason))
+        self.notes.append(format.Problem.at(self.lines, number, reason))
 
     def read(self) -> Reading:
         skipped = 0
@@ -117,12 +102,12 @@ class _Reader:
         below = self.lines[number] if number < len(self.lines) else ""
         above = self.lines[number - 2] if number > 1 else ""
         is_text = bool(line.strip()) and not line.startswith((" ", "\t", ">", "#", "\\", "|", "`", "~"))
-        return is_text and not above.strip() and bool(UNDERLINE.fullmatch(below)) and not _item(line)
+        return is_text and not above.strip() and bool(format.UNDERLINE.fullmatch(below)) and not _item(line)
 
     def below_heading(self, line: str) -> str:
         """Return a line below a heading that is a task as its text; a rule or the next heading ends it."""
-        match = HEADING.fullmatch(line) or TOP_HEADING.fullmatch(line)
-        level = len(line) - len(line.lstrip("#")) if match else MAX_LEVEL + 1
+        match = format.HEADING.fullmatch(line) or format.TOP_HEADING.fullmatch(line)
+        level = len(line) - len(line.lstrip("#")) if match else format.MAX_LEVEL + 1
         if level <= self.within or RULE.fullmatch(line):
             self.within = 0
         return f"  {line}" if self.within and line.strip() else line
@@ -130,13 +115,13 @@ class _Reader:
     def take(self, number: int, line: str) -> None:
         if self.fence:
             self.inside_fence(number, line)
-        elif (match := HEADING.fullmatch(line)) and (boxed := BOXED.fullmatch(match[2])):
+        elif (match := format.HEADING.fullmatch(line)) and (boxed := BOXED.fullmatch(match[2])):
             self.open, self.within = [], len(match[1])
             self.note(number, "A heading with a box is read as a task.")
             self.task(number, boxed, 0)
-        elif match := HEADING.fullmatch(line):
+        elif match := format.HEADING.fullmatch(line):
             self.heading(number, len(match[1]) + self.shift, match[2].strip())
-        elif match := TOP_HEADING.fullmatch(line):
+        elif match := format.TOP_HEADING.fullmatch(line):
             self.heading(number, 1, match[1].strip())
         elif match := _item(line):
             self.open = []
@@ -157,7 +142,9 @@ class _Reader:
             return False
         above, whole = self.lines[number - 2].rstrip(), self.open[-1].title
         is_broken = len(above) >= BROKEN_FROM and not above.endswith((".", ":", ";", "!", "?"))
-        return is_broken and text[0].islower() and not key_of(text) and len(whole) + len(text) < TITLE_MAX
+        return (
+            is_broken and text[0].islower() and not key_of(text) and len(whole) + len(text) < format.TITLE_MAX
+        )
 
     def may_be_part(self) -> bool:
         """Whether a box in an indented line is a task; below a task of the export it is part of its text."""
@@ -172,13 +159,13 @@ class _Reader:
             level, self.shift = 2, 1
             self.note(number, "A second top heading is read as a section.")
         last = max(self.sections[-1].level, 1)
-        if level > min(last + 1, MAX_LEVEL):
-            level = min(last + 1, MAX_LEVEL)
+        if level > min(last + 1, format.MAX_LEVEL):
+            level = min(last + 1, format.MAX_LEVEL)
             self.note(number, f"A heading that skips a level is read as one with {'#' * level}.")
         self.open, self.outside = [], False
         section = DraftSection(number, level, title)
-        if len(title) > SECTION_TITLE_MAX:
-            section.title = shortened(title, SECTION_TITLE_MAX)
+        if len(title) > format.SECTION_TITLE_MAX:
+            section.title = shortened(title, format.SECTION_TITLE_MAX)
             section.lines.append((title, number))
             self.note(number, "The title is too long: it is cut, and whole in the text of the section.")
         self.sections.append(section)
@@ -187,7 +174,7 @@ class _Reader:
         marker, rest = match[1], match[2].strip()
         identity = ""
         begin = rest.rfind("<!--")
-        if begin >= 0 and IDENTITY.fullmatch(rest, begin):
+        if begin >= 0 and format.IDENTITY.fullmatch(rest, begin):
             rest, identity = rest[:begin].strip(), rest[begin:]
         if not rest:
             self.note(number, "A box without a title is passed over.")
@@ -204,10 +191,10 @@ class _Reader:
         if is_optional:
             task.severity = Severity.LOW
             self.note(number, "“*” behind the box marks what is optional: it is read as severity: low.")
-        if match.re.pattern == NUMBERED.pattern:
+        if match.re.pattern == format.NUMBERED.pattern:
             self.note(number, "A numbered box is read as a task.")
-        if len(rest) > TITLE_MAX:
-            task.title = shortened(rest, TITLE_MAX)
+        if len(rest) > format.TITLE_MAX:
+            task.title = shortened(rest, format.TITLE_MAX)
             task.lines += [("", number), (f"  {rest}", number), ("", number)]
             self.note(number, "The title is too long: it is cut, and whole in the description.")
         if self.open:
@@ -284,7 +271,7 @@ class _Reader:
     def free(self, item: DraftSection | DraftTask, used: set[tuple[int, str]], parent: int, what: str) -> str:
         title, number = item.title, 1
         while (parent, title) in used or (
-            what == "section" and title == FIRST_SECTION and self.is_taken(item)
+            what == "section" and title == format.FIRST_SECTION and self.is_taken(item)
         ):
             number += 1
             title = f"{item.title} ({number})"
@@ -332,12 +319,12 @@ class _Reader:
         others: list[Line] = []
         seen: set[str] = set()
         for at, (line, number) in enumerate(task.lines):
-            match = ATTRIBUTE.fullmatch(line.strip())
-            if match is None or (match[1].lower() not in ATTRIBUTES and match[3] and not match[2]):
+            match = format.ATTRIBUTE.fullmatch(line.strip())
+            if match is None or (match[1].lower() not in format.ATTRIBUTES and match[3] and not match[2]):
                 return values, others, task.lines[at:]
             key = match[1].lower()
             is_severity = key != "severity" or match[3].lower() in set(Severity)
-            if key in ATTRIBUTES and key not in seen and is_severity:
+            if key in format.ATTRIBUTES and key not in seen and is_severity:
                 seen.add(key)
                 values.append((line, number))
             else:
@@ -350,7 +337,7 @@ class _Reader:
 
 def _item(line: str) -> re.Match[str] | None:
     """Match a task in the first column, with a bullet or a number."""
-    return TASK.fullmatch(line) or NUMBERED.fullmatch(line)
+    return format.TASK.fullmatch(line) or format.NUMBERED.fullmatch(line)
 
 
 def _within(line: str, indent: int) -> str:

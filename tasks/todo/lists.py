@@ -8,16 +8,8 @@ from itertools import takewhile
 
 from tasks.text.fences import after_fence
 from tasks.text.regex import regex
+from tasks.todo import format
 from tasks.todo.drafts import key_of
-from tasks.todo.format import (
-    ATTRIBUTES,
-    HEADING,
-    NUMBERED,
-    TASK,
-    TITLE_MAX,
-    TOP_HEADING,
-    split_lines,
-)
 from tasks.todo.wording import DONE, FIELDS, IN_VALUE, TASKS, TICKS, field_of, marker_of, names_in, urgency
 
 ITEM = regex(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(\S.*)")
@@ -70,12 +62,12 @@ def with_boxes(text: str) -> str:
 
 def count_boxes(text: str) -> int:
     """Return how many boxes `with_boxes` would add."""
-    pairs = zip(split_lines(text), split_lines(with_boxes(text)), strict=True)
+    pairs = zip(format.split_lines(text), format.split_lines(with_boxes(text)), strict=True)
     return sum(before != after and _has_box(after) for before, after in pairs)
 
 
 def _has_box(line: str) -> bool:
-    return bool(TASK.fullmatch(line) or NUMBERED.fullmatch(line))
+    return bool(format.TASK.fullmatch(line) or format.NUMBERED.fullmatch(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +83,10 @@ class _Line:
 
 def _read(text: str) -> Iterator[_Line]:
     fence, done_level = "", 0
-    for line in split_lines(text):
+    for line in format.split_lines(text):
         before, fence = fence, after_fence(line, fence)
         is_fenced = bool(before or fence)
-        match = None if is_fenced else HEADING.fullmatch(line) or TOP_HEADING.fullmatch(line)
+        match = None if is_fenced else format.HEADING.fullmatch(line) or format.TOP_HEADING.fullmatch(line)
         level = len(line) - len(line.lstrip("#")) if match else 0
         title = match[match.re.groups].strip() if match else ""
         if level and not 0 < done_level < level:
@@ -176,9 +168,9 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
     made: list[str] = []
     begun = -1  # the item that may go on in the next line
     for line in lines:
-        may_go_on = begun >= 0 and not line.is_fenced and key_of(line.text) not in ATTRIBUTES
+        may_go_on = begun >= 0 and not line.is_fenced and key_of(line.text) not in format.ATTRIBUTES
         more = GOES_ON.fullmatch(line.text) if may_go_on else None
-        if more and len(made[begun]) < TITLE_MAX:
+        if more and len(made[begun]) < format.TITLE_MAX:
             made[begun] += f" {more[1].rstrip()}"
             made.append("")
             continue

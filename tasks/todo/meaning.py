@@ -5,22 +5,10 @@ from collections.abc import Callable, Iterator
 
 from tasks.states import Severity
 from tasks.text.counting import counted
+from tasks.todo import wording
 from tasks.todo.drafts import NAMES_MAX, DraftSection, DraftTask, escaped, key_of
 from tasks.todo.format import AFTER, ATTRIBUTE, ATTRIBUTES, split_list
 from tasks.todo.order import put_in_order
-from tasks.todo.wording import (
-    IN_HEADING,
-    IN_TITLE,
-    IN_VALUE,
-    column_of,
-    field_of,
-    names_in,
-    names_in_text,
-    number_of,
-    plain,
-    severity_of,
-    urgency,
-)
 
 Column = tuple[DraftSection, str, list[DraftTask]]  # a section, the word that it says, and its tasks
 Said = tuple[DraftTask, str, DraftTask, int]  # who waits, by which name, for whom, in which line
@@ -41,20 +29,20 @@ class WordsOfTasks:
         self.numbers: dict[str, list[DraftTask]] = defaultdict(list)
         for section in self.sections:
             for task in section.tasks:
-                self.titles[plain(task.title)].append(task)
-                self.numbers[number_of(task.title)].append(task)
+                self.titles[wording.plain(task.title)].append(task)
+                self.numbers[wording.number_of(task.title)].append(task)
 
     def read(self) -> None:
-        for section, marker, tasks in self.below(lambda section: column_of(section.title)):
+        for section, marker, tasks in self.below(lambda section: wording.column_of(section.title)):
             self.put(section, marker, tasks)
         for task in self.tasks:
             self.weigh(task)
         for section, word, tasks in self.below(_urgency_of):
             if unsaid := [task for task in tasks if not task.severity and not _own(task, "severity")]:
                 for task in unsaid:
-                    task.severity = severity_of(word)
+                    task.severity = wording.severity_of(word)
                 told = counted(len(unsaid), "task")
-                words = f"“{word}” is read as severity: {severity_of(word)} of {told}."
+                words = f"“{word}” is read as severity: {wording.severity_of(word)} of {told}."
                 self.note(section.line, words)
         for section in self.sections:
             for task in section.tasks:
@@ -100,13 +88,13 @@ class WordsOfTasks:
     def weigh(self, task: DraftTask) -> None:
         if _own(task, "severity"):
             return
-        said = [(urgency(task.title, IN_TITLE), task.line)]
+        said = [(wording.urgency(task.title, wording.IN_TITLE), task.line)]
         for line, number in task.plain_lines():
-            key, value = field_of(line)
-            said.append((urgency(value, IN_VALUE) if key == "severity" else "", number))
+            key, value = wording.field_of(line)
+            said.append((wording.urgency(value, wording.IN_VALUE) if key == "severity" else "", number))
         word, number = next((each for each in reversed(said) if each[0]), ("", 0))
         if word:
-            task.severity = severity_of(word)
+            task.severity = wording.severity_of(word)
             self.understood.add(number)
             self.note(number, f"“{word}” is read as severity: {task.severity}.")
 
@@ -118,10 +106,10 @@ class WordsOfTasks:
                 task.lines[at] = (self.renamed(line, task, section, number), number)
                 break
         for line, number in [(task.title, task.line), *task.plain_lines()]:
-            key, value = field_of(line)
+            key, value = wording.field_of(line)
             if own and (key != "depends" or key_of(line) == "depends"):
                 continue
-            for name, label in names_in(value) if key == "depends" else names_in_text(line):
+            for name, label in wording.names_in(value) if key == "depends" else wording.names_in_text(line):
                 needed = self.meant(name, label, task, section)
                 if needed is None or needed is task:
                     if key == "depends":
@@ -150,8 +138,8 @@ class WordsOfTasks:
         match = ATTRIBUTE.fullmatch(line.strip())
         names = []
         for name in split_list(match[3], ";") if match else ():
-            label = next((label for _, label in names_in(name)), "")
-            needed = None if plain(name) in self.titles else self.meant(name, label, task, section)
+            label = next((label for _, label in wording.names_in(name)), "")
+            needed = None if wording.plain(name) in self.titles else self.meant(name, label, task, section)
             if needed:
                 self.tell(name, needed, number)
             names.append(needed.name if needed else escaped(name))
@@ -159,11 +147,11 @@ class WordsOfTasks:
 
     def meant(self, name: str, label: str, task: DraftTask, section: DraftSection) -> DraftTask | None:
         """Return the one task that a name means, if it can be named and does not wait for this one."""
-        same = self.titles.get(plain(name)) or (self.numbers.get(label, []) if label else [])
+        same = self.titles.get(wording.plain(name)) or (self.numbers.get(label, []) if label else [])
         beside = [each for each in same if self.section_of[id(each)] is section]
         if len(found := beside or same) != 1:
             return None
-        alike = self.titles.get(plain(found[0].title), [])
+        alike = self.titles.get(wording.plain(found[0].title), [])
         return None if len(alike) > 1 and not beside else found[0]
 
 
@@ -200,6 +188,6 @@ def _own(task: DraftTask, key: str) -> bool:
 
 
 def _urgency_of(section: DraftSection) -> str:
-    fields = [field_of(line) for line, _ in section.lines]
-    words = [urgency(value, IN_VALUE) for key, value in fields if key == "severity"]
-    return urgency(section.title, IN_HEADING) or next(filter(None, words), "")
+    fields = [wording.field_of(line) for line, _ in section.lines]
+    words = [wording.urgency(value, wording.IN_VALUE) for key, value in fields if key == "severity"]
+    return wording.urgency(section.title, wording.IN_HEADING) or next(filter(None, words), "")

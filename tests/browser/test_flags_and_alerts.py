@@ -8,7 +8,7 @@ import pytest
 from disputes import alerts
 from disputes.completion import rates
 from disputes.models import Conflict, Dispute
-from disputes.protocol.silence.heuristics import Suspicion
+from disputes.protocol.silence.suspicion import Suspicion
 from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Answer, Project

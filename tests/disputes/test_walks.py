@@ -19,7 +19,7 @@ from disputes.completion import rollbacks, stuck
 from disputes.models import Conflict, Decision, Flag, HeuristicScore
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import read_review
-from disputes.protocol.silence.heuristics import Suspicion
+from disputes.protocol.silence.suspicion import Suspicion
 from disputes.silence import detection, flags
 from tasks.dependencies import recount
 from tasks.errors import Refused

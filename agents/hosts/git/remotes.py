@@ -8,16 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.hosts.git.commands import (
-    OUTPUT_MAX,
-    SAFE_CONFIG,
-    Call,
-    Done,
-    GitError,
-    check_branch,
-    options_of,
-    verb_of,
-)
+from agents.hosts.git import commands
 from tasks.text.repository_urls import redact
 
 LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
@@ -26,7 +17,7 @@ LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
 ON_A_LEASH = """trap 'kill -9 0' TERM; [ "$PPID" = "$0" ] || exit 0; exec 3<&0; "$@" <&3 3<&- & wait $!"""
 
 
-class Unreachable(GitError):
+class Unreachable(commands.GitError):
     """The remote cannot be reached, does not exist, or refuses access. `blame` says so in a few words."""
 
     blame = "cannot be reached"
@@ -48,7 +39,7 @@ class Interrupted(Unreachable):
     """This host is stopping and ended its calls to remotes; that says nothing about the remote."""
 
 
-class NoDefaultBranch(GitError):
+class NoDefaultBranch(commands.GitError):
     """The remote answers, but its HEAD names no existing branch. The text says which branches there are."""
 
 
@@ -67,18 +58,18 @@ class _Calls:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.live: set[Call] = set()
+        self.live: set[commands.Call] = set()
         self.are_over = False
 
     @contextlib.contextmanager
     def one(
         self, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
-    ) -> Iterator[Call]:
+    ) -> Iterator[commands.Call]:
         """Start a call that `end` can kill, and yield it. Raises Interrupted if `end` was called before."""
         with self.lock:
             if self.are_over:
                 raise Interrupted(f"git {verb}", "was not begun, because this host stops")
-            call = Call(verb, argv, stdin, environment)
+            call = commands.Call(verb, argv, stdin, environment)
             self.live.add(call)
         try:
             yield call
@@ -108,11 +99,11 @@ def allow_calls() -> None:
 
 def over_network(
     folder: Path, network: Network, *arguments: str,
-    stdin: bytes | None = None, limit: int = OUTPUT_MAX, may_cut: bool = False,
+    stdin: bytes | None = None, limit: int = commands.OUTPUT_MAX, may_cut: bool = False,
     environment: dict[str, str] | None = None,
-) -> Done:  # fmt: skip
+) -> commands.Done:  # fmt: skip
     """Call a remote; the call dies with this process. Raises Unreachable with a sentence for people."""
-    config = dict(SAFE_CONFIG)
+    config = dict(commands.SAFE_CONFIG)
     if network.credentials and network.credentials.exists():
         config["credential.helper"] = f"store --file={network.credentials}"
     environment = {
@@ -123,13 +114,13 @@ def over_network(
     }
     told = [setpriv, "--pdeathsig", "TERM"] if (setpriv := shutil.which("setpriv")) else []
     leash = [*told, "sh", "-c", ON_A_LEASH, str(os.getpid())]
-    argv = [*leash, "git", *options_of(config), "-C", str(folder), *arguments]
+    argv = [*leash, "git", *commands.options_of(config), "-C", str(folder), *arguments]
     try:
-        with _calls.one(verb_of(arguments), argv, stdin, environment) as call:
+        with _calls.one(commands.verb_of(arguments), argv, stdin, environment) as call:
             return call.finish(network.timeout, (0,), limit, may_cut)
     except Interrupted:
         raise
-    except GitError as error:
+    except commands.GitError as error:
         if _calls.are_over:
             raise Interrupted(error.what, "was ended, because this host stops") from error
         kind = HostTrouble if error.is_of_host() else Unreachable
@@ -149,7 +140,7 @@ def default_branch(url: str, network: Network) -> str:
         elif name == "HEAD":
             head = what
     if ref and head:
-        return check_branch(ref)
+        return commands.check_branch(ref)
     branches = sorted(
         name.removeprefix("refs/heads/") for _, name in listed(url, network, "--heads", "refs/heads/*")
     )
@@ -163,7 +154,7 @@ def default_branch(url: str, network: Network) -> str:
 
 def has_branch(url: str, branch: str, network: Network) -> bool:
     """Whether the remote has this branch. Raises Unreachable."""
-    wanted = f"refs/heads/{check_branch(branch)}"
+    wanted = f"refs/heads/{commands.check_branch(branch)}"
     return any(name == wanted for _, name in listed(url, network, "--heads", wanted))
 
 

@@ -8,23 +8,11 @@ from collections.abc import Iterable, Sequence
 from disputes.protocol.responses.answer_kinds import AnswerKind
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.responses.response import ReadResponse
+from disputes.protocol.silence import suspicion
 from disputes.protocol.silence.deflection import deflections, response_section
 from disputes.protocol.silence.evidence import QUOTE_MAX, Suspect, evidence, signs
 from disputes.protocol.silence.matching import Haystack, SoftMatch
 from disputes.protocol.silence.substance import Change, Comparison, Substance
-from disputes.protocol.silence.suspicion import (
-    CONFIDENCE,
-    LEVELS,
-    STEP_DOWN,
-    Alert,
-    Confidence,
-    Heuristic,
-    Judgement,
-    Level,
-    Suspicion,
-    Watched,
-    round_level,
-)
 from disputes.protocol.text.documents import FENCED, scan
 from disputes.protocol.text.keywords import keywords, overlap
 from tasks.configuration.policy import DEFAULTS, ProjectSettings
@@ -34,13 +22,13 @@ SOFT_MATCHES_MAX = 200  # how many findings are searched for by their words; eac
 
 
 def judge_silence(
-    findings: Sequence[Watched],
+    findings: Sequence[suspicion.Watched],
     response: ReadResponse,
     document: str,
     previous: str = "",
     *,
     settings: ProjectSettings = DEFAULTS,
-) -> Judgement:
+) -> suspicion.Judgement:
     """Return the flags that a document raises about the findings it should have treated (SIL-1 to SIL-10).
 
     `response` is the document as read, `previous` the one that the findings were raised against; if it is
@@ -52,7 +40,7 @@ def judge_silence(
 class _Judge:
     def __init__(
         self,
-        findings: Sequence[Watched],
+        findings: Sequence[suspicion.Watched],
         response: ReadResponse,
         document: str,
         previous: str,
@@ -80,7 +68,7 @@ class _Judge:
             lines = named.get(case.finding.code, {}) if case.finding.code else {}
             case.mentioned, case.in_code = lines.get(False, 0), lines.get(True, 0)
 
-    def judge(self) -> Judgement:
+    def judge(self) -> suspicion.Judgement:
         open_ones = [case for case in self.cases if not case.finding.is_settled]
         watched = [c for c in open_ones if c.finding.is_grave and (c.answer or c.finding.is_due)]
         for case in watched:
@@ -90,7 +78,7 @@ class _Judge:
         suspects = [case for case in self.cases if case.heuristics]
         levels = self._levels(suspects)
         flags = tuple(self._suspicion(case, levels[case.position]) for case in suspects)
-        return Judgement(flags, (*_alerts(flags), *_gone(watched)))
+        return suspicion.Judgement(flags, (*_alerts(flags), *_gone(watched)))
 
     def _measure(self, case: Suspect) -> None:
         """Record whether the place of the finding changed, and whether in the words of its impact (SIL-4)."""
@@ -123,12 +111,12 @@ class _Judge:
         silent = answer is None
         claims = answer is None or answer.kind in {AnswerKind.ADDRESSED, AnswerKind.PARTLY}
         fires = {
-            Heuristic.NO_REFERENCE: silent,
-            Heuristic.REPEATED_ROLLBACK: silent and len(set(finding.rollbacks)) >= 2,
-            Heuristic.UNJUSTIFIED_DOWNGRADE: finding.is_claimed_resolved
+            suspicion.Heuristic.NO_REFERENCE: silent,
+            suspicion.Heuristic.REPEATED_ROLLBACK: silent and len(set(finding.rollbacks)) >= 2,
+            suspicion.Heuristic.UNJUSTIFIED_DOWNGRADE: finding.is_claimed_resolved
             and (silent or self._leaves_out(finding)),
-            Heuristic.NO_CHANGE: claims and case.change.flags and self._may_tell(case.change),
-            Heuristic.DEFLECTION: bool(case.deflections),
+            suspicion.Heuristic.NO_CHANGE: claims and case.change.flags and self._may_tell(case.change),
+            suspicion.Heuristic.DEFLECTION: bool(case.deflections),
         }
         case.heuristics += [heuristic for heuristic, does in fires.items() if does]
 
@@ -150,14 +138,14 @@ class _Judge:
         """Whether a change may be judged: an unchanged place always, a partial one if words are compared."""
         return change.substance is Substance.NO or self.settings.enable_semantic_check
 
-    def _leaves_out(self, finding: Watched) -> bool:
+    def _leaves_out(self, finding: suspicion.Watched) -> bool:
         """Whether the solution for the finding's gap has too few of the finding's own words."""
         if not self.settings.enable_semantic_check or not finding.solution:
             return False
         share = overlap(keywords(f"{finding.title} {finding.impact}"), keywords(finding.solution))
         return share is not None and share < self.settings.semantic_overlap_minimum
 
-    def _soft_match(self, finding: Watched) -> SoftMatch | None:
+    def _soft_match(self, finding: suspicion.Watched) -> SoftMatch | None:
         self._looked += 1
         if self._looked > SOFT_MATCHES_MAX:
             return None
@@ -168,33 +156,36 @@ class _Judge:
             finding.title, finding.text, finding.location, minimum=self.settings.soft_match_overlap
         )
 
-    def _levels(self, suspects: Iterable[Suspect]) -> dict[int, Level]:
+    def _levels(self, suspects: Iterable[Suspect]) -> dict[int, suspicion.Level]:
         """Return the level of each flag by the position of its finding (SIL-10)."""
         counted = [case for case in suspects if _counts(case)]
         highs = sum(case.finding.severity is Severity.HIGH for case in counted)
         criticals = sum(case.finding.severity is Severity.CRITICAL for case in counted)
         return {case.position: self._level(case, highs, criticals) for case in suspects}
 
-    def _level(self, case: Suspect, highs: int, criticals: int) -> Level:
-        level = Level.LOG
+    def _level(self, case: Suspect, highs: int, criticals: int) -> suspicion.Level:
+        level = suspicion.Level.LOG
         if _counts(case):
-            level = round_level(case.finding.severity, highs, criticals, self.settings)
+            level = suspicion.round_level(case.finding.severity, highs, criticals, self.settings)
             if case.mentioned:
-                level = STEP_DOWN.get(level, level)
-        if Heuristic.DEFLECTION in case.heuristics:
-            level = max(level, Level.REVIEW, key=LEVELS.index)
-        unanswered = Heuristic.NO_REFERENCE in case.heuristics
+                level = suspicion.STEP_DOWN.get(level, level)
+        if suspicion.Heuristic.DEFLECTION in case.heuristics:
+            level = max(level, suspicion.Level.REVIEW, key=suspicion.LEVELS.index)
+        unanswered = suspicion.Heuristic.NO_REFERENCE in case.heuristics
         if unanswered and len(set(case.finding.silent_rounds)) + 1 >= self.settings.pattern_threshold:
-            level = Level.SYSTEMATIC
+            level = suspicion.Level.SYSTEMATIC
         return level
 
-    def _suspicion(self, case: Suspect, level: Level) -> Suspicion:
+    def _suspicion(self, case: Suspect, level: suspicion.Level) -> suspicion.Suspicion:
         finding = case.finding
         answered = self.answered - bool(case.answer)
-        confidence = max((CONFIDENCE[heuristic] for heuristic in case.heuristics), key=list(Confidence).index)
-        if case.match and case.heuristics == [Heuristic.NO_REFERENCE]:
-            confidence = Confidence.MEDIUM
-        return Suspicion(
+        confidence = max(
+            (suspicion.CONFIDENCE[heuristic] for heuristic in case.heuristics),
+            key=list(suspicion.Confidence).index,
+        )
+        if case.match and case.heuristics == [suspicion.Heuristic.NO_REFERENCE]:
+            confidence = suspicion.Confidence.MEDIUM
+        return suspicion.Suspicion(
             code=finding.code,
             ordinal=finding.ordinal,
             severity=finding.severity,
@@ -212,27 +203,27 @@ def _counts(case: Suspect) -> bool:
 
     It does not if only a partial change or a deflecting phrase speaks against it.
     """
-    if Heuristic.NO_CHANGE in case.heuristics and case.change.substance is Substance.NO:
+    if suspicion.Heuristic.NO_CHANGE in case.heuristics and case.change.substance is Substance.NO:
         return True
-    return bool({*case.heuristics} - {Heuristic.NO_CHANGE, Heuristic.DEFLECTION})
+    return bool({*case.heuristics} - {suspicion.Heuristic.NO_CHANGE, suspicion.Heuristic.DEFLECTION})
 
 
 EFFECTS = {
-    Level.SYSTEMATIC: "the same concern was passed over again and again",
-    Level.BLOCK: "the round cannot end without a human's decision",
-    Level.WARN: "a human should look before the next phase",
-    Level.REVIEW: "the response turns the finding away without an alternative",
+    suspicion.Level.SYSTEMATIC: "the same concern was passed over again and again",
+    suspicion.Level.BLOCK: "the round cannot end without a human's decision",
+    suspicion.Level.WARN: "a human should look before the next phase",
+    suspicion.Level.REVIEW: "the response turns the finding away without an alternative",
 }
 
 
-def _alerts(flags: Sequence[Suspicion]) -> Iterable[Alert]:
-    for level in reversed(LEVELS):
+def _alerts(flags: Sequence[suspicion.Suspicion]) -> Iterable[suspicion.Alert]:
+    for level in reversed(suspicion.LEVELS):
         codes = tuple(flag.code or f"#{flag.ordinal}" for flag in flags if flag.level == level)
         if codes and level in EFFECTS:
-            yield Alert(level, codes, f"{', '.join(codes)}: {EFFECTS[level]}")
+            yield suspicion.Alert(level, codes, f"{', '.join(codes)}: {EFFECTS[level]}")
 
 
-def _gone(watched: Iterable[Suspect]) -> Iterable[Alert]:
+def _gone(watched: Iterable[Suspect]) -> Iterable[suspicion.Alert]:
     """Yield an alert for findings whose section is gone, so that nothing can be compared (SIL-4)."""
     codes = tuple(
         case.finding.code or f"#{case.finding.ordinal}"
@@ -240,4 +231,6 @@ def _gone(watched: Iterable[Suspect]) -> Iterable[Alert]:
         if case.change.substance is Substance.UNKNOWN
     )
     if codes:
-        yield Alert(Level.REVIEW, codes, f"{', '.join(codes)}: the section is gone; look for yourself")
+        yield suspicion.Alert(
+            suspicion.Level.REVIEW, codes, f"{', '.join(codes)}: the section is gone; look for yourself"
+        )

@@ -5,19 +5,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from disputes.protocol.text.identifiers import (  # fmt: skip
-    CODE,
-    LIST_WORDS,
-    MAX_BETWEEN,
-    MAX_RANGE,
-    NUMBERED,
-    RANGE_WORDS,
-    SHORT_CODE,
-)
+from disputes.protocol.text import identifiers
 from tasks.text.regex import regex
 
-FULL = regex(rf"(?<![\w-]){SHORT_CODE}", re.IGNORECASE)
-CANONICAL = regex(CODE)
+FULL = regex(rf"(?<![\w-]){identifiers.SHORT_CODE}", re.IGNORECASE)
+CANONICAL = regex(identifiers.CODE)
 # An id of the reviewer's own that may be mistaken for an ordinary word: H1, L4, 3.
 WEAK = regex(r"#?[A-Z]?[0-9]{1,3}")
 MARKS = " \t*_`[]()\"'"
@@ -58,7 +50,7 @@ class Names:
         """Return the places in this text that name findings, in order, with lists and ranges filled in."""
         named: list[_Named] = []
         if "-" in text and FULL.search(text):
-            named = [self._numbered(match) for match in NUMBERED.finditer(text)]
+            named = [self._numbered(match) for match in identifiers.NUMBERED.finditer(text)]
         if self._own:
             named += [
                 _Named(match.start(), match.end(), re.sub(r"\s+", " ", match[0].upper()))
@@ -106,13 +98,13 @@ def _spans(text: str, named: Iterable[_Named]) -> Iterator[Span]:
     for each in named:
         if codes and each.start < end:
             continue  # part of the previous id
-        near = bool(codes) and each.start - end < MAX_BETWEEN
+        near = bool(codes) and each.start - end < identifiers.MAX_BETWEEN
         between = text[end : each.start].strip(MARKS).lower() if near else "?"
-        if codes and (between in RANGE_WORDS or between in LIST_WORDS):
+        if codes and (between in identifiers.RANGE_WORDS or between in identifiers.LIST_WORDS):
             code = f"{codes[-1].rpartition('-')[0]}-{each.code}" if each.is_number else each.code
-            if each.is_number and not 0 < _distance(codes[-1], code) <= MAX_RANGE:
+            if each.is_number and not 0 < _distance(codes[-1], code) <= identifiers.MAX_RANGE:
                 continue  # a number that is no id: ISSUE-R1-001 - 404 errors
-            if between in RANGE_WORDS:
+            if between in identifiers.RANGE_WORDS:
                 codes += _between(codes[-1], code)
             codes.append(code)
         elif not each.is_number:
@@ -140,7 +132,7 @@ def _distance(first: str, last: str) -> int:
 def _between(first: str, last: str) -> list[str]:
     """Return the ids between two ids of one series; none if they are more than MAX_RANGE apart."""
     distance = _distance(first, last)
-    if distance > MAX_RANGE:
+    if distance > identifiers.MAX_RANGE:
         return []
     head = first.rstrip("0123456789")
     low = first[len(head) :]

@@ -4,18 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import (
-    Exists,
-    F,
-    FilteredRelation,
-    JSONField,
-    OuterRef,
-    Prefetch,
-    Q,
-    QuerySet,
-    Subquery,
-    prefetch_related_objects,
-)
+from django.db import models
 from django.utils.functional import cached_property
 
 from disputes.closed_findings import settled_among
@@ -28,16 +17,16 @@ from tasks.models.prepared import Prepared
 FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows about its newest flag
 
 
-def with_people(disputes: QuerySet[Dispute], user: Any) -> QuerySet[Dispute]:
+def with_people(disputes: models.QuerySet[Dispute], user: Any) -> models.QuerySet[Dispute]:
     """Add task, project and holders to the disputes, with `is_followed` and `last_round`.
 
     With each further join PostgreSQL plans for twice as long, so what is seldom shown is not joined. The two
     columns say whether the person follows the dispute, and which round was reviewed last.
     """
-    reviews = Review.objects.standing().filter(submission__task=OuterRef("task"))
+    reviews = Review.objects.standing().filter(submission__task=models.OuterRef("task"))
     return disputes.select_related("project", "task__section", "claimed_by", "assignee").annotate(
-        last_round=Subquery(reviews.order_by("-submission__round").values("submission__round")[:1]),
-        is_followed=Exists(Follow.objects.filter(dispute=OuterRef("pk"), user=user.pk)),
+        last_round=models.Subquery(reviews.order_by("-submission__round").values("submission__round")[:1]),
+        is_followed=models.Exists(Follow.objects.filter(dispute=models.OuterRef("pk"), user=user.pk)),
     )
 
 
@@ -59,17 +48,17 @@ def conflicts_around(dispute: Dispute) -> list[Conflict]:
     asked = Opinion.objects.select_related("asked_by").order_by("pk")
     if not any(conflict.has_opinions for conflict in found):
         asked = asked.none()
-    prefetch_related_objects(found, Prefetch("opinions", queryset=asked))
+    models.prefetch_related_objects(found, models.Prefetch("opinions", queryset=asked))
     rulings = [ruling for each in found for ruling in each.rulings]
-    prefetch_related_objects(rulings, with_their_cited(), "policy_set_by")
+    models.prefetch_related_objects(rulings, with_their_cited(), "policy_set_by")
     return found
 
 
-class KindsByRound(Subquery):
+class KindsByRound(models.Subquery):
     """The kinds of answers by the number of their round, or None if there are none."""
 
     template = "(SELECT JSON_GROUP_OBJECT(number, kind) FROM (%(subquery)s) AS answered)"
-    output_field = JSONField()
+    output_field = models.JSONField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return what makes the same of the rows on PostgreSQL."""
@@ -77,52 +66,54 @@ class KindsByRound(Subquery):
         return self.as_sql(compiler, connection, template=template, **context)
 
 
-def _conflicts(about: Q) -> QuerySet[Any]:
-    standing = Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
-    flags = Flag.objects.filter(conflict=OuterRef("pk")).order_by("-pk")
-    answers = Answer.objects.standing().filter(finding=OuterRef("finding")).order_by("pk")
-    of_it = Answer.objects.given().filter(finding=OuterRef("finding"), submission=OuterRef("submission"))
+def _conflicts(about: models.Q) -> models.QuerySet[Any]:
+    standing = models.Q(decisions__revoked_at__isnull=True, decisions__archived_by__isnull=True)
+    flags = Flag.objects.filter(conflict=models.OuterRef("pk")).order_by("-pk")
+    answers = Answer.objects.standing().filter(finding=models.OuterRef("finding")).order_by("pk")
+    of_it = Answer.objects.given().filter(
+        finding=models.OuterRef("finding"), submission=models.OuterRef("submission")
+    )
     # By constraint a conflict has at most one standing ruling, so no row comes twice.
     rows = Conflict.objects.filter(about).annotate(
-        ruling=FilteredRelation("decisions", condition=standing),
-        has_opinions=Exists(Opinion.objects.filter(conflict=OuterRef("pk"))),
-        answered=KindsByRound(answers.values("kind", number=F("submission__round"))),
-        answer_kind=Subquery(of_it.values("kind")[:1]),
-        answer_text=Subquery(of_it.values("text")[:1]),
-        **{f"flag_{name}": Subquery(flags.values(name)[:1]) for name in FLAG},
+        ruling=models.FilteredRelation("decisions", condition=standing),
+        has_opinions=models.Exists(Opinion.objects.filter(conflict=models.OuterRef("pk"))),
+        answered=KindsByRound(answers.values("kind", number=models.F("submission__round"))),
+        answer_kind=models.Subquery(of_it.values("kind")[:1]),
+        answer_text=models.Subquery(of_it.values("text")[:1]),
+        **{f"flag_{name}": models.Subquery(flags.values(name)[:1]) for name in FLAG},
     )
     shown = ("finding", "raised_as", "proposal", "ruling__user")
     return rows.select_related(*shown).order_by("pk")
 
 
-_conflicts_of_task = Prepared(lambda task: _conflicts(Q(dispute__task=task)))
-_conflicts_of_dispute = Prepared(lambda dispute: _conflicts(Q(dispute=dispute)))
+_conflicts_of_task = Prepared(lambda task: _conflicts(models.Q(dispute__task=task)))
+_conflicts_of_dispute = Prepared(lambda dispute: _conflicts(models.Q(dispute=dispute)))
 
 
-def _findings_of(task: Any, submission: Any, finding: Any) -> QuerySet[Finding]:
+def _findings_of(task: Any, submission: Any, finding: Any) -> models.QuerySet[Finding]:
     """Return the task's findings that the page needs.
 
     They are those of the submission's last review, all occurrences of the finding, and those that a person
     has to compare.
     """
     reviews = Review.objects.filter(submission=submission).order_by("-pk")
-    wanted = Q(possibly__isnull=False) | Q(review__in=reviews.values("pk")[:1])
-    wanted |= Q(review__submission=submission, review__turn__in=reviews.values("turn")[:1])
-    wanted |= Q(pk=finding) | Q(first=finding)
+    wanted = models.Q(possibly__isnull=False) | models.Q(review__in=reviews.values("pk")[:1])
+    wanted |= models.Q(review__submission=submission, review__turn__in=reviews.values("turn")[:1])
+    wanted |= models.Q(pk=finding) | models.Q(first=finding)
     findings = Finding.objects.filter(wanted, task=task).select_related("review", "possibly", "first")
     return findings.defer("review__text").order_by("pk")
 
 
-def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> QuerySet[Any]:
+def _submissions_of(task: Any, disputed: Any, reviewed: Any) -> models.QuerySet[Any]:
     """Return the disputed submission, the reviewed one and the newest of the task."""
     newest = Submission.objects.standing().filter(task=task).newest_first().values("pk")[:1]
-    reviews = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk")
-    wanted = Q(pk=disputed) | Q(pk=reviewed) | Q(pk__in=newest)
+    reviews = Review.objects.filter(submission=models.OuterRef("pk")).order_by("-pk")
+    wanted = models.Q(pk=disputed) | models.Q(pk=reviewed) | models.Q(pk__in=newest)
     rows = Submission.objects.filter(wanted, task=task).defer("since_last_round")
     return rows.annotate(
-        newest_review=Subquery(reviews.values("pk")[:1]),
-        newest_turn=Subquery(reviews.values("turn")[:1]),
-        newest=Subquery(newest),
+        newest_review=models.Subquery(reviews.values("pk")[:1]),
+        newest_turn=models.Subquery(reviews.values("turn")[:1]),
+        newest=models.Subquery(newest),
     ).order_by("pk")
 
 

@@ -16,7 +16,7 @@ from agents.loop.orchestrator import tick
 from agents.models import Agent, Run, Token, new_token, token_hash
 from disputes.completion.stuck import look_again
 from disputes.models import Conflict, Decision, Dispute
-from disputes.protocol.silence.heuristics import Suspicion
+from disputes.protocol.silence.suspicion import Suspicion
 from disputes.rulings import decide
 from disputes.silence.flags import raise_flags
 from tasks import idempotency

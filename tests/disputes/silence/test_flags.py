@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from disputes import intake, opening, rulings
 from disputes.models import Conflict, Flag, HeuristicScore
-from disputes.protocol.silence.heuristics import Suspicion
+from disputes.protocol.silence.suspicion import Suspicion
 from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Event, Finding, Project, Submission, Task

@@ -1,8 +1,7 @@
 """The card of a suspicion, and the passage of the specification that a dispute turns on."""
 
 from disputes.protocol.silence.evidence import Suspect, evidence, signs
-from disputes.protocol.silence.heuristics import Watched
-from disputes.protocol.silence.suspicion import Heuristic
+from disputes.protocol.silence.suspicion import Heuristic, Watched
 from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.quote import WHOLE_MAX, named, passage_of
 from tasks.states import Severity

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from disputes.protocol.responses.response import read_response
-from disputes.protocol.silence.heuristics import Judgement, Suspicion, Watched, judge_silence
-from disputes.protocol.silence.suspicion import round_level
+from disputes.protocol.silence.heuristics import judge_silence
+from disputes.protocol.silence.suspicion import Judgement, Suspicion, Watched, round_level
 from tasks.configuration.policy import DEFAULTS
 from tasks.states import Severity
 from tests.cases import for_each
