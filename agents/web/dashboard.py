@@ -95,19 +95,21 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _newest_waiting(reader: access.Reader) -> QuerySet[Dispute]:
-    waiting = Dispute.objects.waiting().filter(access.each_of_projects(reader)).in_order()
+    waiting = Dispute.objects.waiting().filter(access.of_projects(reader, in_order=True)).in_order()
     return waiting.select_related("task")[:DISPUTES]
 
 
 def _last_landed(reader: access.Reader) -> QuerySet[Task]:
-    return Task.objects.filter(access.each_of_projects(reader), landed_at__isnull=False).order_by(
+    return Task.objects.filter(access.of_projects(reader, in_order=True), landed_at__isnull=False).order_by(
         "-landed_at"
     )[:LANDED]
 
 
 def _newest_events(reader: access.Reader) -> QuerySet[Event]:
     return (
-        Event.objects.filter(access.each_of_projects(reader)).select_related("task").order_by("-pk")[:EVENTS]
+        Event.objects.filter(access.of_projects(reader, in_order=True))
+        .select_related("task")
+        .order_by("-pk")[:EVENTS]
     )
 
 
@@ -115,7 +117,7 @@ _disputes, _landed, _events = map(access.PreparedForReaders, (_newest_waiting, _
 
 
 def _newest_runs(reader: access.Reader) -> QuerySet[Run]:
-    live = Run.objects.live().filter(access.each_of_projects(reader)).order_by("-pk")
+    live = Run.objects.live().filter(access.of_projects(reader, in_order=True)).order_by("-pk")
     with_log = live.exclude(status=Run.Status.QUEUED).values("pk")[:LOGS]
     end = Case(When(pk__in=with_log, then=last_pieces(OuterRef("pk"), TAIL_LINES)), default=Value(""))
     return live.select_related("task", "host").annotate(log_end=end)[:RUNS]
@@ -140,7 +142,7 @@ def _first_sections(reader: access.Reader) -> QuerySet[Section]:
     own = Task.objects.exclude(status=Status.CANCELLED).filter(section=OuterRef("pk")).order_by()
     landed, left = own.filter(landed_at__isnull=False), own.filter(landed_at__isnull=True)
     first = (
-        Section.objects.filter(access.each_of_projects(reader))
+        Section.objects.filter(access.of_projects(reader, in_order=True))
         .alias(has_left=Exists(left), has_landed=Exists(landed))
         .filter(Q(has_left=True) | Q(has_landed=True))
         .order_by("-has_left", "project__name", "rank")

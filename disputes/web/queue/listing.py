@@ -14,16 +14,7 @@ from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.models.dispute import DisputeQuerySet
 from disputes.web.queue.holders import HeldBy
-from tasks.access import (
-    READ,
-    RULE,
-    PreparedForReaders,
-    Reader,
-    each_of_projects,
-    my_projects,
-    of_projects,
-    project_ids,
-)
+from tasks.access import READ, RULE, PreparedForReaders, Reader, my_projects, of_projects, project_ids
 from tasks.models import Project
 from tasks.models.prepared import PreparedForKeys
 from tasks.states import severity_rank
@@ -106,7 +97,7 @@ def disputes_in(tab: Tab, user: Any, now: Any = None) -> QuerySet[Dispute]:
 
     `now` is an expression for a query that is built once; without it, it is the current time.
     """
-    disputes = Dispute.objects.filter(each_of_projects(user, RULE if tab is MINE else READ))
+    disputes = Dispute.objects.filter(of_projects(user, RULE if tab is MINE else READ, in_order=True))
     return _of_tab(tab, disputes, user, now)
 
 
