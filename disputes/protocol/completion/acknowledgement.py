@@ -1,6 +1,6 @@
 """What a person must type before work may end with something left over (END-8)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -86,16 +86,10 @@ def refusals(left: Sequence[Leftover], typed: Acknowledgement) -> tuple[Obstacle
         codes = tuple(each.code for each in left if gate_of(each.severity) is gate)
         if demand.phrase and typed.phrases.get(gate, "").strip() != demand.phrase:
             found.append(Obstacle(gate, f"type exactly: {demand.phrase}", codes))
-        if silent := _without_rationale(codes, typed) if demand.rationales else ():
+        silent = tuple(code for code in codes if not typed.rationales.get(code, "").strip())
+        if demand.rationales and silent:
             found.append(Obstacle(gate, "a rationale is needed for each", silent))
-        if unseen := () if demand.phrase else _without(codes, typed.confirmed):
+        unseen = tuple(code for code in codes if code not in typed.confirmed)
+        if not demand.phrase and unseen:
             found.append(Obstacle(gate, "confirm the list of what is left", unseen))
     return tuple(found)
-
-
-def _without_rationale(codes: Iterable[str], typed: Acknowledgement) -> tuple[str, ...]:
-    return tuple(code for code in codes if not typed.rationales.get(code, "").strip())
-
-
-def _without(codes: Iterable[str], confirmed: Collection[str]) -> tuple[str, ...]:
-    return tuple(code for code in codes if code not in confirmed)

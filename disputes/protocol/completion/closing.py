@@ -40,28 +40,16 @@ def blockers(
     `untreated` are findings that are neither resolved, decided nor deferred; `judged` the names of the points
     that a person confirmed.
     """
-    return tuple(f"{check}: {detail}" for check, detail in _failures(gaps, untreated, blocked_by, judged))
-
-
-def _failures(
-    gaps: Sequence[Gap],
-    untreated: Collection[str],
-    blocked_by: Mapping[str, Collection[str]],
-    judged: Collection[str],
-) -> Iterable[tuple[Check, str]]:
-    for severity, check in (
-        (Severity.CRITICAL, Check.CRITICAL_SETTLED),
-        (Severity.HIGH, Check.HIGH_SETTLED),
-    ):
-        if unsettled := [gap.code for gap in gaps if gap.severity is severity and gap.state not in SETTLED]:
-            yield check, ", ".join(unsettled)
-    if untreated:
-        yield Check.ALL_ADDRESSED, ", ".join(untreated)
-    if cycle := cycle_in(blocked_by):
-        yield Check.NO_CYCLE, " waits for ".join(cycle)
-    for check in JUDGED:
-        if check.name not in judged:
-            yield check, "nobody confirmed it"
+    found = {
+        check: ", ".join(gap.code for gap in gaps if gap.severity is severity and gap.state not in SETTLED)
+        for severity, check in (
+            (Severity.CRITICAL, Check.CRITICAL_SETTLED), (Severity.HIGH, Check.HIGH_SETTLED),
+        )
+    }  # fmt: skip
+    found[Check.ALL_ADDRESSED] = ", ".join(untreated)
+    found[Check.NO_CYCLE] = " waits for ".join(cycle_in(blocked_by))
+    found |= {check: "nobody confirmed it" for check in JUDGED if check.name not in judged}
+    return tuple(f"{check}: {detail}" for check, detail in found.items() if detail)
 
 
 def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:

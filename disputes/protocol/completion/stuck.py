@@ -57,11 +57,7 @@ class Diagnosis:
 
     @property
     def whose(self) -> Whose:
-        return {
-            Step.CONFLICT: Whose.HUMAN,
-            Step.ASK: Whose.CODER,
-            Step.HELP: Whose.HELP,
-        }[self.step]
+        return {Step.CONFLICT: Whose.HUMAN, Step.ASK: Whose.CODER, Step.HELP: Whose.HELP}[self.step]
 
     def line(self, name: str) -> str:
         """Return the one line that people see: why, since when, and whose turn it is (STK-7)."""
