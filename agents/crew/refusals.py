@@ -12,18 +12,8 @@ from django.db.models.functions import Coalesce
 from rest_framework.exceptions import ValidationError
 
 from agents.models import Run
-from disputes.protocol.rounds import retries
+from disputes.protocol.rounds import retries, validation
 from disputes.protocol.rounds.retries import Due
-from disputes.protocol.rounds.validation import (
-    Failure,
-    FailureType,
-    Form,
-    Refusal,
-    Validation,
-    nothing_handed_in,
-    refused,
-    verdict_of,
-)
 from disputes.protocol.text.documents import DocumentError
 from disputes.sessions import examples, gaps
 from tasks.errors import Invalid
@@ -38,8 +28,8 @@ COMMANDS = {
     Run.Role.CODER: "steroids tasks update {ref} --status review --response FILE",
     Run.Role.REVIEWER: "steroids tasks reject {ref} --file REVIEW",
 }
-ROUND_FORMS = {Run.Role.CODER: Form.PROPOSAL, Run.Role.REVIEWER: Form.REVIEW}
-FORMS = {Run.Role.CODER: Form.HAND_IN, Run.Role.REVIEWER: Form.REJECTION}
+ROUND_FORMS = {Run.Role.CODER: validation.Form.PROPOSAL, Run.Role.REVIEWER: validation.Form.REVIEW}
+FORMS = {Run.Role.CODER: validation.Form.HAND_IN, Run.Role.REVIEWER: validation.Form.REJECTION}
 
 
 # --- Keeping what was refused -------------------------------------------------------------------------------
@@ -83,17 +73,22 @@ def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
 # --- Telling the next run -----------------------------------------------------------------------------------
 
 
-def result_of(run: Run) -> Validation:
+def result_of(run: Run) -> validation.Validation:
     """Return the result of the ended run in terms of the protocol."""
     if any("type" in each for each in run.refusal):
-        return verdict_of(
-            Failure(FailureType(each["type"]), each["reason"], each["line"], tuple(each.get("refs", ())))
+        return validation.verdict_of(
+            validation.Failure(
+                validation.FailureType(each["type"]),
+                each["reason"],
+                each["line"],
+                tuple(each.get("refs", ())),
+            )
             for each in run.refusal
             if "type" in each
         )
     if run.refusals:
-        return refused([Refusal(each["reason"], each["line"]) for each in run.refusal])
-    return nothing_handed_in()
+        return validation.refused([validation.Refusal(each["reason"], each["line"]) for each in run.refusal])
+    return validation.nothing_handed_in()
 
 
 def said(run: Run) -> str:
@@ -152,7 +147,7 @@ def _due(run: Run) -> Due:
 
 
 # Failures of a document after which there is one more run, however many retries the settings allow (PART-3).
-ONCE_MORE = (FailureType.UNCERTAIN, FailureType.NO_GAPS_ADDRESSED)
+ONCE_MORE = (validation.FailureType.UNCERTAIN, validation.FailureType.NO_GAPS_ADDRESSED)
 
 
 def exhausted(task: Task, runs: Iterable[Run]) -> str:

@@ -9,18 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from agents.providers.base import (
-    NAME,
-    OURS,
-    Launch,
-    NotSignedIn,
-    Provider,
-    ProviderError,
-    checked_hosts,
-    checked_names,
-    find_program,
-    host_of,
-)
+from agents.providers import base
 from tasks.text.regex import regex
 
 NO_KEY = "none"  # for the operator's own server, which asks for no key
@@ -29,7 +18,7 @@ MODEL = regex(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,119}\Z")
 SIGN_IN_FILE_MAX = 256 * 1024
 
 
-class Cli(Provider):
+class Cli(base.Provider):
     """A vendor's command. All settings are optional.
 
     `program` is its path or name; `base_url` is another server than the vendor's; `key` is the NAME of the
@@ -48,32 +37,32 @@ class Cli(Provider):
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         if not isinstance(settings, dict):
-            raise ProviderError(f"{self.title}: the settings are a mapping: {{}} will do.")
+            raise base.ProviderError(f"{self.title}: the settings are a mapping: {{}} will do.")
         if unknown := sorted(set(map(str, settings)) - self.settings):
             known = ", ".join(sorted(self.settings))
-            raise ProviderError(
+            raise base.ProviderError(
                 f"{self.title} has no setting {unknown[0]!r}; it knows {known}.", setting=unknown[0]
             )
         for name in sorted({"program", "base_url", "key", "sign_in_file", "account"} & set(settings)):
             if not _is_plain(settings[name]):
-                raise ProviderError(f"{name} is a text of one line.", setting=name)
+                raise base.ProviderError(f"{name} is a text of one line.", setting=name)
         if (url := settings.get("base_url")) and not _is_address(url):
-            raise ProviderError(
+            raise base.ProviderError(
                 f"base_url is an address such as http://127.0.0.1:8080/v1, not {url!r}.", setting="base_url"
             )
         if key := settings.get("key"):
             self._check_key(key)
         if (file := settings.get("sign_in_file")) and not Path(file).is_absolute():
-            raise ProviderError("sign_in_file is the absolute path of a file.", setting="sign_in_file")
-        checked_names(settings)
-        checked_hosts(settings)
+            raise base.ProviderError("sign_in_file is the absolute path of a file.", setting="sign_in_file")
+        base.checked_names(settings)
+        base.checked_hosts(settings)
         if model and not MODEL.match(model):
-            raise ProviderError(f"{model!r} is no name of a model.", setting="model")
+            raise base.ProviderError(f"{model!r} is no name of a model.", setting="model")
 
     def hosts(self, settings: dict[str, Any], model: str) -> list[str]:
         if url := settings.get("base_url"):
-            return [host_of(url), *checked_hosts(settings)]
-        return [*self.vendor_hosts(model), *checked_hosts(settings)]
+            return [base.host_of(url), *base.checked_hosts(settings)]
+        return [*self.vendor_hosts(model), *base.checked_hosts(settings)]
 
     def vendor_hosts(self, model: str) -> tuple[str, ...]:
         """Return the vendor's hosts: those of the models, and those that renew a sign-in."""
@@ -95,30 +84,32 @@ class Cli(Provider):
         return settings.get("program") or self.command
 
     def _check_key(self, key: str) -> None:
-        if not NAME.match(key):
-            raise ProviderError(
+        if not base.NAME.match(key):
+            raise base.ProviderError(
                 f"key is the name of the variable that holds the key, such as {self.key_variable}; "
                 "the key itself stands in the orchestrator's environment.",
                 setting="key",
             )
-        if OURS.match(key):
-            raise ProviderError(f"{key} belongs to this program; no agent may see it.", setting="key")
+        if base.OURS.match(key):
+            raise base.ProviderError(f"{key} belongs to this program; no agent may see it.", setting="key")
 
-    def argv(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+    def argv(self, settings: dict[str, Any], launch: base.Launch) -> list[str]:
         self.check(settings, launch.model)
         return [*self._command(settings, launch), *self.arguments(settings, launch)]
 
-    def _command(self, settings: dict[str, Any], launch: Launch) -> list[str]:
-        program = find_program(self.program(settings), launch.path)
+    def _command(self, settings: dict[str, Any], launch: base.Launch) -> list[str]:
+        program = base.find_program(self.program(settings), launch.path)
         return (
-            [find_program("node", launch.path), program] if program.endswith((".js", ".mjs")) else [program]
+            [base.find_program("node", launch.path), program]
+            if program.endswith((".js", ".mjs"))
+            else [program]
         )
 
     @abstractmethod
-    def arguments(self, settings: dict[str, Any], launch: Launch) -> list[str]:
+    def arguments(self, settings: dict[str, Any], launch: base.Launch) -> list[str]:
         """Return the arguments that follow the program."""
 
-    def environment(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+    def environment(self, settings: dict[str, Any], launch: base.Launch) -> dict[str, str]:
         home = launch.home
         return {
             "XDG_CONFIG_HOME": str(home / ".config"),
@@ -128,7 +119,7 @@ class Cli(Provider):
             "NO_COLOR": "1",
         }
 
-    def files(self, settings: dict[str, Any], launch: Launch) -> dict[str, str]:
+    def files(self, settings: dict[str, Any], launch: base.Launch) -> dict[str, str]:
         source = settings.get("sign_in_file")
         if not source:
             return {}
@@ -137,18 +128,18 @@ class Cli(Provider):
             text = raw.decode()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is no text"
-            raise NotSignedIn(
+            raise base.NotSignedIn(
                 f"The sign-in of {self.title}, {source}, cannot be read: {why}. Sign in on this host again."
             ) from None
         if len(raw) > SIGN_IN_FILE_MAX:
-            raise ProviderError(f"{source} is too large to be a sign-in of {self.title}.")
+            raise base.ProviderError(f"{source} is too large to be a sign-in of {self.title}.")
         return {self.sign_in_place: text}
 
     def usual_variable(self, model: str) -> str:
         """Return the variable that holds the key for this model unless the settings name another."""
         return self.key_variable
 
-    def key(self, settings: dict[str, Any], launch: Launch) -> str:
+    def key(self, settings: dict[str, Any], launch: base.Launch) -> str:
         """Return the key of this run; empty if it signs in in another way. Raises NotSignedIn.
 
         The vendor's key is never sent to another server unless `key` says so.
@@ -161,7 +152,7 @@ class Cli(Provider):
         if value := launch.given.get(name, ""):
             return value
         if named or not otherwise:
-            raise NotSignedIn(
+            raise base.NotSignedIn(
                 f"{self.title} is not signed in: the variable {name} is not set where the orchestrator runs. "
                 f"Set it there and start the orchestrator again."
             )

@@ -8,29 +8,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from agents.providers import reports
 from agents.providers.base import Launch, ProviderError
 from agents.providers.clis import Cli
-from agents.providers.reports import (
-    MESSAGE_MAX,
-    TEXT_MAX,
-    ErrorClass,
-    Lines,
-    Report,
-    count,
-    dollars,
-    mapping,
-    words,
-)
 from agents.providers.troubles import CLAIMED_MAX, error_of, retry_at
 from tasks.text.regex import regex
 
 LOGGED = regex(r'\blevel=ERROR\b.*\berror\.error="(.*)"')
 BROKEN_OFF_MAX = 10  # answers in a row that broke off; it would go on asking for ever
 NAMES = {
-    "ContextOverflowError": ErrorClass.PROMPT,
-    "ProviderAuthError": ErrorClass.SIGN_IN,
-    "ProviderModelNotFoundError": ErrorClass.MODEL,
-    "ModelNotFoundError": ErrorClass.MODEL,
+    "ContextOverflowError": reports.ErrorClass.PROMPT,
+    "ProviderAuthError": reports.ErrorClass.SIGN_IN,
+    "ProviderModelNotFoundError": reports.ErrorClass.MODEL,
+    "ModelNotFoundError": reports.ErrorClass.MODEL,
 }
 KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -146,67 +136,73 @@ class OpencodeReader:
     """
 
     def __init__(self) -> None:
-        self.report = Report()
-        self.feed = Lines(self._event, self._text).feed
+        self.report = reports.Report()
+        self.feed = reports.Lines(self._event, self._text).feed
         self._broken_off = 0
 
     def _event(self, event: dict[str, Any]) -> None:
-        part = mapping(event.get("part"))
-        if session := words(event.get("sessionID")):
+        part = reports.mapping(event.get("part"))
+        if session := reports.words(event.get("sessionID")):
             self.report = replace(self.report, session_id=session)
         match event.get("type"):
             case "step_start":
                 self.report = replace(self.report, is_ended=False)
             case "text":
-                self.report = replace(self.report, text=words(part.get("text"), TEXT_MAX))
+                self.report = replace(self.report, text=reports.words(part.get("text"), reports.TEXT_MAX))
             case "step_finish":
                 self._step(part)
             case "error":
-                self._error(mapping(event.get("error")))
+                self._error(reports.mapping(event.get("error")))
 
     def _step(self, part: dict[str, Any]) -> None:
-        tokens, reason = mapping(part.get("tokens")), words(part.get("reason"))
-        cache, cost = mapping(tokens.get("cache")), dollars(part.get("cost"))
+        tokens, reason = reports.mapping(part.get("tokens")), reports.words(part.get("reason"))
+        cache, cost = reports.mapping(tokens.get("cache")), reports.dollars(part.get("cost"))
         known = self.report.cost
         self.report = replace(
             self.report,
-            tokens_in=self.report.tokens_in + count(tokens.get("input")) + count(cache.get("write")),
-            tokens_cached=self.report.tokens_cached + count(cache.get("read")),
-            tokens_out=self.report.tokens_out + count(tokens.get("output")) + count(tokens.get("reasoning")),
+            tokens_in=self.report.tokens_in
+            + reports.count(tokens.get("input"))
+            + reports.count(cache.get("write")),
+            tokens_cached=self.report.tokens_cached + reports.count(cache.get("read")),
+            tokens_out=self.report.tokens_out
+            + reports.count(tokens.get("output"))
+            + reports.count(tokens.get("reasoning")),
             cost=(known or Decimal(0)) + cost if cost else known,  # 0 means that it knows no price
             is_ended=reason not in {"", "tool-calls", "unknown"},
         )
         self._broken_off = self._broken_off + 1 if reason == "unknown" else 0
         if self._broken_off >= BROKEN_OFF_MAX:
             message = f"{self._broken_off} answers in a row broke off; it asks for ever."
-            self.report = replace(self.report, error=ErrorClass.NETWORK, message=message, is_hopeless=True)
+            self.report = replace(
+                self.report, error=reports.ErrorClass.NETWORK, message=message, is_hopeless=True
+            )
         elif reason != "unknown":
             self.report = replace(self.report, error=None, message="", retry_at=None, is_hopeless=False)
 
     def _error(self, error: dict[str, Any]) -> None:
-        data = mapping(error.get("data"))
-        message = words(data.get("message"), MESSAGE_MAX)
+        data = reports.mapping(error.get("data"))
+        message = reports.words(data.get("message"), reports.MESSAGE_MAX)
         status = data.get("statusCode")
         code = status if isinstance(status, int) and not isinstance(status, bool) else None
-        said = error_of(f"{message} {words(data.get('responseBody'), 2000)}", code)
+        said = error_of(f"{message} {reports.words(data.get('responseBody'), 2000)}", code)
         now = datetime.now(UTC)
         self.report = replace(
             self.report,
-            error=NAMES.get(words(error.get("name"))) or said or ErrorClass.CRASH,
-            message=message or words(error.get("name")) or "It gave no reason.",
-            retry_at=_header(mapping(data.get("responseHeaders")), now) or retry_at(message, now),
+            error=NAMES.get(reports.words(error.get("name"))) or said or reports.ErrorClass.CRASH,
+            message=message or reports.words(error.get("name")) or "It gave no reason.",
+            retry_at=_header(reports.mapping(data.get("responseHeaders")), now) or retry_at(message, now),
             is_ended=True,
         )
 
     def _text(self, line: str) -> None:
         """Look for an error in its log on standard error; a used-up quota it only logs, and waits."""
         logged = LOGGED.search(line)
-        said = words(logged[1] if logged else line, MESSAGE_MAX)
+        said = reports.words(logged[1] if logged else line, reports.MESSAGE_MAX)
         if self.report.is_ended or not (logged or not self.report.session_id):
             return
         if error := error_of(said):
             found = retry_at(said, datetime.now(UTC))
-            hopeless = bool(logged) and error == ErrorClass.QUOTA
+            hopeless = bool(logged) and error == reports.ErrorClass.QUOTA
             self.report = replace(
                 self.report, message=said, error=error, retry_at=found, is_hopeless=hopeless
             )
@@ -214,6 +210,6 @@ class OpencodeReader:
 
 def _header(headers: dict[str, Any], now: datetime) -> datetime | None:
     """Return the time that a Retry-After header names, if it is a number of seconds."""
-    said = words(headers.get("retry-after"), 12)
+    said = reports.words(headers.get("retry-after"), 12)
     seconds = int(said) if said.isdecimal() else 0
     return now + timedelta(seconds=seconds) if 0 < seconds <= CLAIMED_MAX.total_seconds() else None

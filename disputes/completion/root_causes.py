@@ -4,24 +4,16 @@ from dataclasses import dataclass
 from functools import reduce
 
 from disputes.completion import rollbacks
-from disputes.protocol.rounds.patterns import (
-    DetectedPattern,
-    Expected,
-    Failed,
-    Pattern,
-    RootCause,
-    patterns_in,
-    root_cause,
-)
+from disputes.protocol.rounds import patterns
 from disputes.protocol.text.documents import DocumentError
 from disputes.protocol.text.quotes import one_line
 from tasks.models import Submission, Task
 
 CAUSES = {
-    RootCause.DOMAIN_GAP: "The agent knows too little of the subject.",
-    RootCause.CONTEXT_MISSING: "The context is missing.",
-    RootCause.AMBIGUOUS: "The task is ambiguous.",
-    RootCause.SCOPE_TOO_LARGE: "The task is too large.",
+    patterns.RootCause.DOMAIN_GAP: "The agent knows too little of the subject.",
+    patterns.RootCause.CONTEXT_MISSING: "The context is missing.",
+    patterns.RootCause.AMBIGUOUS: "The task is ambiguous.",
+    patterns.RootCause.SCOPE_TOO_LARGE: "The task is too large.",
 }
 ATTEMPTS_MAX = 10
 SPEC_HEADING = "Gap Resolution"  # the headings of VAL-12 occur only in rounds about a specification
@@ -33,12 +25,14 @@ class RoundTry:
 
     submission: Submission
     marks: frozenset[str]  # the findings that stopped it, or "red" or "lost" in words
-    seen: tuple[DetectedPattern, ...]
+    seen: tuple[patterns.DetectedPattern, ...]
 
     @property
-    def failed(self) -> Failed:
-        unknown = sum(each.pattern is Pattern.INCONSISTENT_REFS for each in self.seen)
-        return Failed(frozenset(each.pattern for each in self.seen), len(self.submission.response), unknown)
+    def failed(self) -> patterns.Failed:
+        unknown = sum(each.pattern is patterns.Pattern.INCONSISTENT_REFS for each in self.seen)
+        return patterns.Failed(
+            frozenset(each.pattern for each in self.seen), len(self.submission.response), unknown
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +50,7 @@ def analyse(task: Task, round_: int) -> Analysis:
     rows = task.submissions.filter(round=round_).prefetch_related("reviews__findings").order_by("pk")
     newest: dict[int | None, Submission] = {row.rolled_back_id: row for row in rows}
     attempts = tuple(_attempt(row) for row in [*newest.values()][-ATTEMPTS_MAX:])
-    found = root_cause([each.failed for each in attempts if each.seen]) or _of_findings(attempts)
+    found = patterns.root_cause([each.failed for each in attempts if each.seen]) or _of_findings(attempts)
     if found is None:
         return Analysis(round_, attempts)
     return Analysis(round_, attempts, CAUSES[found[0]], found[1])
@@ -84,22 +78,22 @@ def _attempt(submission: Submission) -> RoundTry:
     return RoundTry(submission, frozenset(marks), _patterns(submission.response))
 
 
-def _patterns(response: str) -> tuple[DetectedPattern, ...]:
+def _patterns(response: str) -> tuple[patterns.DetectedPattern, ...]:
     if SPEC_HEADING not in response:
         return ()
     try:
-        return patterns_in(response, Expected())
+        return patterns.patterns_in(response, patterns.Expected())
     except DocumentError:
         return ()
 
 
-def _of_findings(attempts: tuple[RoundTry, ...]) -> tuple[RootCause, str] | None:
+def _of_findings(attempts: tuple[RoundTry, ...]) -> tuple[patterns.RootCause, str] | None:
     """Find a cause for code that failed: the same failure each time, or a different one each time."""
     marks = [each.marks for each in attempts]
     if len(marks) < 2 or not all(marks):
         return None
     if common := reduce(frozenset.intersection, marks):
-        return RootCause.AMBIGUOUS, f"the same each time: {', '.join(sorted(common))}"
+        return patterns.RootCause.AMBIGUOUS, f"the same each time: {', '.join(sorted(common))}"
     if sum(map(len, marks)) == len(frozenset().union(*marks)):
-        return RootCause.SCOPE_TOO_LARGE, "another failure each time"
+        return patterns.RootCause.SCOPE_TOO_LARGE, "another failure each time"
     return None

@@ -11,13 +11,7 @@ from enum import StrEnum
 
 from disputes.protocol.reviews.review import ReadReview, Status, read_review
 from disputes.protocol.reviews.severity import section_severity
-from disputes.protocol.rounds.proposals import (
-    ReadProposal,
-    announced_gaps,
-    bare,
-    mentioned_gaps,
-    read_proposal,
-)
+from disputes.protocol.rounds import proposals
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from tasks.configuration.policy import DEFAULTS, ProjectSettings
 from tasks.text.counting import counted
@@ -125,7 +119,7 @@ def validate_proposal(text: str, known: Collection[str], settings: ProjectSettin
     if not text.strip():
         return _blank()
     try:
-        proposal = read_proposal(text)
+        proposal = proposals.read_proposal(text)
     except DocumentError as error:
         return verdict_of([_too_large(error)])
     found = [
@@ -144,11 +138,11 @@ def validate_review(text: str, known: Collection[str]) -> Validation:
         lines, review = scan(text), read_review(text)
     except DocumentError as error:
         return verdict_of([_too_large(error)])
-    announced, _ = announced_gaps(lines)
-    found = [*_review_form(lines, review), *_unknown(mentioned_gaps(lines), known, announced)]
+    announced, _ = proposals.announced_gaps(lines)
+    found = [*_review_form(lines, review), *_unknown(proposals.mentioned_gaps(lines), known, announced)]
     if why := parser_alarm(lines, review):
         found.append(Failure(FailureType.PARSER_ALARM, why))
-    return verdict_of(found, tuple(gap for gap in mentioned_gaps(lines) if gap in known))
+    return verdict_of(found, tuple(gap for gap in proposals.mentioned_gaps(lines) if gap in known))
 
 
 def _blank() -> Validation:
@@ -159,7 +153,7 @@ def _too_large(error: DocumentError) -> Failure:
     return Failure(FailureType.WRONG_FORMAT, str(error), error.problems[0].line)
 
 
-def _proposal_form(proposal: ReadProposal) -> Iterator[Failure]:
+def _proposal_form(proposal: proposals.ReadProposal) -> Iterator[Failure]:
     if not proposal.has_resolution:
         heading = "## Gap Resolution:"
         yield Failure(FailureType.WRONG_FORMAT, f"no heading `{heading}`", refs=(heading,))
@@ -168,7 +162,7 @@ def _proposal_form(proposal: ReadProposal) -> Iterator[Failure]:
         yield Failure(FailureType.WRONG_FORMAT, f"no line `{label}`", refs=(label,))
 
 
-def _proposal_content(proposal: ReadProposal, least: int) -> Iterator[Failure]:
+def _proposal_content(proposal: proposals.ReadProposal, least: int) -> Iterator[Failure]:
     if not proposal.mentioned:
         yield Failure(FailureType.NO_GAPS_ADDRESSED, "no gap id is mentioned")
     for section in proposal.sections:
@@ -190,7 +184,7 @@ def _unknown(
         yield Failure(FailureType.INCONSISTENT_REFS, message, min(bad.values()), tuple(bad))
 
 
-def _addressed(proposal: ReadProposal, known: Collection[str]) -> tuple[str, ...]:
+def _addressed(proposal: proposals.ReadProposal, known: Collection[str]) -> tuple[str, ...]:
     """Return the gaps with a section; without any sections, the known gaps that the document mentions."""
     return proposal.addressed or tuple(
         gap for gap in proposal.mentioned if gap in known and gap not in proposal.announced
@@ -202,7 +196,7 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
     if not any(REVIEW_HEADING.search(words) for words in headings):
         due = "## Review:"
         yield Failure(FailureType.WRONG_FORMAT, f"no heading `{due}`", refs=(due,))
-    sections = any(section_severity(bare(words)).severity for words in headings)
+    sections = any(section_severity(proposals.bare(words)).severity for words in headings)
     # VAL-3: a stated verdict is enough. If it asks for changes without a finding, that raises an alarm below.
     if not (sections or review.findings or review.verdict or says_no_issues(lines)):
         message = "neither a severity heading nor NO_ISSUES_FOUND"
@@ -234,7 +228,7 @@ def _line_with_severity(lines: Sequence[Line]) -> int:
         if line.mode is not STATED:
             continue
         if heading := line.heading:
-            named = section_severity(bare(heading[1])).severity
+            named = section_severity(proposals.bare(heading[1])).severity
             if named and following and not following.heading and not NOTHING.search(following.text[:200]):
                 return line.number
         elif SEVERITY_WORD.search(line.text) and not NOTHING.search(line.text):

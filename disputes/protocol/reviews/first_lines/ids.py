@@ -3,27 +3,13 @@
 import re
 from itertools import islice
 
+from disputes.protocol.reviews import inline_severities
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.inline_severities import (
-    MAX_READ,
-    severity_in,
-    take_bars,
-    take_end,
-    take_groups,
-    take_prefix,
-)
-from disputes.protocol.text.identifiers import (
-    CODE,
-    LIKE_AN_ID,
-    MORE_CODES,
-    code_mentions,
-    native_code,
-    own_code,
-)
+from disputes.protocol.text import identifiers
 from tasks.text.regex import regex
 
-CODES = regex(rf"(?P<codes>{CODE}{MORE_CODES})")
-ONE_CODE = regex(CODE)
+CODES = regex(rf"(?P<codes>{identifiers.CODE}{identifiers.MORE_CODES})")
+ONE_CODE = regex(identifiers.CODE)
 # A record whose fields are below it: "Finding F-01" alone on its line.
 RECORD = regex(
     r"(?:Finding|Issue|Defect|Problem|Concern)[ \t]+#?(?P<id>[A-Z]{1,8}-?\d{1,4}|\d{1,3})[ \t]*"
@@ -36,7 +22,7 @@ MAX_CODES = 100
 
 def read_record(match: re.Match[str], text: str, indent: int) -> Start:
     """Read a line that names a finding and nothing else, except for its severity in parentheses."""
-    words = (match["said"],) if match["said"] and severity_in(match["said"]) else ()
+    words = (match["said"],) if match["said"] and inline_severities.severity_in(match["said"]) else ()
     return Start(
         Shape.PLAIN, indent, title=text.strip(" :"), words=words, coded=True, native=match["id"], own=True,
         closed=True,
@@ -45,11 +31,11 @@ def read_record(match: re.Match[str], text: str, indent: int) -> Start:
 
 def leads_with_id(text: str) -> bool:
     """Whether a text begins with an id; a reviewer's own id must be followed by a mark."""
-    if not LIKE_AN_ID.match(text):
+    if not identifiers.LIKE_AN_ID.match(text):
         return False
-    if text.startswith("ISSUE-") or native_code(text):
+    if text.startswith("ISSUE-") or identifiers.native_code(text):
         return True
-    own = own_code(text)
+    own = identifiers.own_code(text)
     return bool(own) and text[len(own) :].lstrip("*_`").startswith(AFTER_NATIVE)
 
 
@@ -58,13 +44,13 @@ def take_id(start: Start, text: str, *, bracket: bool) -> str | None:
     if text[:6] == "ISSUE-" and (match := CODES.match(text)):
         start.codes = codes_in_order(match["codes"])
         return text[match.end() :]
-    if native := native_code(text):
+    if native := identifiers.native_code(text):
         after = text[len(native) :]
         behind = after.rstrip("*")
         if not behind or behind.startswith(AFTER_NATIVE) or (bracket and behind[0] in "]`"):
             start.native = native
             return after
-    if native := own_code(text):
+    if native := identifiers.own_code(text):
         after = text[len(native) :]
         behind = after.lstrip("*_`")
         ended = (start.bold and not behind) or (bracket and after[:1] in "]`")
@@ -78,24 +64,24 @@ def codes_in_order(text: str) -> tuple[str, ...]:
     """Return the codes at the beginning of a line, at most a hundred, which no real list exceeds."""
     if ONE_CODE.fullmatch(text):
         return (text,)
-    return tuple(mention.code for mention in islice(code_mentions(text), MAX_CODES))
+    return tuple(mention.code for mention in islice(identifiers.code_mentions(text), MAX_CODES))
 
 
 def read_coded(start: Start, after: str, rest: str) -> Start:
     """Read a line that begins with an id; `after` is what follows the id, within the bold words if any."""
     words: list[str] = []
     notes: list[str] = []
-    after = take_groups(after.lstrip("]`*"), words, notes)
-    after = take_bars(after, words)
+    after = inline_severities.take_groups(after.lstrip("]`*"), words, notes)
+    after = inline_severities.take_bars(after, words)
     closed = bool(start.bold or start.bracket or words or not after) or after[:1] in ":-–—"
     start.closed = closed or ((start.own or " " in start.native) and after.lstrip()[:1] in ("-", "–", "—"))
     title = after.lstrip(SEPARATORS).rstrip(" *")
     if not title:
-        title, rest = take_groups(rest, words, notes).lstrip(SEPARATORS), ""
-    title, start.trailing = take_end(title[:MAX_READ], words)
+        title, rest = inline_severities.take_groups(rest, words, notes).lstrip(SEPARATORS), ""
+    title, start.trailing = inline_severities.take_end(title[: inline_severities.MAX_READ], words)
     start.closed = start.closed or start.trailing
     if title.startswith("**") and title.endswith("**"):
         title = title.strip("* ")
-    start.coded, start.title, start.rest = True, take_prefix(title, words).strip(), rest
+    start.coded, start.title, start.rest = True, inline_severities.take_prefix(title, words).strip(), rest
     start.words, start.note = tuple(words), " ".join(notes)
     return start

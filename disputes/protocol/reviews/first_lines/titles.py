@@ -1,16 +1,10 @@
 """Reading a line without an id: its title, the severity beside it, or the label of a part (FND-1)."""
 
+from disputes.protocol.reviews import inline_severities
 from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, severities_of
-from disputes.protocol.reviews.inline_severities import (
-    MAX_READ,
-    severe_word,
-    take_end,
-    take_groups,
-    take_prefix,
-)
 from tasks.text.regex import regex
 
 # A finding that begins with its place: "l. 15: (HIGH) text".
@@ -32,14 +26,14 @@ def read_plain_item(text: str, start: Start) -> Start:
     """Read a list item without an id, a tag or anything in bold, which most items are."""
     start.closed = text.endswith(":")
     if not start.numbered and (field := field_label(text)):
-        start.title, start.field = text[:MAX_READ], field
+        start.title, start.field = text[: inline_severities.MAX_READ], field
         return start
     words: list[str] = []
     if match := PLACED.match(text):
-        start.title, start.words, start.leading = text[:MAX_READ], (match["word"],), True
+        start.title, start.words, start.leading = text[: inline_severities.MAX_READ], (match["word"],), True
         return start
-    title, start.trailing = take_end(text[:MAX_READ], words)
-    plain = take_prefix(title, words)
+    title, start.trailing = inline_severities.take_end(text[: inline_severities.MAX_READ], words)
+    plain = inline_severities.take_prefix(title, words)
     # At the margin, a word without parentheses may be defined.
     start.leading = plain != title and (start.indent > 0 or title[:1] == "(")
     if not (words or start.numbered) and (spoken := _spoken(text)):
@@ -51,7 +45,7 @@ def read_plain_item(text: str, start: Start) -> Start:
 
 def _spoken(text: str) -> str:
     """Return the one severity named in passing before a colon; empty if there is none or more than one."""
-    if "):" not in text[:MAX_READ] or not (match := SPOKEN.match(text)):
+    if "):" not in text[: inline_severities.MAX_READ] or not (match := SPOKEN.match(text)):
         return ""
     said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
     return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
@@ -76,8 +70,8 @@ def read_anonymous(start: Start, head: str, rest: str) -> Start:
     if start.bold:
         head = head.rstrip(": *")
         plain = head.lower()
-        if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[:MAX_READ]):
-            start.title, start.words = rest[:MAX_READ], (level,)
+        if (level := LEVELS.get(plain)) and LINE_OF_FILE.search(rest[: inline_severities.MAX_READ]):
+            start.title, start.words = rest[: inline_severities.MAX_READ], (level,)
             return start
         if rest and plain in ISSUE_LABELS:
             return _labelled(start, rest)
@@ -92,7 +86,7 @@ def read_anonymous(start: Start, head: str, rest: str) -> Start:
 def _labelled(start: Start, rest: str) -> Start:
     """Read a line whose title follows a label, as in `**Issue:** text`."""
     words: list[str] = []
-    title, start.trailing = take_end(rest.lstrip(" :")[:MAX_READ], words)
+    title, start.trailing = inline_severities.take_end(rest.lstrip(" :")[: inline_severities.MAX_READ], words)
     start.title, start.words, start.labelled = title.strip(" *"), tuple(words), True
     return start
 
@@ -100,18 +94,18 @@ def _labelled(start: Start, rest: str) -> Start:
 def _titled(start: Start, head: str, rest: str) -> Start:
     """Read a line that begins with its title, or with a severity as in `**Minor:** text`."""
     words: list[str] = []
-    before, start.trailing = take_end(head[:MAX_READ], words)
-    title = take_prefix(before, words)
+    before, start.trailing = inline_severities.take_end(head[: inline_severities.MAX_READ], words)
+    title = inline_severities.take_prefix(before, words)
     if title == before and rest:
         is_remark = OBSERVING & set(title.lower().split())
         if len(title) < 40 and severities_of(title, blocking=True) and not is_remark:
-            words.append(severe_word(title))
-            title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
+            words.append(inline_severities.severe_word(title))
+            title, rest = rest.lstrip(" :-–—")[: inline_severities.MAX_READ], ""
         else:
-            rest = take_groups(rest, words, []).strip()
+            rest = inline_severities.take_groups(rest, words, []).strip()
             if rest and not start.trailing:
-                rest, start.trailing = take_end(rest[:MAX_READ], words)
+                rest, start.trailing = inline_severities.take_end(rest[: inline_severities.MAX_READ], words)
     if not title.strip(" *") and words and rest:  # **[High]** text
-        title, rest = rest.lstrip(" :-–—")[:MAX_READ], ""
+        title, rest = rest.lstrip(" :-–—")[: inline_severities.MAX_READ], ""
     start.title, start.words, start.rest = title.strip(" *"), tuple(words), rest
     return start
