@@ -5,11 +5,11 @@ bounded; and a file with a document type is refused, so that there are no entiti
 """
 
 import os
-import stat
 from collections import Counter
 from pathlib import Path
 from xml.parsers import expat
 
+from agents.hosts.processes import read_small
 from agents.reading.results import COUNT_MAX, NAME_MAX, Tests, bounded, numbered, tidy
 
 FILES_MAX = 2_000
@@ -91,17 +91,9 @@ def _files(folder: Path) -> list[Path]:
 def _read(path: Path, limit: int) -> bytes | None:
     """Return the content of a regular file, or None for anything else and for more than `limit` bytes."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_small(path, limit)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return None
-            data = file.read(limit + 1)
-        except OSError:
-            return None
-    return data if len(data) <= limit else None
 
 
 class JUnitReport:
