@@ -43,13 +43,7 @@ def _open_on(project: Project) -> ConflictQuerySet:
 
 
 @transaction.atomic
-def open_alert(
-    project: Project,
-    *,
-    origin: str,
-    question: str,
-    evidence: Iterable[str] = (),
-) -> Conflict:
+def open_alert(project: Project, *, origin: str, question: str, evidence: Iterable[str] = ()) -> Conflict:
     """Ask people about the project's course, or update the alert that is already waiting for an answer."""
     return _ask(open_alerts(project), project, origin, question, evidence, Severity.HIGH)
 

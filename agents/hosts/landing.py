@@ -365,12 +365,8 @@ def _clash(landing: Landing, note: str) -> None:
         clashes = failed.count()
         try:
             if clashes > 2 and task.status != Status.DISPUTED:
-                opening.stop_for_help(
-                    task,
-                    Conflict.Origin.LANDING,
-                    f"Landing failed {clashes} times: {task.title}",
-                    detail=note,
-                )
+                question = f"Landing failed {clashes} times: {task.title}"
+                opening.stop_for_help(task, Conflict.Origin.LANDING, question, detail=note)
             else:
                 task.cannot_land(note=note)
         except (StaleTask, IllegalMove):
@@ -384,15 +380,12 @@ def _stick(landing: Landing, problem: str) -> None:
         task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
+        question = f"The remote refuses the push: {task.title}"
         if task.status == Status.DISPUTED:
             task.unaccept()
-            opening.ask_for_help(
-                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
-            )
+            opening.ask_for_help(task, Conflict.Origin.LANDING, question, detail=problem)
             return
         try:
-            opening.stop_for_help(
-                task, Conflict.Origin.LANDING, f"The remote refuses the push: {task.title}", detail=problem
-            )
+            opening.stop_for_help(task, Conflict.Origin.LANDING, question, detail=problem)
         except (StaleTask, IllegalMove):
             log.info("Landing %s is stuck, but %s has moved on.", landing.pk, task.ref)

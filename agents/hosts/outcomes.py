@@ -153,9 +153,8 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     if run.role == Run.Role.VERIFIER:
         verifying.finish(run, left)
     elif run.submission_id or run.review_id or run.status == Run.Status.CLOSING:
-        saved = (
-            "" if run.submission_id else submissions.salvage(run)
-        )  # a coder that escalated or is blocked may have left work
+        # A coder that escalated or is blocked may have left work.
+        saved = "" if run.submission_id else submissions.salvage(run)
         run_ends.end(run, Run.Outcome.HANDED_IN, exit_code=last.get("code"), salvage_sha=saved)
         pauses.after(run)
     else:

@@ -246,7 +246,7 @@ class Reconciler:
         alive = list(mine.values_list("pk", flat=True))
         for pk in alive:
             with contextlib.suppress(OSError):  # a run that spoils its lease is ended by its shim
-                starting.renew_lease_file(pk)
+                starting.renew_lease(paths.run_folder(pk))
         trying.beat(self.row)
         if alive:
             api_server.touch()

@@ -295,13 +295,7 @@ def _tell(run: Run, folder: Path, written: Draft) -> None:
     if sandbox.is_on():
         sandbox.write_address(folder, url)
         url = sandbox.address()
-    context = {
-        "url": url,
-        "token": token,
-        "task": run.task.ref,
-        "role": run.role,
-        "run": run.pk,
-    }
+    context = {"url": url, "token": token, "task": run.task.ref, "role": run.role, "run": run.pk}
     processes.write_json(folder / "context.json", context)
 
 
@@ -345,13 +339,11 @@ def start(run: Run) -> None:
     _begun.write(run.pk, run.fence, started_at=timezone.now())
 
 
-def renew_lease_file(run_pk: int) -> None:
-    """Tell the run's shim that somebody is still looking after it."""
-    renew_lease(paths.run_folder(run_pk))
-
-
 def renew_lease(folder: Path) -> None:
-    """Write the time into the lease, which the shim reads before anything else; its own clock decides."""
+    """Tell the shim in this folder that somebody is still looking after it.
+
+    It is the time, which the shim reads before anything else; its own clock decides.
+    """
     with contextlib.suppress(FileNotFoundError):  # the folder is gone
         processes.write_whole(folder / "lease", f"{processes.boottime():.3f}".encode())
 

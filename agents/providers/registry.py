@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from agents.models import Agent
 
 # These come with a command of their own.
-CLIS: dict[str, Cli] = {
-    "claude": Claude(),
-    "codex": Codex(),
-    "gemini": Gemini(),
-    "opencode": Opencode(),
-}
+CLIS: dict[str, Cli] = {cli.command: cli for cli in (Claude(), Codex(), Gemini(), Opencode())}
 PROVIDERS: dict[str, Provider] = {
     **CLIS,
     "command": CommandProvider(),

@@ -21,20 +21,10 @@ from tasks.models import Project
 from tasks.models.event import record
 
 # From the keys of the file to the fields of the row. Keys of the agent's own settings follow in OWN.
-FIELDS = {
-    "type": "kind",
-    "role": "role",
-    "model": "model",
-    "vendor": "vendor",
-    "tier": "tier",
-    "instructions": "instructions",
-    "domains": "domains",
-    "watches": "watches",
-    "focus": "focus",
-    "priority": "priority",
-    "slots": "slots",
-    "active": "is_active",
-}
+SAME = (
+    "role", "model", "vendor", "tier", "instructions", "domains", "watches", "focus", "priority", "slots",
+)  # fmt: skip
+FIELDS = {"type": "kind", **{key: key for key in SAME}, "active": "is_active"}
 
 
 # Keys of the agent's own settings, named the same in the file; its provider says which of them fit.

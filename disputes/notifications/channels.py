@@ -112,11 +112,8 @@ def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
     if not cache.add(f"tell-test-{user.pk}", True, timeout=TEST_EVERY):
         raise Refused("too_fast", f"One try in {TEST_EVERY} seconds.", "Try again.", status=429)
     uid, now = str(uuid4()), timezone.now()
-    told = messages.Message(
-        "Steroids: a test message",
-        ("This channel works.",),
-        messages.link("/notifications/"),
-    )
+    link = messages.link("/notifications/")
+    told = messages.Message("Steroids: a test message", ("This channel works.",), link)
     try:
         address = unseal(channel.sealed_address)
         if channel.kind == Channel.Kind.WEBHOOK:

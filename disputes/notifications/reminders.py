@@ -66,10 +66,8 @@ def _one(pk: int, now: datetime) -> None:
     reminder = rows.filter(pk=pk, due_at__lte=now).first()
     if reminder is None:
         return
-    dispute, seen = (
-        reminder.dispute,
-        Reminder.objects.filter(pk=pk, step=reminder.step, due_at=reminder.due_at),
-    )
+    dispute = reminder.dispute
+    seen = Reminder.objects.filter(pk=pk, step=reminder.step, due_at=reminder.due_at)
     if dispute.status != Dispute.Status.OPEN:
         seen.delete()
         return

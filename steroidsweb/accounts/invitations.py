@@ -32,13 +32,7 @@ OVER = Refused(
 )  # fmt: skip
 
 
-def invite(
-    by: Any,
-    roles: dict[Project, str],
-    *,
-    whom: str = "",
-    days: int = DAYS,
-) -> Invitation:
+def invite(by: Any, roles: dict[Project, str], *, whom: str = "", days: int = DAYS) -> Invitation:
     """Create an invitation for one person, valid for so many days; `roles` by project may be empty."""
     with transaction.atomic():
         made = Invitation.objects.create(whom=whom, by=by, expires_at=timezone.now() + timedelta(days=days))
