@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from disputes.protocol.reviews.review import Verdict, read_review  # noqa: E402
+from disputes.protocol.rounds.check import watched_findings  # noqa: E402
 from disputes.protocol.rounds.sessions import ResponseTurn, ReviewTurn, Session, Turn, walk_session  # noqa: E402
 from disputes.protocol.rounds.subjects import subject_of  # noqa: E402
-from disputes.protocol.silence.candidates import watched_findings  # noqa: E402
 
 CORPUS = ROOT.parent / "shared" / "corpus"
 UNANSWERED = {"not_referenced", "not_addressed"}

@@ -58,7 +58,6 @@ CORE = [
     "tasks.configuration.reading",
     "tasks.remarks.meta_yaml",
     "tasks.configuration.yaml_files",
-    "tasks.configuration.plain_yaml",
     "tasks.configuration.writing",
     "agents.cli",
     "agents.money.prices",

@@ -3,7 +3,6 @@
 from agents.models.agent import Agent, ProviderPause
 from agents.models.host import Host
 from agents.models.prompt import Output, Prompt, PromptText
-from agents.models.pull import PullBundle
-from agents.models.run import Run, RunQuerySet
+from agents.models.run import PullBundle, Run, RunQuerySet
 from agents.models.token import TOKEN_PREFIX, Token, new_token, token_hash
 from agents.models.trial import Trial

@@ -1,38 +1,24 @@
-"""Core: the line of an output that most likely says why a command failed, for people to read.
+"""Core: what an output says of why a command failed, for people: its likeliest line, and what was not found.
 
 It is only shown. What a run means for its commit is decided without it.
 """
 
 from agents.reading.faults import LINES
 from agents.reading.output import plain
-from tasks.text.counting import shortened
+from agents.reading.results import UNPRINTABLE
+from agents.reading.runners import ECHOES
+from tasks.text.counting import shortened, some_of
 from tasks.text.regex import regex
 
 CAUSE_MAX = 200  # characters
+SHOWN = 3  # names
 # An error with a message of its own, as tracebacks, compilers and tools print it.
 MESSAGE = regex(
     r"(?:^|[\s\[(:.])(?:[A-Z]\w{0,60}(?:Error|Exception)\b|(?i:panicked at )|CMake Error\b"
     r"|(?i:fatal error|error|fatal|panic)(?:\[\w{1,20}\]| [A-Z]{1,4}\d{1,6})?\]?: ?\S)"
     r"|^E {2,8}\S"  # of pytest
 )
-# What tools print after the cause: that a step above them failed, and where more is written.
-ECHOES = (
-    r"^\W*$",
-    r"^[=!_-]{3,}.{0,200}[=!_-]{3,}$",
-    r"^g?make(?:\[\d+\])?: ",
-    r"^-- |^See also ",
-    r"^ninja: (?:build stopped|subcommand failed)",
-    r"^npm (?:ERR!|error)(?:$| (?:code \d|errno|path|command|signal|Lifecycle|A complete)\b)",
-    r"^npm (?:ERR!|error) (?:workspace|location) ",
-    r"ELIFECYCLE|^(?:error )?Command failed\b|^info Visit ",
-    r"^error: (?:could not compile|test failed|Recipe |subprocess-exited-|metadata-generation-)",
-    r"^(?:note|hint): |^╰─>|^\[end of output\]",
-    r"^FAILURE: |^BUILD FAILED|^\* (?:Try|What went wrong|Get more help)|^> (?:Run|Get more help) ",
-    r"^\[ERROR\](?:$| (?:-> |To see |Re-run |For more |\[Help|After correcting))",
-    r"^(?:\S{1,40}: )?(?:FAIL|evaluation failed)\b.{0,20}(?:code \d|:\(|seconds)",
-    r"^(?:\S{1,40}: )?exit(?:ed)?(?: with)?(?: status| code)? \d{1,3}\b",
-)
-ECHO = regex("|".join(ECHOES))
+ECHO = regex("|".join(ECHOES.values()))
 
 
 def cause(output: str) -> str:
@@ -47,3 +33,32 @@ def cause(output: str) -> str:
     messages = [line for line in telling if MESSAGE.search(line)]
     line = (messages or telling)[-1]
     return shortened(" ".join(line.removeprefix("E ").split()), CAUSE_MAX)
+
+
+# --- Modules and the like that were not found, in the words of each language -------------------------------
+
+NAME = r"(?P<it>@?\w[\w:./@-]{0,100})"
+ABSENT = (
+    (
+        "Perl module",
+        regex(rf"Can't locate \S{{1,200}} in @INC \(you may need to install the {NAME} module\)"),
+    ),
+    ("Python module", regex(rf"ModuleNotFoundError: No module named '{NAME}'")),
+    ("package", regex(rf"Error: Cannot find (?:module|package) '{NAME}'")),
+    ("Ruby library", regex(rf"cannot load such file -- {NAME} \(LoadError\)")),
+    ("browser of Playwright", regex(rf"Executable doesn't exist at /\S{{1,300}}/ms-playwright/{NAME}")),
+)
+
+
+def not_found(output: str) -> str:
+    """Return a sentence about what was not found, the first few of one kind; empty if nothing says so.
+
+    It explains a red run but excuses nothing: the work itself may have removed what is not found.
+    """
+    text = plain(output)
+    for what, pattern in ABSENT:
+        names = list(dict.fromkeys(UNPRINTABLE.sub(" ", found["it"]) for found in pattern.finditer(text)))
+        if names:
+            plural = "" if len(names) == 1 else "s"
+            return f"It did not find the {what}{plural} {some_of(names, SHOWN)}."
+    return ""

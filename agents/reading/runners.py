@@ -329,3 +329,23 @@ RUNNERS: dict[str, Runner] = {
         ran=_words("test tests"),
     ),
 }  # fmt: skip
+# What else tools print after the cause: that a step above them failed, and where more is written.
+ECHOES = {
+    "rulers": r"^\W*$|^[=!_-]{3,}.{0,200}[=!_-]{3,}$",
+    "make": r"^g?make(?:\[\d+\])?: ",
+    "cmake": r"^-- |^See also ",
+    "ninja": r"^ninja: (?:build stopped|subcommand failed)",
+    "npm": (
+        r"^npm (?:ERR!|error)(?:$| (?:code \d|errno|path|command|signal|Lifecycle|A complete)\b)"
+        r"|^npm (?:ERR!|error) (?:workspace|location) "
+    ),
+    "pnpm, yarn": r"ELIFECYCLE|^(?:error )?Command failed\b|^info Visit ",
+    "cargo, just, pip": (
+        r"^error: (?:could not compile|test failed|Recipe |subprocess-exited-|metadata-generation-)"
+        r"|^(?:note|hint): |^╰─>|^\[end of output\]"
+    ),
+    "gradle": r"^FAILURE: |^BUILD FAILED|^\* (?:Try|What went wrong|Get more help)|^> (?:Run|Get more help) ",
+    "maven": r"^\[ERROR\](?:$| (?:-> |To see |Re-run |For more |\[Help|After correcting))",
+    "tox": r"^(?:\S{1,40}: )?(?:FAIL|evaluation failed)\b.{0,20}(?:code \d|:\(|seconds)",
+    "an exit code": r"^(?:\S{1,40}: )?exit(?:ed)?(?: with)?(?: status| code)? \d{1,3}\b",
+}

@@ -11,8 +11,7 @@ from posixpath import basename, normpath
 
 from agents.recipes.node import manager_of
 from agents.recipes.python import NEWER_PIP
-from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe, needs_python
+from agents.recipes.recipe import Candidate, Rank, Recipe, needs_python
 from agents.recipes.script_lines import ENTERS, PARTS, PLACE, is_build, is_test, lines_of, tells
 from agents.recipes.services import STEPS, Job, Script, jobs
 from agents.recipes.tree import Tree, then, words

@@ -6,8 +6,7 @@ from dataclasses import replace
 from posixpath import dirname, normpath
 from typing import Any
 
-from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe
 from agents.recipes.tree import Tree, table, then, words
 from tasks.text.regex import regex
 

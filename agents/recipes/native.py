@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from posixpath import basename, dirname
 
-from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe
 from agents.recipes.script_lines import goes_outward
 from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex

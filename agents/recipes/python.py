@@ -6,8 +6,7 @@ from dataclasses import replace
 from posixpath import basename, dirname
 
 from agents.recipes.dependencies import Set, Use, label, normal, runtime, sets, spelled
-from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe
 from agents.recipes.tree import Tree, at, name_of, once, strings, table, then, words
 from tasks.text.regex import regex
 

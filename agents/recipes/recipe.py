@@ -1,7 +1,8 @@
-"""Core: the commands that could verify a repository, and the access to it that proposing them takes."""
+"""Core: the commands that could verify a repository, how likely they are, and what proposing them reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Protocol
 
 from tasks.text.regex import regex
@@ -50,3 +51,28 @@ PYTHON = regex(
 def needs_python(text: str) -> bool:
     """Whether the commands in this text need a Python environment with pip."""
     return PYTHON.search(text) is not None
+
+
+class Rank(IntEnum):
+    """The order in which candidates are tried, lowest first."""
+
+    DIRECT = 0  # the project declares its tests and what they need
+    CI = 1  # its own continuous integration does this
+    WIDER = 2  # the declared way, with more installed or less demanded
+    GUESS = 3  # there are tests, but how they are run is a guess
+    BUILD = 4  # nothing is tested
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A recipe and how likely it is; `kind` names its ecosystem, so that its share can be compared.
+
+    `folder` is where its package lies, if that is below the top. `is_apart` means that there are packages of
+    the same ecosystem within it whose tests it does not run.
+    """
+
+    rank: Rank
+    kind: str
+    recipe: Recipe
+    folder: str = ""
+    is_apart: bool = False

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from agents.recipes.ranks import Candidate, Rank
-from agents.recipes.recipe import Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe
 from agents.recipes.tree import Tree
 
 

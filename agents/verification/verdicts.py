@@ -14,8 +14,7 @@ from agents.hosts import masking, processes, sandbox
 from agents.inside import gate
 from agents.models import Trial
 from agents.reading import comparison, faults
-from agents.reading.absent import not_found
-from agents.reading.causes import cause
+from agents.reading.causes import cause, not_found
 from agents.reading.idle import ran_none
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from unfold import widgets
 
 from tasks.configuration import schema
-from tasks.configuration.pipeline import refuse_stranding
+from tasks.configuration.changing import refuse_stranding
 from tasks.configuration.policy import (
     DEFAULTS,
     GROUPS,

@@ -1,4 +1,7 @@
-"""Changing the settings of a project, with one function for the admin and for files."""
+"""Changing the settings of a project, with one function for the admin and for files.
+
+A change of the stages may not leave a task behind in a stage that is gone.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,14 +10,17 @@ from typing import Any
 from django.db import transaction
 
 from tasks.base_state import try_again
-from tasks.configuration.pipeline import begin_at_the_first, refuse_stranding
 from tasks.configuration.policy import ProjectSettings, in_words
+from tasks.configuration.schema import SettingsError
+from tasks.configuration.stages import escalations_of, first_stage
 from tasks.events import Actor
 from tasks.locking import locked
-from tasks.models import Project
+from tasks.models import Project, Task
 from tasks.models.event import record
+from tasks.states import Status
 
 WORDS_MAX = 60
+NAMED_MAX = 5  # tasks
 # The settings that say which commands run and which count; if one changes, the target branch is tried again.
 COMMANDS = frozenset(
     {
@@ -93,3 +99,32 @@ def differences(before: ProjectSettings, after: ProjectSettings) -> list[Change]
 def _short(key: str, value: Any) -> str:
     text = " ".join(in_words(key, value).split()) or "blank"
     return text if len(text) <= WORDS_MAX else f"{text[: WORDS_MAX - 3]}..."
+
+
+def refuse_stranding(project: Project, after: ProjectSettings) -> None:
+    """Raise SettingsError, naming the tasks, if unfinished ones are in a stage that would be gone.
+
+    The program does not move them by itself: whoever removes a stage must first say where its work goes on.
+    """
+    names = {stage.name for stage in (*after.stages, *escalations_of(after))}
+    begun = Task.objects.filter(project=project).exclude(status=Status.CANCELLED)
+    begun = begun.exclude(status=Status.PENDING, round=0).exclude(landed_at__isnull=False)
+    begun = begun.exclude(status=Status.COMPLETED, accepted__isnull=True)
+    stranded = begun.exclude(stage__in=names) | begun.exclude(home_stage__in=[*names, ""])
+    rows = list(stranded.order_by("number").values_list("number", "stage", "home_stage")[: NAMED_MAX + 1])
+    if not rows:
+        return
+    gone = sorted({name for _, stage, home in rows for name in (stage, home) if name and name not in names})
+    tasks = ", ".join(f"{project.slug}-{number}" for number, *_ in rows[:NAMED_MAX])
+    more = " and more" if len(rows) > NAMED_MAX else ""
+    raise SettingsError(
+        f"stages: {tasks}{more} stand in {', '.join(gone)}, which would be gone. Finish, cancel or land them "
+        "first, or keep the stage.", "stages",
+    )  # fmt: skip
+
+
+def begin_at_the_first(project: Project, settings: ProjectSettings) -> None:
+    """Move the tasks that nobody has begun to the first stage of these settings."""
+    waiting = Task.objects.filter(project=project, status=Status.PENDING, round=0)
+    first = first_stage(settings).name
+    waiting.exclude(stage=first).update(stage=first)

@@ -1,7 +1,8 @@
-"""Core: YAML that people write, read as nodes that know their lines; no objects are constructed here."""
+"""Core: YAML by people and agents, read so that everything knows its line; no objects are constructed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -69,3 +70,48 @@ def compose(text: str, limit: int, *, is_plain: bool = False) -> yaml.Node | Non
 def line_of(node: yaml.Node) -> int:
     """Return the line on which the node begins, counted from 1."""
     return int(node.start_mark.line) + 1
+
+
+# --- What agents write: texts, lists and mappings, and no other types ---------------------------------------
+
+
+class Lines(dict[str, Any]):
+    """A mapping that knows the line on which it begins."""
+
+    line = 0
+
+
+def read_plain(text: str, *, size: int, depth: int, values: int) -> Lines:
+    """Return the mapping in a YAML text, with every value as a text as it is written.
+
+    The text may have at most `size` characters, `depth` levels and `values` values; anchors, aliases and
+    duplicate keys are refused. Raises FaultyFile.
+    """
+    root = compose(text, size, is_plain=True)
+    if not isinstance(root, yaml.MappingNode):
+        raise FaultyFile([Fault(1, "it is no mapping.")])
+    return _mapping(root, depth, iter(range(values)))
+
+
+def _mapping(node: yaml.MappingNode, depth: int, room: Iterator[int]) -> Lines:
+    found = Lines()
+    found.line = line_of(node)
+    for key, value in node.value:
+        name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
+        if not name or name in found:
+            reason = f"the key {name} stands twice." if name else "a key is no word."
+            raise FaultyFile([Fault(line_of(key), reason)])
+        found[name] = _value(value, depth - 1, room)
+    return found
+
+
+def _value(node: yaml.Node, depth: int, room: Iterator[int]) -> Any:
+    if depth < 1:
+        raise FaultyFile([Fault(line_of(node), "it is nested too deeply.")])
+    if next(room, None) is None:
+        raise FaultyFile([Fault(line_of(node), "it has too many values.")])
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, depth, room)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(each, depth - 1, room) for each in node.value]
+    return "" if node.tag.endswith(":null") else str(node.value)

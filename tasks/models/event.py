@@ -10,6 +10,7 @@ from django.utils import timezone
 from tasks import hooks
 from tasks.events import SYSTEM, Actor
 from tasks.models.prepared import PreparedInsert
+from tasks.models.project import Project
 from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
@@ -133,3 +134,26 @@ def _tell_of(project: "Project", kind: str, events: list[Event]) -> None:
     if hooks.is_told(kind):
         Notice.objects.bulk_create([Notice(event=event) for event in events], batch_size=AT_ONCE)
         transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
+
+
+class Seal(models.Model):
+    """The hash of a project's events up to one of them and of the seal before: changing the record breaks it.
+
+    The table is append-only, which triggers of the database enforce.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="seals", db_index=False)
+    number = models.PositiveIntegerField()
+    upto = models.PositiveBigIntegerField(help_text="The last event that it covers.")
+    count = models.PositiveIntegerField(help_text="Events since the seal before.")
+    chain = models.CharField(max_length=64)
+    at = models.DateTimeField(default=timezone.now)
+
+    triggers = (no_change("tasks_seal"), no_deletion("tasks_seal"))
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["project", "number"], name="seal_number_once")]
+
+    def __str__(self) -> str:
+        return f"seal {self.number} of {self.project_id}"

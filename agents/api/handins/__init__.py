@@ -6,8 +6,7 @@ from then on. A malformed hand-in is refused with lines and reasons, and the run
 
 from agents.api.handins.caller import caller_of
 from agents.api.handins.disputing import dispute, log
-from agents.api.handins.escalating import escalate
 from agents.api.handins.opinion import opinion
 from agents.api.handins.reviewing import review
 from agents.api.handins.submitting import submit
-from agents.api.handins.talking import blocked, comment
+from agents.api.handins.talking import blocked, comment, escalate

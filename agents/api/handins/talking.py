@@ -4,6 +4,7 @@ from django.db import transaction
 
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply, require_status
+from agents.crew import specialists
 from agents.models import Run
 from disputes import opening, stage_objections
 from disputes.models import Conflict
@@ -80,3 +81,16 @@ def _argue(
         message = f"{task.ref} waits for a human ({conflict.ref}): {conflict.evidence[0]}."
         return reply(message, task, conflicts=[conflict.ref])
     return reply(f"Comment {made.pk} sends {task.ref} to {task.stage}.", task)
+
+
+@transaction.atomic(savepoint=False)
+def escalate(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Pass a task that the coder cannot do to the specialists for the reason, or to a human without any."""
+    caller, task = callers.caller_of(user, "escalate", ref)
+    require_status(task, Status.IN_PROGRESS, "escalate")
+    end_run(caller, task)
+    conflict = specialists.escalate(task, data["reason"], actor=caller.actor, notes=data["notes"])
+    if conflict is not None:
+        message = f"{task.ref} waits for a human ({conflict.ref}): {conflict.question}"
+        return reply(message, task, stage=task.stage, conflicts=[conflict.ref])
+    return reply(f"{task.ref} is in {task.stage} now.", task, stage=task.stage)

@@ -12,7 +12,7 @@ from disputes.protocol.text.data import data_in
 from disputes.protocol.text.documents import DocumentError, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.mentions import Names
-from tasks.configuration.plain_yaml import Lines
+from tasks.configuration.yaml_files import Lines
 
 __all__ = [
     "ANSWER_WORDS", "AnswerKind", "Answered", "Disagreement", "Mention", "ReadResponse", "read_response"

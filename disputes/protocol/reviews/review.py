@@ -25,7 +25,7 @@ from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verd
 from disputes.protocol.text.documents import STATED, DocumentError, Line, Problem, list_item, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.keywords import keywords, likeness
-from tasks.configuration.plain_yaml import Lines
+from tasks.configuration.yaml_files import Lines
 
 __all__ = [
     "VERDICT_WORDS", "Found", "PriorStatus", "ReadReview", "StatedVerdict", "Status", "Verdict", "place",

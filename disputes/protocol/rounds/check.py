@@ -3,7 +3,7 @@
 It works on texts alone, without a project, a database or earlier rounds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,10 @@ from disputes.protocol.reviews.review import Found, ReadReview, Verdict, read_re
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.reviews.statuses import Status
 from disputes.protocol.reviews.verdict_words import read_verdict
+from disputes.protocol.rounds.linking import Links
 from disputes.protocol.rounds.partial import declared
 from disputes.protocol.rounds.subjects import gap_texts, subject_of
 from disputes.protocol.rounds.validation import parser_alarm
-from disputes.protocol.silence.candidates import watched_findings
 from disputes.protocol.silence.heuristics import judge_silence
 from disputes.protocol.silence.suspicion import SEEN_AS, Judgement, Watched
 from disputes.protocol.text.documents import scan
@@ -225,3 +225,31 @@ def _flag_lines(judgement: Judgement) -> Iterator[str]:
         seen = ", ".join(SEEN_AS[each] for each in flag.heuristics)
         yield f"{name}: {seen}; {flag.level}, confidence {flag.confidence}"
         yield from (f"    {line}" for line in flag.evidence)
+
+
+def watched_findings(review: ReadReview, proposed: Sequence[str] = ()) -> tuple[Watched, ...]:
+    """Return the findings of a review, each with its gap if anything tells which one it is.
+
+    `proposed` are the gaps of the document that was reviewed; if empty, the review says itself what it is
+    about. A withdrawn finding counts as settled. Raises DocumentError if the review is too large.
+    """
+    lines = scan(review.text)
+    links = Links(lines, proposed or sorted(subject_of(review.text).gaps))
+    watched = []
+    for found in review.findings:
+        start = max(found.line - 1, 0)
+        block = lines[start : start + found.text.count("\n") + 1] if found.line else scan(found.text)
+        watched.append(
+            Watched(
+                code=found.code,
+                ordinal=found.ordinal,
+                severity=found.severity,
+                title=found.title,
+                location=found.location,
+                impact=found.impact,
+                text=found.text,
+                gap=links.gap_of(block, found.line),
+                is_settled=found.withdrawn,
+            )
+        )
+    return tuple(watched)

@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from disputes.protocol.text.documents import FENCED, Line
-from tasks.configuration.plain_yaml import read_plain
-from tasks.configuration.yaml_files import FaultyFile
+from tasks.configuration.yaml_files import FaultyFile, read_plain
 from tasks.text.regex import regex
 
 YAML_MAX = 64 * 1024  # characters

@@ -8,8 +8,7 @@ import re
 from collections.abc import Collection
 
 from disputes.protocol.text.documents import DocumentError, Problem
-from tasks.configuration.plain_yaml import Lines, read_plain
-from tasks.configuration.yaml_files import FaultyFile
+from tasks.configuration.yaml_files import FaultyFile, Lines, read_plain
 from tasks.text.regex import regex
 
 SIZE_MAX = 64 * 1024  # characters

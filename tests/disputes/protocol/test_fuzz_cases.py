@@ -2,8 +2,8 @@
 
 from disputes.protocol.responses.response import read_response
 from disputes.protocol.reviews.review import Verdict, read_review
+from disputes.protocol.rounds.check import watched_findings
 from disputes.protocol.rounds.validation import parser_alarm
-from disputes.protocol.silence.candidates import watched_findings
 from disputes.protocol.silence.heuristics import judge_silence
 from disputes.protocol.silence.suspicion import Watched
 from disputes.protocol.text.documents import scan, tables, unclosed_fence

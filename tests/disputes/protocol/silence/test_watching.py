@@ -1,7 +1,7 @@
 """The findings of a review as silence watches them: with the gap that each is about (FND-5)."""
 
 from disputes.protocol.reviews.review import read_review
-from disputes.protocol.silence.candidates import watched_findings
+from disputes.protocol.rounds.check import watched_findings
 from tests.cases import for_each
 
 A, B = "GAP-FLOW-001", "GAP-FLOW-002"
