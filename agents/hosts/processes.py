@@ -140,10 +140,10 @@ def read_json(path: Path) -> Any:
         raise ValueError("is nested too deeply") from error
 
 
-def write_whole(path: Path, data: bytes, mode: int = 0o600, *, onto_disk: bool = False) -> None:
+def write_whole(path: Path, data: bytes, *, onto_disk: bool = False) -> None:
     """Write a file whole or not at all, replacing whatever lies there. Raises OSError."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(8).hex()}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -59,8 +59,10 @@ def take(project: Project, version: Version) -> bool:
                 followed.lines, followed.opened = {}, []
             earlier = _earlier(followed, version)
             report = import_todo(project, version.text, actor=actor, earlier=earlier)
-            gone = [number for number in followed.lines if int(number) not in _numbers(report)]
-            sentences = _sentences(report, gone, project) if version.changed_by else []
+            listed = {str(row.number) for row, _ in report.said}
+            gone = [number for number in followed.lines if number not in listed]
+            if version.changed_by:  # what it changes besides ticks
+                sentences = [*report.lines(), *(f"Gone: {project.slug}-{number}" for number in gone)]
             if waits := bool(sentences):
                 transaction.set_rollback(True)
             else:
@@ -85,15 +87,6 @@ def _earlier(followed: FollowedTodo, version: Version) -> dict[int, Earlier]:
     except TodoError:
         return {}
     return {int(number): items[line] for number, line in followed.lines.items() if line in items}
-
-
-def _numbers(report: ImportReport) -> set[int]:
-    return {row.number for row, _ in report.said}
-
-
-def _sentences(report: ImportReport, gone: Collection[str], project: Project) -> list[str]:
-    """Return a sentence for each change of the version besides ticks."""
-    return [*report.lines(), *(f"Gone: {project.slug}-{number}" for number in gone)]
 
 
 def _wait(project: Project, version: Version, sentences: list[str], actor: Actor) -> None:
@@ -178,7 +171,8 @@ def grant(project: Project, sha: str, *, user: Any) -> None:
 
 def to_tick(followed: FollowedTodo) -> list[Task]:
     """Return the finished tasks whose box is not known to be filled, without those that a person emptied."""
-    return [task for task in _finished(followed) if task.number not in followed.ticked]
+    known = set(followed.ticked)
+    return [task for task in _finished(followed) if task.number not in known]
 
 
 def _finished(followed: FollowedTodo) -> list[Task]:
