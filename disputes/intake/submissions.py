@@ -9,7 +9,8 @@ from disputes.closed_findings import settled_findings
 from disputes.completion import rates, stuck
 from disputes.intake.due import asked_findings, findings_to_answer, newest_of, newest_of_each
 from disputes.models import Conflict
-from disputes.protocol.responses.response import Disagreement, ReadResponse
+from disputes.protocol.responses.answer_kinds import AnswerKind
+from disputes.protocol.responses.response import Answered, Disagreement, ReadResponse
 from disputes.protocol.rulings.rearguing import StandingDecision
 from disputes.protocol.text.documents import Problem
 from disputes.sessions import findings as session_findings
@@ -28,6 +29,9 @@ WAYS_TO_ANSWER = (
 )
 
 
+WAVED_OFF = frozenset({AnswerKind.ACCEPTED_AS_IS, AnswerKind.DISCARDED})
+
+
 @dataclass(frozen=True, slots=True)
 class HeldAgainst:
     """What a response is checked against: the task's findings by code, those to answer, and the rulings."""
@@ -36,6 +40,7 @@ class HeldAgainst:
     due: list[Finding] = field(default_factory=list)
     decided: list[StandingDecision] = field(default_factory=list)
     unclear: dict[str, Problem] = field(default_factory=dict)  # answers that may be refusals, by code (ANS-7)
+    waved_off: list[Disagreement] = field(default_factory=list)  # refusals without a block (DIS-1)
 
 
 def _attempts(task: Expression, round_: Expression) -> QuerySet[Submission]:
@@ -75,7 +80,12 @@ def check_response(task: Task, response: ReadResponse) -> HeldAgainst:
     rearguing.refuse_rearguing(response, decided)
     _refuse_silence(task, response, known, owed)
     rates.demand_justification(task, response, due, known)
-    return HeldAgainst(known, due, decided, _unclear(response, known, owed))
+    waved_off = [] if task.is_session else _waved_off(response, known, due, decided)
+    unclear = _unclear(response, known, owed)
+    for block in waved_off:
+        said = f"{block.code} must be done, or declined in a block `## DISAGREE: {block.code}`, with reasons"
+        unclear.setdefault(block.code, Problem(block.line, said))
+    return HeldAgainst(known, due, decided, unclear, waved_off)
 
 
 def _refuse_unknown(
@@ -114,10 +124,30 @@ def _refuse_silence(
 def _unclear(response: ReadResponse, known: dict[str, Finding], owed: list[Finding]) -> dict[str, Problem]:
     due = {finding.origin.pk for finding in owed}
     return {
-        answer.code: Problem(answer.line, f"the answer to {answer.code} does not say what was done")
+        answer.code: Problem(answer.line, _doubt(answer))
         for answer in response.answers
-        if answer.is_unclear and known[answer.code].origin.pk in due
+        if (answer.is_unclear or answer.is_torn) and known[answer.code].origin.pk in due
     }
+
+
+def _waved_off(
+    response: ReadResponse, known: dict[str, Finding], due: list[Finding], decided: list[StandingDecision]
+) -> list[Disagreement]:
+    """Return the mandatory findings that are left as they are without a block, as drafts of one (DIS-1)."""
+    mandatory = {finding.origin.pk for finding in due if finding.mandatory}
+    ruled = {code for decision in decided for code in decision.codes}
+    return [
+        Disagreement(answer.code, answer.text or f"Only: {answer.kind}.", "", "", "", answer.line)
+        for answer in response.answers
+        if answer.kind in WAVED_OFF and answer.code not in ruled
+        if known[answer.code].origin.pk in mandatory
+    ]
+
+
+def _doubt(answer: Answered) -> str:
+    if answer.is_torn:
+        return f"the response says of {answer.code} that it is done, and that it is not"
+    return f"the answer to {answer.code} does not say what was done"
 
 
 def take_submission(
@@ -163,7 +193,7 @@ def take_answers(
             Answer.objects.get_or_create(
                 submission=submission, finding=finding.origin, defaults={"kind": Answer.Kind.SILENT}
             )
-    for block in response.disagreements:
+    for block in (*response.disagreements, *against.waved_off):
         finding = known[block.code]
         if finding.mandatory and not Conflict.objects.about(finding).open().disagreements().exists():
             disagree(submission, finding, block, actor=actor)

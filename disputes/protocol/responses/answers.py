@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from disputes.protocol.responses import leading_ids
 from disputes.protocol.responses.answer_kinds import (  # fmt: skip
@@ -24,6 +24,10 @@ from tasks.text.regex import regex
 
 MAX_TEXT = 4000
 IN_SENTENCES = frozenset({"claim", "list"})
+UNDONE = frozenset({
+    AnswerKind.ACCEPTED_AS_IS, AnswerKind.DECLINED, AnswerKind.DEFERRED, AnswerKind.DISCARDED,
+    AnswerKind.USER_DECISION,
+})  # fmt: skip
 MARKER = regex(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?P<box>\[[xX ✓✔]\]\s*)?")
 # First cells that hold only the version or date of a history, or the number or severity of a list.
 REVISION = regex(
@@ -40,7 +44,7 @@ class Answered:
     """What the coder says it did about one finding; `place` is the kind of place where it says so (ANS-1).
 
     `is_unclear` says that it tells of nothing done, so that it may be a refusal (ANS-7). `refers` are the
-    findings whose answers hold for it, too.
+    findings whose answers hold for it, too. `is_torn` says that it is called done and also not done (ANS-9).
     """
 
     code: str
@@ -50,6 +54,18 @@ class Answered:
     place: str = ""
     is_unclear: bool = False
     refers: tuple[str, ...] = ()
+    is_torn: bool = False
+
+    def checked(self) -> "Answered":
+        """Return the answer as its words have it if it is called done and they say that it is not (ANS-9)."""
+        said = answer_kind(self.text) if self.kind is AnswerKind.ADDRESSED else None
+        return replace(self, kind=said, is_torn=True) if said in UNDONE else self
+
+    def beside(self, later: "Answered") -> "Answered":
+        """Return which counts of this answer and a later one of equal worth (ANS-9)."""
+        if (self.kind in UNDONE) is (later.kind in UNDONE):
+            return self
+        return replace(self if self.kind in UNDONE else later, is_torn=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +107,9 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
     """Return the answer to each finding by its code, and all mentions of findings (ANS-1).
 
     The first answer counts, unless a later one says more: it states what became of the finding, has a place
-    of its own instead of a sentence, or is about this finding alone instead of several. Headings of DISAGREE
-    blocks are left to `read_blocks`.
+    of its own instead of a sentence, or is about this finding alone instead of several. Of two that are worth
+    the same, one that says that nothing was done counts (ANS-9). Headings of DISAGREE blocks are left to
+    `read_blocks`.
     """
     found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
@@ -118,8 +135,13 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
         for read in reads:
             for answer in _answered(read, line.number, place.kind, last, names):
                 code = answer.code
-                if code not in excepted and (code not in found or read.worth > found[code][0]):
+                if code in excepted:
+                    continue
+                worth, before = found.get(code, (None, answer))
+                if worth is None or read.worth > worth:
                     found[code] = (read.worth, answer)
+                elif read.worth == worth and worth[0]:
+                    found[code] = (worth, before.beside(answer))
             last = read.span.codes[-1]
     return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
 
@@ -136,7 +158,8 @@ def _answered(
         unclear = not (stated or refers or tells_of_deed(read.said))
     for code in read.span.codes:
         if kind := apart.get(code, stated or AnswerKind.ADDRESSED):
-            yield Answered(code, kind, read.text[:MAX_TEXT], number, read.place, unclear, refers)
+            said = Answered(code, kind, read.text[:MAX_TEXT], number, read.place, unclear, refers)
+            yield said.checked() if read.place == "row" else said
 
 
 def _answers_of(

@@ -15,13 +15,16 @@ _NO_DEEDS = (
 # How words for added, changed, corrected, removed, done and now begin in other languages.
 _STEMS = {
     "Dutch": r"nu\b|toegevoegd|gewijzigd|verwijderd|verplaatst|opgelost|gedaan",
-    "French": r"maintenant|désormais|ajouté|changé|corrigé|supprimé",
-    "German": r"habe\b|wurden?\b|ergänzt|geändert|jetzt|nun\b",
+    "French": r"maintenant|désormais|ajouté|changé|corrigé|déplacé|modifié|remplacé|supprimé",
+    "German": (
+        r"angepasst|behoben|eingebaut|eingefügt|eingeführt|entfernt|ergänzt|ersetzt|geändert|gelöscht"
+        r"|hinzugefügt|korrigiert|umbenannt|umgesetzt|umgestellt|jetzt|nun\b(?! ja\b| mal\b)"
+    ),
     "Italian": r"ora\b|aggiunt|corrett|modificat|rimoss|spostat|risolt|fatto\b",
     "Polish": r"doda[nł]|zmieni|napraw|poprawi|przenios|usun[ią]|teraz",
     "Portuguese": r"agora|adicion[ae]|alterei|corrigi|movi\b|removi|resolvid|feito",
     "Russian": r"добав|измен[еи]|исправ|перен[её]с|сделан|удал[еи]|теперь",
-    "Spanish": r"ahora|añadid|cambiad|corregid|eliminad",
+    "Spanish": r"ahora|agregad|añadid|añadí|cambiad|cambié|corregid|corregí|eliminad|modificad|reemplazad",
 }
 _CHARACTERS = (
     "修复|已处理|添加|新增|增加|改为|删除|现在"  # Chinese
@@ -55,19 +58,37 @@ _DEEDS = {
         r"|\b(?:and|plus|\+) (?:an? )?(?:\w+ )?tests?\b(?! (?:cover|check|pass|show)\w*)"
     ),
     "a commit": r"(?:^|\b(?:in|by|with|commit) )[`(]?(?=[a-f]{0,9}\d)[0-9a-f]{7,40}\b",
-    "a deed or a new state in another language": rf"\b(?:{'|'.join(_STEMS.values())})|{_CHARACTERS}",
 }
 DEED = regex("|".join(_DEEDS.values()), re.IGNORECASE)
+# "No lock was added", "Nothing here has been changed": the deed of such a clause is denied.
+DENIED_DEED = regex(
+    r"(?:\b(?:no|none|not|nothing|never)|n['’]t)\b(?: (?!(?:and|i|it|so|then|until|we)\b)[\w`]+){0,4}"
+    r" (?:added|adjusted|changed|corrected|deleted|done|dropped|extended|extracted|implemented|introduced"
+    r"|moved|removed|renamed|replaced|rewritten|tightened|updated)\b",
+    re.IGNORECASE,
+)
+DEED_ELSEWHERE = regex(rf"\b(?:{'|'.join(_STEMS.values())})|{_CHARACTERS}", re.IGNORECASE)
+# Words of those languages that deny what their clause says. What is done and denied something else is asked
+# about once too often; what is denied and passes as done would land.
+DENIED_ELSEWHERE = regex(
+    r"\b(?:nicht|nichts|keine?\w?|nie|niemals"
+    r"|ne|pas|rien|aucune?|jamais|non|nulla|niente|nessun\w?"
+    r"|no|nada|ning[uú]n\w?|nunca|tampoco|não|nenhum\w?|niet|niets|geen|nic|żad\w+|не|ничего)\b|\bn['’]"
+    r"|没|未|不(?!再)|无"
+    r"|(?:ません|ない|なかった|なし|せず)(?:でした|です|ので|ため|が|から)?$|(?:ない|しません)(?:こと|まま|と)",
+    re.IGNORECASE,
+)
 # What makes the deed of a clause one of earlier times: "The lock was added in an earlier change".
 BEFORE = regex(
-    r"\b(?:already|previously|years|long ago"
+    r"\b(?:already|previously|years|long ago|bereits|schon|déjà|já|già"
     r"|(?:earlier|last|previous|before (?:my|the|this)) (?:change|commit|release|task|version|year))\b",
     re.IGNORECASE,
 )
 # What makes a clause one that says that something stays as it is.
 STAYS = regex(
-    r"\b(?:on purpose|deliberate(?:ly)?|intentional(?:ly)?|by design|bewusst|absichtlich|so gelassen"
-    r"|volontairement|a propósito|as (?:it )?(?:is|was)$|as before$|suffices?|moved on|my attempt"
+    r"\b(?:on purpose|deliberate(?:ly)?|intentional(?:ly)?|by design|bewusst|absichtlich"
+    r"|so (?:gelassen|gewollt)"
+    r"|volontairement|exprès|a propósito|as (?:it )?(?:is|was)$|as before$|suffices?|moved on|my attempt"
     r"|chose (?:to (?:keep|leave|stay)|not to)|it (?:made|broke|caused))\b",
     re.IGNORECASE,
 )
@@ -77,7 +98,10 @@ NOTHING_DONE = regex(
     r"|^this stays\b|\bthe (?:code|original|present \w+) (?:is as before|remains|stays)\b",
     re.IGNORECASE,
 )
-CLAUSES = regex(r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s|\b(?:but|because)\b")
+CLAUSES = regex(
+    r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s"
+    r"|\b(?:but|because|aber|denn|und|weil|car|et|mais|parce que|porque|pero|y)\b"
+)
 _LATER = r"(?:follow[- ]?up|separate|another|different|later|future|next|own|dedicated)"
 _WORK = (
     r"(?:pr|pull request|mr|task|ticket|issue|release|change|commit|sprint|version|story|refactor\w*|step)"
@@ -120,10 +144,12 @@ def tells_of_deed(text: str) -> bool:
     text = text[:MAX_READ]
     if NOTHING_DONE.search(text):
         return False
-    clauses = (clause.strip(" *_\"'“”.") for clause in CLAUSES.split(text))
-    return any(
-        DEED.search(clause) and not (BEFORE.search(clause) or STAYS.search(clause)) for clause in clauses
-    )
+    clauses = [clause.strip(" *_\"'“”.") for clause in CLAUSES.split(text)]
+    elsewhere = [clause for clause in clauses if DEED_ELSEWHERE.search(clause)]
+    if any(map(DENIED_ELSEWHERE.search, elsewhere)):
+        elsewhere = []
+    told = [*elsewhere, *(each for each in clauses if DEED.search(each) and not DENIED_DEED.search(each))]
+    return any(not (BEFORE.search(clause) or STAYS.search(clause)) for clause in told)
 
 
 def says_nothing(text: str) -> bool:

@@ -206,8 +206,9 @@ def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
             problems.append(Problem(number, f"answer {number} answers {code} a second time"))
             continue
         seen.add(code)
-        answers.append(Answered(code, kind, fields.get("text", ""), number))
-        if kind is AnswerKind.DECLINED:
+        answer = Answered(code, kind, fields.get("text", ""), number).checked()
+        answers.append(answer)
+        if answer.kind is AnswerKind.DECLINED:
             if not fields.get("rationale", "").strip():
                 problems.append(Problem(number, f"answer {number} declines {code} without a rationale"))
             disagreements.append(

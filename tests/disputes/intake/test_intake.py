@@ -199,6 +199,21 @@ def test_an_answer_to_a_mandatory_finding_that_says_of_nothing_done_is_unclear(t
     assert {code: problem.line for code, problem in unclear.items()} == {"ISSUE-R1-001": 2}
 
 
+def test_a_mandatory_finding_that_is_only_discarded_counts_as_declined(task: Task) -> None:
+    """DIS-1: the coder is asked for its reasons; without them people hear of it all the same."""
+    review(hand_in(task), HIGH, OTHER, LOW)
+    waves = (
+        "| ISSUE-R1-001 | won't fix | The queue retries |\n| ISSUE-R1-002 | by design | |\n"
+        "| ISSUE-R1-003 | discarded | |\n"
+    )
+    unclear = intake.check_response(fresh(task), read_response(waves)).unclear
+    assert [code[-1] for code in unclear] == ["1", "2"], "what is optional may be discarded"
+    hand_in(task, waves)
+    conflicts = Conflict.objects.order_by("pk")
+    assert [conflict.coder_position for conflict in conflicts] == ["won't fix The queue retries", "by design"]
+    assert fresh(task).status == "disputed"
+
+
 @pytest.mark.parametrize("option", ["uphold_reviewer", "uphold_coder"])
 def test_it_may_not_argue_again_what_a_human_decided(task: Task, tom: User, option: str) -> None:
     """DEC-3"""

@@ -324,6 +324,26 @@ ARGUING = [
     "The test was already there in the first commit, so I changed nothing.",
     "Das habe ich bewusst so gelassen, weil der Aufrufer prüft.",
     "J'ai volontairement laissé le code tel quel.",
+    # words for a deed, which their clause denies
+    "Nothing here was changed; the spec asks for it.",
+    "No lock has been added, because there is one writer.",
+    "It wasn't removed, the plugin reads it.",
+    "Ich habe das nicht geändert, weil der Aufrufer prüft.",
+    "Hier wurde nichts ergänzt, denn das Verhalten ist richtig.",
+    "Nun ja, das gehört so.",
+    "Die Sperre hält der Aufrufer jetzt schon.",
+    "Je n'ai rien changé, le comportement convient.",
+    "No se ha corregido: la especificación no lo pide.",
+    "No he añadido nada, ahora mismo el resultado es bueno.",
+    "Ahora no.",
+    "変更していません。呼び出し側がロックを保持しています。",
+    "修正しないことにしました。",
+    "追加しませんでした。",
+    "没有添加，因为调用者已经持有锁。",
+    "Não foi removido.",
+    "Non è stato aggiunto nulla.",
+    "Niet gewijzigd: het gedrag is juist.",
+    "Не исправлено: так задумано.",
     # nobody can tell that this was done
     "Both writes are wrapped in one transaction.",
     "The helper closes the file in `finally`.",
@@ -359,6 +379,11 @@ DOING = [
     "Aggiunto un test per l'input vuoto.",
     "Test voor lege invoer toegevoegd.",
     "Dodałem sprawdzanie zakresu w `parse()`.",
+    "Die Funktion wirft jetzt einen Fehler, statt nichts zu tun.",
+    "Le contrôle a été ajouté et n'échoue pas.",
+    "空の入力で落ちないように修正しました。",
+    "The helper is not called twice any more.",
+    "The test was not stable, so I replaced it.",
 ]
 
 

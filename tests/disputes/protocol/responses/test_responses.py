@@ -244,10 +244,31 @@ def test_one_line_may_answer_several_findings(text: str, codes: list[str]) -> No
     assert [answer.code for answer in read_response(text).answers] == codes
 
 
-def test_the_first_answer_to_a_finding_counts() -> None:
-    answer = answered("| ISSUE-R1-001 | addressed | a |\n| ISSUE-R1-001 | deferred | b |")
+def test_the_first_of_several_answers_that_agree_counts() -> None:
+    answer = answered("| ISSUE-R1-001 | addressed | a |\n| ISSUE-R1-001 | fixed | b |")
+    assert (answer.text, answer.line, answer.is_torn) == ("a", 1, False)
 
-    assert (answer.kind, answer.text, answer.line) == (AnswerKind.ADDRESSED, "a", 1)
+
+def test_of_answers_that_contradict_each_other_the_one_that_is_not_done_counts() -> None:
+    """ANS-9"""
+    for text, line, kind in [
+        ("| ISSUE-R1-001 | addressed | a |\n| ISSUE-R1-001 | deferred | b |", 2, "deferred"),
+        ("| ISSUE-R1-001 | won't fix | a |\n| ISSUE-R1-001 | addressed | b |", 1, "discarded"),
+        ("- ISSUE-R1-001: fixed\n- ISSUE-R1-001: not fixed", 2, "discarded"),
+        ("| ISSUE-R1-001 | fixed | a |\n\n### ISSUE-R1-001\n\nI did not change this.", 3, "discarded"),
+        # the kind of one answer and its own words
+        ("| ISSUE-R1-001 | addressed | Won't fix: callers rely on it |", 1, "discarded"),
+        ("| ISSUE-R1-001 | fixed | moved to a later task |", 1, "deferred"),
+        ('{"answers": [{"finding": "ISSUE-R1-001", "kind": "fixed", "text": "Not done."}]}', 1, "discarded"),
+    ]:
+        answer = answered(text)
+        assert (answer.line, answer.kind, answer.is_torn) == (line, kind, True), text
+    for text in (
+        "| ISSUE-R1-001 | fixed | Not needed any more, since I dropped the module |",
+        "- ISSUE-R1-001 to ISSUE-R1-003: fixed\n- ISSUE-R1-001: not fixed",  # it says more of this one
+        "| ISSUE-R1-001 | deferred | later |\n| ISSUE-R1-001 | won't fix | |",
+    ):
+        assert not any(answer.is_torn for answer in read_response(text).answers), text
 
 
 def test_answers_stand_in_the_order_of_the_document() -> None:
