@@ -24,6 +24,49 @@ DEMANDING = regex(
     r"|\b(?<!was )(?<!were )not (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
     re.IGNORECASE,
 )
+_ACT = (
+    r"(?:add|address|adjust|avoid|change|close|correct|delete|drop|ensure|extract|fix|guard|handle|move|release"
+    r"|remove|rename|replace|resolve|revert|rewrite|split|update|use|validate)"
+)
+_NO = r"(?<!no )(?<!not )(?<!nothing )(?<!nothing else )"
+# What a reviewer writes who approves and still wants something, sentence by sentence; a false alarm costs one
+# more call of the same run.
+WISHES = {
+    "an order": (
+        r"^(?:(?:also|and|but|first|just|please|still|then|however|maybe|only|so)\W+|let['’]s |remember to "
+        r"|make sure (?:to |that )?|don['’]t forget to |(?:do )?(?:not|n['’]t) forget to )*"
+        rf"(?:{_ACT}\b(?! (?:is|are|was|were|has|looks?|notes|seems|of)\b)|make sure\b|to ?do\b)"
+    ),
+    "what you, it or they should do": (
+        r"\b(?:you|it|they|this|we|that|please|which) (?:still |also |really )?"
+        r"(?:should|must|needs? to|ha(?:s|ve) to|could|may want to|might want to) "
+        rf"(?:also |still |really )?(?:be )?{_ACT}\w*"
+    ),
+    "a wish": (
+        r"\bi(?:['’]d| would| do)? (?:still |also |really )?(?:add|expect|prefer|want|miss|wish)\b"
+        r"|\b(?:can|could|would) you\b|\blet me know\b"
+    ),
+    "a lack": (
+        rf"\b{_NO}needs? (?:an?|another|one more|some|more) "
+        r"|^(?!.*\b(?:if|when|where|wherever|whenever|that|was|no|none|nothing)\b).*"
+        r"\b(?:is|are|still) (?:missing|broken|wrong|incorrect|unclear)\b"
+        r"|\b(?:apart|aside) from (?:the|a|one)\b|\bnot quite\b|\bonly thing\b|\bone (?:more )?thing\b"
+        r"|\bstill (?:\w+ly )?(?:crash|fail|leak|lose|hang|ignore|miss|return|swallow|throw|allow)\w*"
+        r"|\b(?:will|can|could|may|might) (?:still )?(?:crash|deadlock|fail|hang|leak|lose|overflow)\b"
+        r"|^(?:however,|but\b|still,)"
+        r"|\bthere (?:is|are|['’]s) (?:still |now )?(?:an?|some|one|two|several) "
+        r"(?:\w+ ){0,2}"
+        r"(?:bug|crash|deadlock|error|fault|gap|issue|leak|mistake|problem|race|regression|typo)s?\b"
+    ),
+    "a condition of landing": (
+        r"\b(?:merge|land|ship|release(?! notes)|approved?|ready|good to go)\b[^.]{0,20}"
+        r"\b(?:after|as soon as|if|once|on condition|provided|unless|when)\b"
+        r"|\b(?:then|and) (?:merge|land|ship|release)\b"
+        r"|(?:\bnot|n['’]t) (?:merge|land|ship|release)\b|\b(?:that|it|this|them) (?:before|first)\b"
+    ),
+}
+WISHING = regex("|".join(WISHES.values()), re.IGNORECASE)
+SENTENCES = regex(r"(?<=[.!?:;])\s+|\s[-–—]{1,2}\s")
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
@@ -60,7 +103,8 @@ def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
     """
     outside = list(_outside(read))
     doubts = [*read.warnings, *_points(outside, has_findings=bool(read.findings))]
-    if not doubts and is_foreign("\n".join(line.text for line in outside)):
+    texts = [line.text for line in outside]
+    if not doubts and any(map(is_foreign, ["\n".join(texts), *texts])):
         doubts.append(Problem(0, "it is not in English, and what it asks for may not be read"))
     return tuple(doubts)
 
@@ -89,8 +133,16 @@ def _points(lines: Iterable[Line], *, has_findings: bool) -> Iterator[Problem]:
             continue
         if word := _grave_word(line.text):
             yield Problem(line.number, f"it says {word!r}, and no finding is read there")
-        elif not has_findings and (match := ASKING.search(line.text) or DEMANDING.search(line.text)):
-            yield Problem(line.number, f"it says {match[0][:60]!r}, and no finding is read there")
+        elif not has_findings and (words := _wish(line.text)):
+            yield Problem(line.number, f"it says {words[:60]!r}, and no finding is read there")
+
+
+def _wish(text: str) -> str:
+    """Return the words with which a line asks for something or names a fault; empty if there are none."""
+    if match := ASKING.search(text) or DEMANDING.search(text):
+        return match[0]
+    sentences = (sentence.strip(" *_>-+\t") for sentence in SENTENCES.split(text))
+    return next((sentence for sentence in sentences if WISHING.search(sentence)), "")
 
 
 def _grave_word(text: str) -> str:

@@ -20,6 +20,22 @@ def doubtful(text: str) -> list[int]:
         ("Approved.\n\nThe token [P1] is written to the log, by the way.", [3]),
         ("Approved.\n\nThe rest is fine, the lock (must fix) aside.", [3]),
         ("Approved. I ran the linter at its strictest level (high), and it is clean.", [1]),
+        # an approval that goes on to ask for something, or names a fault
+        ("Approved.\n\nGood tests.\n\nPlease change the separator to a semicolon.", [5]),
+        ("All good. One thing though: the cache never evicts, fix that first.\n\nApproved.", [1]),
+        ("Approved.\n\nJust rename `foo`.", [3]),
+        ("Approved.\n\nBut the leak remains.", [3]),
+        ("Approved.\n\nThe lock still leaks on errors.", [3]),
+        ("Approved.\n\nYou should release the lock in the error path.", [3]),
+        ("Approved.\n\nCan you add a test for empty input?", [3]),
+        ("Approved.\n\nIt needs a test.", [3]),
+        ("Approved.\n\nOnly the test for empty input is missing.", [3]),
+        ("Approved.\n\nThere is a race in `close()`.", [3]),
+        ("Approved.\n\nThis will crash on empty input.", [3]),
+        ("Don't merge until the checks are green.\n\nApproved.", [1]),
+        ("Approved.\n\nShip it once the typo is gone.", [3]),
+        ("Approved.\n\nFix it and merge.", [3]),
+        ("Approved.\n\n- TODO: handle the timeout", [3]),
         # what is told of may be done; the reviewer knows
         ("This fixes the critical bug (high) from last week. Approved.", [1]),
         ("The token used to never expire (high), but now it does. Approved.", [1]),
@@ -37,7 +53,15 @@ def doubtful(text: str) -> list[int]:
         ("```\nlock() (high)\n```\n\n> must be fixed before merging\n\nApproved.", []),
         ("| Finding | State |\n|---|---|\n| Lock (high) | fixed |\n\nApproved.", []),
         ("- [HIGH] the lock leaks (critical for us)\n\nApproved.", []),  # it is read as a finding
+        ("Approved.\n\nThe error path returns early if the file is missing, as specified.", []),
+        ("Approved.\n\nI tried to break it and could not. Docs are updated, too.", []),
+        ("Approved.\n\nThe race is gone. Nothing is missing, and the change is small.", []),
+        ("Approved.\n\nIt handles empty input; there is one new test. Changing the limit was right.", []),
         # in another language the reader may miss a condition
+        (
+            "Approved.\n\nThe parser is fine and the tests good.\n\nAllerdings muss die Sperre noch auf.",
+            [0],
+        ),
         ("Freigegeben. Allerdings muss src/a.py:6 vor dem Merge noch korrigiert werden.", [0]),
         ("Status: APPROVED\n\nDas darf so nicht gemergt werden: die Grenze ist falsch.", [0]),
         ("Approuvé sous réserve de corriger `src/a.py:6`.", [0]),
