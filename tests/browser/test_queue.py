@@ -99,7 +99,7 @@ def test_more_than_fifty_are_ruled_on_at_once_and_taken_back(
 def test_undo_says_where_there_is_nothing_to_undo(open_page: Open, scene: Scene) -> None:
     page = open_page("/queue/")
     press(page, "u")
-    expect(page.get_by_role("status").filter(has_text="There is nothing to undo.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="There is nothing to undo here.")).to_be_visible()
 
 
 def test_what_is_snoozed_with_a_key_comes_back_by_itself(open_page: Open, scene: Scene, shoot: Shoot) -> None:

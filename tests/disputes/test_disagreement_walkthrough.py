@@ -305,7 +305,7 @@ def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Pe
     assert (implicit.origin, implicit.coder_position) == ("converted", "not stated")
     alert = Conflict.objects.get(origin="rate")
     assert (alert.kind, alert.effect, alert.status) == ("alert", "log", "open")
-    assert "2 of 2 HIGH/CRITICAL issues this round (100%)" in alert.question
+    assert "2 of 2 critical and high findings of this round (100%)" in alert.question
     html = person.page(alert)
     for words in ("Accept, rule on each", "Ask to reduce", "Check the review", "Clarify the scope"):
         assert words in html
@@ -764,7 +764,7 @@ def alert(six: Task) -> Conflict:
 def test_example_3_six_are_refused_until_they_are_justified(six: Task) -> None:
     """RL-1: one more chance to withdraw or to justify each."""
     told = refused(code(six, six_blocks()), "too_many_disagreements")
-    assert "6 DISAGREEs (limit: 5 per round)" in told["message"]
+    assert "6 findings in one round (limit: 5)" in told["message"]
     assert len(told["details"]) == 6
     assert not Conflict.objects.exists()
     assert code(six, six_blocks(declined=3)).status_code == 201
@@ -775,9 +775,9 @@ def test_example_3_then_people_are_asked(alert: Conflict, six: Task, person: Per
     assert (alert.kind, alert.effect, six.status) == ("alert", "hold", "disputed")
     html = person.page(alert)
     for words in (
-        "6 DISAGREEs (limit: 5 per round)", "6 of 6 HIGH/CRITICAL issues this round (100%)",
-        "ISSUE-R1-004 (CRITICAL): Recovered data is not kept", "overly prescriptive", "avoiding work",
-        "misalignment", "Accept, rule on each", "Ask to reduce", "Check the review", "Clarify the scope",
+        "6 findings in one round (limit: 5)", "6 of 6 critical and high findings of this round (100%)",
+        "ISSUE-R1-004 (CRITICAL): Recovered data is not kept", "asks for too much", "avoids work",
+        "task differently", "Accept, rule on each", "Ask to reduce", "Check the review", "Clarify the scope",
     ):  # fmt: skip
         assert words in html
 

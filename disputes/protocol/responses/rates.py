@@ -112,8 +112,8 @@ def _absolute(current: RateTally, settings: ProjectSettings) -> Hit | None:
         return None
     return Hit(
         Rule.ABSOLUTE, Action.BLOCK_ROUND, current.explicit, limit,
-        f"Engineer submitted {current.explicit} DISAGREEs (limit: {limit} per round).",
-        "Engineer must reduce disagreements or provide session-level justification.",
+        f"The coder declined {counted(current.explicit, 'finding')} in one round (limit: {limit}).",
+        "It must decline fewer, or justify itself once for all of them.",
     )  # fmt: skip
 
 
@@ -125,9 +125,9 @@ def _round_share(current: RateTally, settings: ProjectSettings) -> Hit | None:
     share = percent(current.disputed, current.answered)
     return Hit(
         Rule.ROUND_SHARE, Action.WARN_USER, current.disputed, current.answered,
-        f"Engineer disagreed with {current.disputed} of {current.answered} HIGH/CRITICAL issues this round "
-        f"({share}).",
-        "Review if issues are too prescriptive or Engineer needs guidance.",
+        f"The coder declined {current.disputed} of {current.answered} critical and high findings "
+        f"of this round ({share}).",
+        "Look whether the review asks for too much, or the coder needs guidance.",
     )  # fmt: skip
 
 
@@ -144,10 +144,9 @@ def _session(current: RateTally, earlier: Sequence[RateTally], settings: Project
         return None
     return Hit(
         Rule.SESSION, Action.SYSTEMATIC_ALERT, disputed, answered,
-        f"Systematic DISAGREE pattern: {disputed}/{answered} ({percent(disputed, answered)}) across last "
-        f"{counted(len(window), 'round')}.",
-        "Consider: (1) Reviewer feedback style too rigid, (2) Engineer/Reviewer misaligned on scope, "
-        "(3) User intervention needed.",
+        f"The coder declined {disputed} of {answered} critical and high findings of the last "
+        f"{counted(len(window), 'round')} ({percent(disputed, answered)}).",
+        "The review may be too rigid, both may see the scope differently, or they may need your help.",
     )  # fmt: skip
 
 
@@ -160,9 +159,9 @@ def percent(part: int, whole: int) -> str:
 
 
 HYPOTHESES = (
-    "Reviewer feedback is overly prescriptive",
-    "Engineer is avoiding work",
-    "Fundamental misalignment on approach",
+    "The review asks for too much",
+    "The coder avoids work",
+    "Both understand the task differently",
 )
 
 
@@ -173,13 +172,13 @@ def alert_lines(rates: Rates, findings: Iterable[Rated]) -> list[str]:
     """
     if not rates.hits:
         return []
-    lines = ["DISAGREE RATE WARNING", ""]
+    lines = ["MANY FINDINGS DECLINED", ""]
     for hit in rates.hits:
         lines += [hit.message, hit.recommendation, ""]
     disputed = [finding for finding in findings if finding.disagreed or finding.converted]
     if disputed:
-        lines += ["Issues disagreed with:", *_numbered(_named(finding) for finding in disputed), ""]
-    return [*lines, "This could indicate:", *_numbered(HYPOTHESES)]
+        lines += ["Declined findings:", *_numbered(_named(finding) for finding in disputed), ""]
+    return [*lines, "This may mean:", *_numbered(HYPOTHESES)]
 
 
 def _numbered(texts: Iterable[str]) -> list[str]:

@@ -99,7 +99,7 @@ export function goToWrite(address, hasOwnWords) {
 export function undo() {
     const form = document.querySelector("form[data-undo]");
     if (form === null) {
-        say("There is nothing to undo.");
+        say("There is nothing to undo here. In the queue, U undoes your last ruling until a prompt uses it.");
     } else if (form.dataset.undo) {
         askToUndo(form);
     } else {

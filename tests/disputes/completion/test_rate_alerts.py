@@ -134,7 +134,7 @@ def test_six_disagreements_are_refused_with_their_lines(task: Task) -> None:
     rejected(task, 6)
     refused = refusal(task, declined(*codes(task)))
     assert (refused.code, refused.status) == ("too_many_disagreements", 422)
-    assert "6 DISAGREEs (limit: 5 per round)" in str(refused)
+    assert "6 findings in one round (limit: 5)" in str(refused)
     assert "## Justification" in refused.hint
     assert [detail["line"] for detail in refused.details] == [1, 7, 13, 19, 25, 31]
     assert refused.details[0]["reason"] == "ISSUE-R1-001: withdraw the disagreement, or justify it"
@@ -161,8 +161,8 @@ def test_with_a_justification_they_are_taken_and_a_human_is_asked(task: Task, he
     assert disagreements() == codes_of(6)
     card = alert()
     assert (card.origin, card.opened_as, card.effect, card.severity) == ("rate", "system", "hold", "high")
-    assert card.question == "Engineer submitted 6 DISAGREEs (limit: 5 per round)."
-    assert "Issues disagreed with:" in card.evidence
+    assert card.question == "The coder declined 6 findings in one round (limit: 5)."
+    assert "Declined findings:" in card.evidence
     assert fresh(task).status == "disputed"
 
 
@@ -281,7 +281,9 @@ def test_three_rounds_together_alert(task: Task, tom: User) -> None:
     rounds(task, tom, (2, 5), (2, 5), (3, 5))
     card = alert()
     assert card.effect == "log"
-    assert any("7/15 (46.7%) across last 3 rounds" in line for line in card.evidence)
+    assert any(
+        "7 of 15 critical and high findings of the last 3 rounds (46.7%)" in line for line in card.evidence
+    )
     assert [(each.disputed, each.answered) for each in tallies(task)] == [(2, 5), (2, 5), (3, 5)]
 
 
@@ -369,7 +371,7 @@ def test_one_card_waits_and_says_the_newest(task: Task, tom: User) -> None:
     hand_in(task, addressed(due[-1]) + declined(*due[:-1]) + JUSTIFIED)
     card = alert()
     assert (card.pk, card.effect) == (old.pk, "hold")
-    assert card.question.startswith("Engineer submitted 7 DISAGREEs")
+    assert card.question.startswith("The coder declined 7 findings")
     assert fresh(task).status == "disputed"
 
 

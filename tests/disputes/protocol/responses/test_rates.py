@@ -50,7 +50,7 @@ def test_six_disagreements_on_low_findings_block_the_round_and_make_no_share() -
     """RL-1 counts any severity, RL-2 only critical and high."""
     rates = rated((LOW, 6, 6))
     assert (rates.action, rules(rates)) == (Action.BLOCK_ROUND, ["RL-1"])
-    assert rates.hits[0].message == "Engineer submitted 6 DISAGREEs (limit: 5 per round)."
+    assert rates.hits[0].message == "The coder declined 6 findings in one round (limit: 5)."
 
 
 def test_five_disagreements_do_not_block_the_round() -> None:
@@ -67,7 +67,9 @@ def test_more_than_half_warns() -> None:
     """RL-2"""
     rates = rated((HIGH, 4, 3))
     assert (rates.action, rules(rates)) == (Action.WARN_USER, ["RL-2"])
-    assert rates.hits[0].message == ("Engineer disagreed with 3 of 4 HIGH/CRITICAL issues this round (75%).")
+    assert (
+        rates.hits[0].message == "The coder declined 3 of 4 critical and high findings of this round (75%)."
+    )
 
 
 def test_three_rounds_together_make_a_pattern_beside_the_warning_of_the_last() -> None:
@@ -76,7 +78,10 @@ def test_three_rounds_together_make_a_pattern_beside_the_warning_of_the_last() -
     assert rates.action is Action.SYSTEMATIC_ALERT
     assert rules(rates) == ["RL-2", "RL-3"]
     assert [hit.action for hit in rates.hits] == [Action.WARN_USER, Action.SYSTEMATIC_ALERT]
-    assert rates.hits[1].message == "Systematic DISAGREE pattern: 7/15 (46.7%) across last 3 rounds."
+    assert (
+        rates.hits[1].message
+        == "The coder declined 7 of 15 critical and high findings of the last 3 rounds (46.7%)."
+    )
 
 
 def test_no_limit_hides_another() -> None:
@@ -144,7 +149,7 @@ def test_the_limits_are_the_projects() -> None:
     )  # fmt: skip
     found = check_rates(RateTally(1, 1, 1, 9), (), strict)
     assert rules(found) == ["RL-1", "RL-2", "RL-3"]
-    assert found.hits[-1].message.endswith("across last 1 round.")
+    assert found.hits[-1].message.endswith("of the last 1 round (11.1%).")
 
 
 def test_a_round_with_nothing_to_answer_is_allowed_under_any_settings() -> None:
@@ -160,14 +165,14 @@ def test_the_card_says_what_how_often_why_and_what_next() -> None:
     listed = findings((HIGH, 3, 3), (CRITICAL, 1, 1), (MEDIUM, 1, 0))
     lines = alert_lines(check_rates(tally(7, listed), (), DEFAULTS), listed)
     assert lines[:3] == [
-        "DISAGREE RATE WARNING",
+        "MANY FINDINGS DECLINED",
         "",
-        "Engineer disagreed with 4 of 4 HIGH/CRITICAL issues this round (100%).",
+        "The coder declined 4 of 4 critical and high findings of this round (100%).",
     ]
     assert "4. ISSUE-R6-004 (CRITICAL): Point 4" in lines
     assert not any("ISSUE-R6-005" in line for line in lines)
     assert [f"{number}. {text}" for number, text in enumerate(HYPOTHESES, 1)] == lines[
-        lines.index("This could indicate:") + 1 :
+        lines.index("This may mean:") + 1 :
     ]
 
 
