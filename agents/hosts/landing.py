@@ -277,7 +277,7 @@ def _push(landing: Landing, mirror: Mirror) -> None:
                 transaction.set_rollback(True)
                 return
             if is_wanted and _unused.rows(landing.task_id):
-                Decision.objects.of(landing.task).standing().unused().update(used_at=timezone.now())
+                Decision.objects.of(landing.task).standing().unused().update(used_at=Now())
     except IntegrityError:  # another landing of this branch is pushing
         _release(landing, settings.DURATIONS["loop"])
         return

@@ -111,11 +111,11 @@ class RoundFacts:
         return ("Handed in", "") if last else ("", "")
 
 
-def _columns(now: Any) -> dict[str, Any]:
+def _columns() -> dict[str, Any]:
     """Return the columns of the task's standing, and the beginning of the diff of its last submission."""
     last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
     head = Subquery(last.values(head=Left("diff", DIFF_CHARS))[:1])
-    return {**standing.columns(now), "diff_head": head}
+    return {**standing.columns(), "diff_head": head}
 
 
 def _newest_runs(task: Any) -> QuerySet[Run]:

@@ -19,6 +19,7 @@ from disputes.silence import flags
 from tasks.configuration.policy import HOLD
 from tasks.errors import Invalid
 from tasks.events import Actor
+from tasks.locking import database_time
 from tasks.models import Answer, Finding, Submission, Task
 from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import Status
@@ -162,6 +163,7 @@ def take_submission(
     earlier = _last_attempt.first(task.pk, task.round) or 0
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
+    submission.at = database_time()  # by which rulings take effect, are used, and can be taken back
     _new_submissions.insert(submission)
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from django.db.models import Expression, Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
@@ -154,8 +153,5 @@ def mark_used(decisions: list[Decision], run_number: int | None) -> int:
         return 0
     pks = [decision.pk for decision in decisions]
     return (
-        Decision.objects.standing()
-        .unused()
-        .filter(pk__in=pks)
-        .update(used_at=timezone.now(), used_by_run=run_number)
+        Decision.objects.standing().unused().filter(pk__in=pks).update(used_at=Now(), used_by_run=run_number)
     )

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -124,23 +123,23 @@ def project_of(request: HttpRequest, slug: str) -> Project:
     return get_object_or_404(projects_for(request.user), slug=slug)
 
 
-def read_with(columns: Callable[[Any], dict[str, Any]]) -> Prepared:
-    """Return the query for a task by slug and number, with `columns`, which get the current time."""
+def read_with(columns: Callable[[], dict[str, Any]]) -> Prepared:
+    """Return the query for a task by slug and number, with `columns`."""
 
-    def named(slug: Any, number: Any, now: Any) -> QuerySet[Task]:
+    def named(slug: Any, number: Any) -> QuerySet[Task]:
         tasks = Task.objects.filter(project__slug=slug, number=number)
-        return tasks.select_related("project", "section").annotate(**columns(now))
+        return tasks.select_related("project", "section").annotate(**columns())
 
     return Prepared(named)
 
 
-_by_name = read_with(lambda now: {})
+_by_name = read_with(dict)
 
 
 def task_of(request: HttpRequest, ref: str, query: Prepared = _by_name) -> Task:
     """Return the task of that name (ledger-214) if the person may see it, read by `query`. Raises Http404."""
     name = parts_of(ref)
-    task: Task | None = query.first(*name, timezone.now()) if name else None
+    task: Task | None = query.first(*name) if name else None
     if task is None or not role_in(request, task.project_id):
         raise Http404(f"There is no task {ref}.")
     return task

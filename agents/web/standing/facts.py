@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -31,6 +32,7 @@ class Asked:
     dispute_since: datetime | None
     dispute_for: str  # the person that the dispute is assigned to
     is_held: bool
+    now: datetime  # by the database's clock, which rests and rulings go by
     ruling_at: datetime | None  # when a ruling on it takes effect, if that is still to come
     submission: str  # the state of the last submission
     problem: str
@@ -96,7 +98,7 @@ class Facts:
         """
         if all(hasattr(task, name) for task in self.tasks for name in _COLUMNS):
             return {task.pk: _asked(getattr(task, name) for name in _COLUMNS) for task in self.tasks}
-        return {pk: _asked(values) for pk, *values in _asked_of.found(self.keys, self.now)}
+        return {pk: _asked(values) for pk, *values in _asked_of.found(self.keys)}
 
     @cached_property
     def failures(self) -> dict[int, int]:
@@ -274,19 +276,20 @@ def _by_task(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.task_id: run for run in ordered}
 
 
-def columns(now: Any) -> dict[str, Any]:
+def columns() -> dict[str, Any]:
     """Return the columns of `Asked`, each under a name that no column of a task has."""
     task = OuterRef("pk")
     disputes = Dispute.objects.open().filter(task=task).order_by("pk")
     held = Conflict.objects.of(task).open().holding()
     rulings = Decision.objects.of(task).standing().unused()
-    coming = rulings.filter(effective_at__gt=now).order_by("-effective_at")
+    coming = rulings.filter(effective_at__gt=Now()).order_by("-effective_at")
     last = Submission.objects.standing().filter(task=task).newest_first()
     return {
         "x_dispute": Subquery(disputes.values("pk")[:1]),
         "x_dispute_since": Subquery(disputes.values("opened_at")[:1]),
         "x_dispute_for": Subquery(disputes.values("assignee__username")[:1]),
         "x_is_held": Exists(held),
+        "x_now": Now(),
         "x_ruling_at": Subquery(coming.values("effective_at")[:1]),
         "x_submission": Subquery(last.values("state")[:1]),
         "x_problem": Subquery(last.values("problem")[:1]),
@@ -312,8 +315,8 @@ _COLUMNS = tuple(f"x_{name}" for name in _NAMES)
 _WORDS = ("dispute_for", "submission", "problem", "only_on", "made_on")
 
 
-def _with_columns(keys: Any, now: Any) -> Any:
-    rows = Task.objects.filter(pk__in=keys).annotate(**columns(now)).order_by()
+def _with_columns(keys: Any) -> Any:
+    rows = Task.objects.filter(pk__in=keys).annotate(**columns()).order_by()
     return rows.values_list("pk", *_COLUMNS)
 
 

@@ -95,7 +95,7 @@ def _people(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         return Standing(HUMAN, line, dispute=asked.dispute)
     if task.status in {Status.DISPUTED, Status.FAILED}:
         if asked.ruling_at:
-            return Standing(WAIT, _ruling_line(asked.ruling_at, facts.now))
+            return Standing(WAIT, _ruling_line(asked.ruling_at, asked.now))
         word = "Disputed" if task.status == Status.DISPUTED else "Failed"
         return Standing(WRONG, f"{word}, but no open card asks anybody; defer and resume it, and it goes on.")
     return None
@@ -249,13 +249,13 @@ def _amendment(task: Task, asked: Asked, facts: Facts) -> Standing | None:
 
 
 def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:
-    if not task.not_before or task.not_before <= facts.now:
+    if not task.not_before or task.not_before <= asked.now:
         return None
     if asked.ruling_at:
-        return Standing(WAIT, _ruling_line(asked.ruling_at, facts.now))
-    when = clock(task.not_before, facts.now)
-    if (task.not_before - facts.now).total_seconds() < 60:
-        when = f"{duration((task.not_before - facts.now).total_seconds())} from now"
+        return Standing(WAIT, _ruling_line(asked.ruling_at, asked.now))
+    when = clock(task.not_before, asked.now)
+    if (task.not_before - asked.now).total_seconds() < 60:
+        when = f"{duration((task.not_before - asked.now).total_seconds())} from now"
     if failures := facts.failures.get(task.pk):
         runs = "an empty run" if failures == 1 else f"{failures} empty runs"
         return Standing(WAIT, f"Not before {when}, after {runs}.")

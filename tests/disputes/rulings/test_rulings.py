@@ -1,5 +1,6 @@
 """Ruling on a conflict: what it does to the task, who may, undoing it, and reopening it."""
 
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents.loop import orchestrator
+from agents.web.standing import standing
 from disputes import followup, intake, opening, rulings
 from disputes.models import NOT_STATED, Conflict, Decision
 from disputes.protocol.reviews.review import read_review
@@ -565,9 +567,15 @@ def test_the_clock_of_a_web_server_does_not_decide_when(
         decision = rulings.decide(conflict, A, user=tom, undo_seconds=30)
         assert abs(decision.effective_at - true_time() - timedelta(seconds=30)) < timedelta(seconds=20)
         assert not rulings.rulings_for_prompt(fresh(conflict.task))
+        line = standing(fresh(conflict.task)).line
+        assert re.fullmatch(r"Ruled; the ruling takes effect in (?:2\d|30) s\.", line), line
         Decision.objects.update(effective_at=Now())
         assert rulings.rulings_for_prompt(fresh(conflict.task)) == [decision]
         rulings.undo(decision, user=tom)
+    ruling = rulings.decide(conflict, A, user=tom, undo_seconds=0)
+    assert rulings.mark_used([ruling], 1)
+    ruling.refresh_from_db()
+    assert abs(ruling.used_at - true_time()) < timedelta(seconds=20)
 
 
 @pytest.mark.parametrize("seconds", [0, 30])
