@@ -314,7 +314,9 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         project = access.visible_project(request.user, slug)
         access.require(request.user, project, access.MAINTAIN, "add tasks")
         task = add_task(project, title, actor=Actor.person(request.user), **said)
-        return {**TaskDetailSerializer(task).data, "message": f"{task.ref} is added."}
+        told = TaskDetailSerializer(task).data
+        rests = "" if task.project.status == Project.Status.ACTIVE else f" {told['waiting']}"
+        return {**told, "message": f"{task.ref} is added.{rests}"}
 
     @extend_schema(request=StatusSerializer, responses=MovedTaskSerializer)
     @action(detail=True, methods=["post"])

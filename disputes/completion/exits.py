@@ -41,7 +41,7 @@ TITLES = {
 }
 NEEDS = {
     Exit.COMPLETE: "Everything is settled, and the final review says so.",
-    Exit.GOOD_ENOUGH: "Nothing graver than medium is left, and you confirm the list of known limitations.",
+    Exit.GOOD_ENOUGH: "Nothing graver than medium is left, and you confirm the list of what is left.",
     Exit.USER_APPROVED: "What is left is acknowledged, with a reason for each grave point.",
     Exit.STALL_EXIT: "In a warning only, with the same acknowledgements.",
     Exit.ABANDONED: "Nothing is exported; the history is kept.",

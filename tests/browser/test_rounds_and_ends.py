@@ -103,11 +103,11 @@ def test_a_project_ends_once_everything_is_typed(open_page: Open, project: Proje
     expect(page.get_by_label("Type exactly: I acknowledge")).to_have_value("I acknowledge")
     shoot(page, "end-refused", full_page=True)
     page.get_by_label("Type exactly: I accept").fill(
-        "I accept CRITICAL gaps knowing the spec may be unusable"
+        "I accept CRITICAL points knowing the result may be unusable"
     )
     for field in page.locator("textarea[name^=rationale]").all():
         field.fill("The old program does it until spring.")
-    page.get_by_text("These become known limitations").click()
+    page.get_by_text("These are left, and the summary names them").click()
     page.get_by_role("button", name="End the project").click()
     expect(page.locator("h1")).to_contain_text("Almanac has ended")
     shoot(page, "ended", full_page=True)

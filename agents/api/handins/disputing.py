@@ -54,7 +54,10 @@ def dispute(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     )
     if conflict.is_logged:
         return reply(f"{conflict.ref} is recorded on {task.ref}; nothing waits for it.", task)
-    message = f"{conflict.ref} is open on {task.ref}; a human rules on it."
+    then = "a human rules on it"
+    if task.project.exit_type:
+        then = f"nobody is asked before {task.project.name}, which has ended, is taken up again"
+    message = f"{conflict.ref} is open on {task.ref}; {then}."
     if conflict.effect == SHIP and side == "reviewer" and task.status == Status.REVIEW:
         message += " It does not hold the task: go on, and hand in your review of the rest."
         return reply(message, task, conflicts=[conflict.ref])

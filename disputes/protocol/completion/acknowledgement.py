@@ -26,7 +26,7 @@ class Demand:
 DEMANDS: dict[Gate, Demand] = {
     Gate.CRITICAL: Demand(
         frozenset({Severity.CRITICAL}),
-        "I accept CRITICAL gaps knowing the spec may be unusable",
+        "I accept CRITICAL points knowing the result may be unusable",
         rationales=True,
     ),
     Gate.HIGH: Demand(frozenset({Severity.HIGH}), "I acknowledge", rationales=True),

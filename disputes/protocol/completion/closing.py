@@ -16,13 +16,13 @@ from tasks.states import Severity
 
 
 class Check(StrEnum):
-    CRITICAL_SETTLED = "all critical gaps are settled"
-    HIGH_SETTLED = "all high gaps are settled"
+    CRITICAL_SETTLED = "everything critical is settled"
+    HIGH_SETTLED = "everything of high severity is settled"
     ALL_ADDRESSED = "every finding is addressed"
-    NO_CYCLE = "no gap waits for itself"
-    NO_CONFLICTING_DEFINITIONS = "no two definitions conflict"
-    EXAMPLES_VALID = "the examples are valid"
-    CORE_UNAMBIGUOUS = "the core features are unambiguous"
+    NO_CYCLE = "nothing waits for itself"
+    NO_CONFLICTING_DEFINITIONS = "no two parts contradict each other"
+    EXAMPLES_VALID = "the examples work"
+    CORE_UNAMBIGUOUS = "it is clear what the core features do"
 
 
 # Only a person can judge these; the program checks the others itself.
@@ -96,6 +96,7 @@ class LimitationKind(StrEnum):
     DEFERRED = "deferred"
     ACKNOWLEDGED = "acknowledged"
     CONFLICT = "conflict"
+    UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def matrix(gaps: Iterable[Gap]) -> dict[GapState, dict[Severity, int]]:
 
 
 def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
-    """Yield what was deferred, what was acknowledged, and the conflicts that nobody ruled on."""
+    """Yield what is unfinished or deferred, what was acknowledged, and the conflicts that nobody ruled on."""
     typed = standing.acknowledgement
     acknowledged = {each.code for each in result.left}
     for gap in standing.gaps:
@@ -171,6 +172,8 @@ def _limitations(result: Result, standing: Standing) -> Iterable[Limitation]:
             yield Limitation(gap.code, severity, kind, gap.title, reason, typed.by, typed.at)
         elif deferred:
             yield Limitation(gap.code, severity, LimitationKind.DEFERRED, gap.title, gap.reason)
+        elif gap.state not in SETTLED:
+            yield Limitation(gap.code, severity, LimitationKind.UNFINISHED, gap.title)
     for each in standing.conflicts:
         known = each.code in acknowledged
         yield Limitation(

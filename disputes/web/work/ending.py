@@ -20,6 +20,7 @@ from tasks.models import Checkpoint, Project
 from tasks.states import Severity
 
 LATEST = 12  # how many checkpoints are shown
+NAMED = 30  # how many undecided conflicts are
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,14 @@ class EndingPage:
             if any(row.values())
         ]
 
+    @property
+    def shown_conflicts(self) -> list[Conflict]:
+        return self.conflicts[:NAMED]
+
+    @property
+    def conflicts_more(self) -> int:
+        return len(self.conflicts) - len(self.shown_conflicts)
+
     @cached_property
     def conflicts(self) -> list[Conflict]:
         """The undecided conflicts, those of the gravest disputes first."""
@@ -172,6 +181,13 @@ class EndingPage:
         return self.project.get_exit_type_display()
 
 
+STATE_WORDS = {
+    GapState.BLOCKED_EXTERNAL: "Needs a person",
+    GapState.USER_DEFERRED: "Put off",
+    GapState.WONT_FIX: "Cancelled",
+}
+
+
 def state_words(state: GapState | State) -> str:
     """Return a state as people read it."""
-    return state.value.replace("_", " ").capitalize()
+    return STATE_WORDS.get(state) or state.value.replace("_", " ").capitalize()

@@ -28,7 +28,7 @@ from tests.factories import (
     create_task,
 )
 
-CRITICAL = "I accept CRITICAL gaps knowing the spec may be unusable"
+CRITICAL = "I accept CRITICAL points knowing the result may be unusable"
 HIGH = "I acknowledge"
 CHECKED = [check.name for check in JUDGED]
 PERSON = Actor("person", "Lea Lindt")
@@ -193,9 +193,13 @@ def test_a_high_conflict_is_acknowledged_like_a_task(ledger: Project, lea: User)
 
 
 def test_abandoning_is_confirmed(ledger: Project, lea: User) -> None:
-    create_task(ledger, severity="critical")
+    left = create_task(ledger, severity="critical")
+    done(ledger)
     assert refusal(ledger, "abandoned", lea).code == "unconfirmed"
-    assert end(ledger, "abandoned", lea, confirm=True).exit_type == "abandoned"
+    ended = end(ledger, "abandoned", lea, confirm=True)
+    assert ended.exit_type == "abandoned"
+    limits = [(each["code"], each["kind"]) for each in ended.exit_summary["limitations"]]
+    assert limits == [(left.ref, "unfinished")]
 
 
 @pytest.mark.parametrize("kind", ["max_rounds", "paused", ""])
@@ -326,6 +330,15 @@ def test_cards_of_an_ended_project_wait_for_nobody_until_it_is_taken_up_again(
         said = client.get(page).content.decode()
         assert "Ledger has ended as abandoned; nothing is started in it." in said
         assert f"Open {ref}" not in said
+    told = [
+        client.post(address, body, content_type="application/json").json()["message"]
+        for address, body in (
+            ("/api/v1/tasks/", {"project": ledger.slug, "title": "Late"}),
+            (f"/api/v1/tasks/{done(ledger).ref}/dispute/", {"reason": "other", "position": "No."}),
+        )
+    ]
+    assert "nothing is started in it" in told[0]
+    assert "nobody is asked before Ledger, which has ended, is taken up again" in told[1]
 
     endings.resume_project(ledger, user=lea, reason="The money is back.")
     assert shown() == [True] * 4

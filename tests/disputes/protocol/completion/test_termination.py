@@ -39,7 +39,7 @@ from tests.cases import for_each
 
 CRITICAL, HIGH, MEDIUM, LOW = Severity
 G = GapState
-CRITICAL_WORDS = "I accept CRITICAL gaps knowing the spec may be unusable"
+CRITICAL_WORDS = "I accept CRITICAL points knowing the result may be unusable"
 HIGH_WORDS = "I acknowledge"
 
 
