@@ -17,10 +17,16 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All that stands in a file of the program, found once for all tests."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
 def variables() -> dict[str, str]:
     """The variables of the environment that the settings read, each with its default as it is written."""
     found: dict[str, str] = {}
-    for node in (each for name in ("settings", "env") for each in ast.walk(tree(SITE / f"{name}.py"))):
+    for node in (each for name in ("settings", "env") for each in nodes(SITE / f"{name}.py")):
         if isinstance(node, ast.DictComp):
             found |= _of_table(node)
         elif _reads(node) and isinstance(node.args[0], ast.Constant):

@@ -22,7 +22,7 @@ from django.db.models import Model
 from disputes.protocol.rulings.conflict_states import MARKS
 from disputes.protocol.rulings.conflict_states import MOVES as OF_CONFLICTS
 from tasks.states import MOVES, Status
-from tests.sources import ROOT, tree
+from tests.sources import ROOT, nodes, tree
 
 TESTS = ROOT / "tests"
 APPS = ("tasks", "disputes", "agents", "steroidsweb")
@@ -105,11 +105,11 @@ def module_path(module: str) -> Path:
     return ROOT / (module.replace(".", "/") + ".py")
 
 
-def for_types_only(module: ast.Module) -> set[int]:
+def for_types_only(path: Path) -> set[int]:
     """The nodes below `if TYPE_CHECKING:`, which no interpreter sees."""
     return {
         id(below)
-        for node in ast.walk(module)
+        for node in nodes(path)
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
         for child in node.body
         for below in ast.walk(child)
@@ -119,10 +119,9 @@ def for_types_only(module: ast.Module) -> set[int]:
 @cache
 def imports(path: Path, *, types: bool = True) -> list[str]:
     """What a module imports, at its top or anywhere inside; `a.b.name` for `from a.b import name`."""
-    module = tree(path)
-    passed_over = set() if types else for_types_only(module)
+    passed_over = set() if types else for_types_only(path)
     names: list[str] = []
-    for node in ast.walk(module):
+    for node in nodes(path):
         if id(node) in passed_over:
             continue
         if isinstance(node, ast.Import):
@@ -291,7 +290,7 @@ def test_no_migration_imports_the_program() -> None:
     named = {
         f"{path.parent.parent.name}/{path.name}: {name}"
         for path in paths
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in (
             [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
@@ -321,7 +320,7 @@ def test_only_the_task_assigns_its_status() -> None:
         f"{relative(path)}:{node.lineno}"
         for app in APPS
         for path in sources(app)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Assign)
         for goal in node.targets
         if ast.unparse(goal).endswith("task.status")
@@ -335,7 +334,7 @@ WRITING_CALLS = (".update", ".create", "get_or_create", "update_or_create", "Con
 
 def writes_of(path: Path) -> Iterator[tuple[int, str, str]]:
     """Whatever a module assigns to an attribute or hands over by name: its line, the name, the value."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Assign):
             for goal in node.targets:
                 names = goal.elts if isinstance(goal, ast.Tuple) else [goal]
@@ -373,7 +372,7 @@ def test_rows_are_locked_in_one_way() -> None:
         f"{relative(path)}:{node.lineno}"
         for app in APPS
         for path in sources(app)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr == "select_for_update"
     ]
 
@@ -385,7 +384,7 @@ def test_every_refusal_says_what_to_do_next() -> None:
         f"{relative(path)}:{node.lineno}"
         for app in APPS
         for path in sources(app)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refused", "Invalid"}
         if any(isinstance(said, ast.Constant) and said.value == "" for said in node.args)
     ]
@@ -419,7 +418,7 @@ def test_a_folder_of_tests_is_a_package() -> None:
 @cache
 def functions(path: Path) -> list[ast.FunctionDef]:
     """Every function of a file, also the ones in classes and in other functions."""
-    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef)]
+    return [node for node in nodes(path) if isinstance(node, ast.FunctionDef)]
 
 
 @cache
@@ -438,11 +437,10 @@ def called(function: ast.FunctionDef) -> set[str]:
 @cache
 def checks(function: ast.FunctionDef) -> bool:
     """Whether it holds something against what it expects."""
-    names = called(function)
     return (
         any(isinstance(node, ast.Assert) for node in ast.walk(function))
-        or bool(names & CHECKING_CALLS)
-        or any(name.startswith("assert") for name in names)
+        or bool(called(function) & CHECKING_CALLS)
+        or any(name.startswith("assert") for name in called(function))
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from django.core.management import get_commands
 
-from tests.sources import ROOT, tree, variables
+from tests.sources import ROOT, nodes, variables
 
 DEPLOY = ROOT / "examples" / "deploy"
 OPERATE = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
@@ -39,9 +39,7 @@ class _Several(dict[str, Any]):
 def strings(path: Path) -> set[str]:
     """All that stands in quotes in a module."""
     return {
-        node.value
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 
-from tests.sources import ROOT, tree
+from tests.sources import ROOT, nodes
 
 DOCUMENT = ROOT / "docs/protocol.md"
 RULE = re.compile(r"\*\*(?P<id>[A-Z]{2,4}-[1-9]\d?)\*\* .*`(?P<module>[\w.]+):(?P<name>[\w.]+)`", re.DOTALL)
@@ -73,8 +73,7 @@ def stated(path: str, text: str) -> str:
     """The comments and docstrings of code, without its other strings; a document as it is."""
     if not path.endswith(".py"):
         return text
-    module = tree(ROOT / path)
-    docs = [ast.get_docstring(node) for node in ast.walk(module) if isinstance(node, DOCUMENTED)]
+    docs = [ast.get_docstring(node) for node in nodes(ROOT / path) if isinstance(node, DOCUMENTED)]
     comments = re.findall(r"(?:^|\s)# .*", text)
     return "\n".join([*filter(None, docs), *comments])
 
@@ -109,11 +108,10 @@ def messages(path: str, text: str) -> list[str]:
     """What people may be told: the strings of code that are no docstrings, and templates."""
     if not path.endswith(".py"):
         return [text] if path.startswith("templates/") else []
-    module = tree(ROOT / path)
     docs = {
         id(node.body[0].value)
-        for node in ast.walk(module)
+        for node in nodes(ROOT / path)
         if isinstance(node, DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    strings = (node for node in ast.walk(module) if isinstance(node, ast.Constant) and id(node) not in docs)
+    strings = (node for node in nodes(ROOT / path) if isinstance(node, ast.Constant) and id(node) not in docs)
     return [node.value for node in strings if isinstance(node.value, str)]

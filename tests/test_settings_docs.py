@@ -9,7 +9,7 @@ from django.conf import settings
 from tasks.configuration.policy import SETTINGS
 from tasks.configuration.reading import AGENT_KEYS
 from tasks.configuration.writing import write_reference
-from tests.sources import ROOT, tree, variables
+from tests.sources import ROOT, nodes, variables
 
 DOCS = ROOT / "docs" / "settings.md"
 
@@ -55,10 +55,10 @@ def test_the_variables_of_the_environment_are_those_that_are_read() -> None:
 # --- What has an effect ------------------------------------------------------------------------------------
 
 
-def nodes(place: str) -> Iterator[ast.AST]:
+def nodes_in(place: str) -> Iterator[ast.AST]:
     """Whatever stands in a module, or in the modules of a folder."""
     for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
-        yield from ast.walk(tree(path))
+        yield from nodes(path)
 
 
 # Methods of the settings, and the keys that they read.
@@ -69,7 +69,7 @@ def read_keys() -> set[str]:
     """The keys that the program asks of a project: config.KEY or settings.KEY, and config.METHOD()."""
     keys: set[str] = set()
     readers = ("agents", "disputes", "tasks/models", "tasks/configuration/stages.py")
-    for node in (node for place in readers for node in nodes(place)):
+    for node in (node for place in readers for node in nodes_in(place)):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith(("config", "settings")):
             keys |= BY_METHODS.get(node.attr, {node.attr})
     return keys & set(SETTINGS)

@@ -82,8 +82,7 @@ class Tree:
 
     def toml(self, path: str) -> dict[str, Any]:
         """Return a TOML file as a table; empty if it is none."""
-        text = self.text(path).removeprefix("\ufeff")
-        return {} if _chained(text) else _table(tomllib.loads, text)
+        return self._store.toml(self.folder + path) if path in self._files else {}
 
     def ini(self, path: str) -> dict[str, dict[str, str]]:
         """Return the sections of an INI file; empty if it is none."""
@@ -96,16 +95,23 @@ class Tree:
 
 
 class _Store:
-    """Reads each file only once, and only a bounded number of files."""
+    """Reads each file only once, also as a table, and only a bounded number of files."""
 
     def __init__(self, read: Callable[[str], str | None]) -> None:
         self.read = read
         self.texts: dict[str, str] = {}
+        self.tables: dict[str, dict[str, Any]] = {}
 
     def text(self, path: str) -> str:
         if path not in self.texts and len(self.texts) < READS:
             self.texts[path] = (self.read(path) or "")[:CHARACTERS]
         return self.texts.get(path, "")
+
+    def toml(self, path: str) -> dict[str, Any]:
+        if path not in self.tables:
+            text = self.text(path).removeprefix("\ufeff")
+            self.tables[path] = {} if _chained(text) else _table(tomllib.loads, text)
+        return self.tables[path]
 
 
 def _folders(names: tuple[str, ...]) -> frozenset[str]:
@@ -118,7 +124,7 @@ def _folders(names: tuple[str, ...]) -> frozenset[str]:
 
 def _chained(text: str) -> bool:
     """Whether a TOML key has so many parts that reading it, in quadratic time, would not end."""
-    for line in text.splitlines():
+    for line in (each for each in text.splitlines() if each.count(".") > PARTS):
         joined = " ".join(line.split()).replace(" .", ".").replace(". ", ".")
         if any(piece.count(".") > PARTS for piece in re.split(r"[ =,]", joined)):
             return True

@@ -77,7 +77,7 @@ class CommandsForm(forms.Form):
     def changes(self) -> dict[str, Any]:
         """Return the settings to write; a limit that was left empty gets its default."""
         values = {key: self.cleaned_data[key] for key in (*SHELL_COMMANDS, *LIMITS)}
-        return {key: DEFAULTS.to_json()[key] if value is None else value for key, value in values.items()}
+        return {key: DEFAULTS.plain(key) if value is None else value for key, value in values.items()}
 
 
 class RepositoryForm(forms.ModelForm):

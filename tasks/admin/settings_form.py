@@ -176,7 +176,7 @@ def setting_field(key: str, entry: schema.Setting) -> forms.Field:
         "validators": [partial(_check, key)],
     }  # fmt: skip
     if isinstance(entry.kind, schema.PerSeverity):
-        return SeveritiesField(entry.kind, DEFAULTS.to_json()[key], required=False, **options)
+        return SeveritiesField(entry.kind, DEFAULTS.plain(key), required=False, **options)
     # Others may save while this page is open, so only what this user changed is written.
     return _field(entry.kind, show_hidden_initial=True, **options)
 
@@ -258,7 +258,7 @@ def settings_table(settings: ProjectSettings) -> SafeString:
     """Return a table of the settings for those who may only read them."""
     told = settings.to_json()
     rows = (
-        (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.to_json()[key] else "changed", entry.help)
+        (key, in_words(key, told[key]), "" if told[key] == DEFAULTS.plain(key) else "changed", entry.help)
         for key, entry in SETTINGS.items()
     )
     cells = "<tr><th><code>{}</code></th><td>{} <b>{}</b></td><td>{}</td></tr>"

@@ -473,7 +473,11 @@ class ProjectSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values."""
-        return {key: entry.kind.plain(getattr(self, key)) for key, entry in SETTINGS.items()}
+        return {key: self.plain(key) for key in SETTINGS}
+
+    def plain(self, key: str) -> Any:
+        """Return one setting as a plain JSON value."""
+        return SETTINGS[key].kind.plain(getattr(self, key))
 
     def changed(self) -> dict[str, Any]:
         """Return what differs from the defaults, as plain JSON values: what a project's row stores."""
@@ -513,7 +517,7 @@ def in_words(key: str, value: Any) -> str:
 
 def default_of(key: str) -> str:
     """Return the default of a setting in words."""
-    return in_words(key, DEFAULTS.to_json()[key])
+    return in_words(key, DEFAULTS.plain(key))
 
 
 def completed(key: str, value: Any) -> Any:

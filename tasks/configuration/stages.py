@@ -6,7 +6,7 @@ module imports Django.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 from tasks.configuration.ladder import shown
@@ -299,6 +299,7 @@ class Stages(Kind):
 
 def _plain(stage: Stage) -> Any:
     """Return the shortest entry that is read as this stage: its name, and what differs from the usual one."""
-    usual = asdict(_KNOWN.get(stage.name, Stage(stage.name, agent_type=f"{stage.name}-agent")))
-    own = {word: given for word, given in asdict(stage).items() if given != usual[word]}
+    usual = _KNOWN.get(stage.name) or Stage(stage.name, agent_type=f"{stage.name}-agent")
+    given = {each.name: getattr(stage, each.name) for each in fields(stage)}
+    own = {word: value for word, value in given.items() if value != getattr(usual, word)}
     return {"name": stage.name, **own} if own else stage.name

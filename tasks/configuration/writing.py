@@ -66,7 +66,7 @@ def _value(path: str, settings: ProjectSettings) -> Any:
     if path in OPTIONAL:
         kind, named = SETTINGS[OPTIONAL[path]].kind, getattr(settings, OPTIONAL[path])
         return [word for word in kind.words if word not in named] if isinstance(kind, Words) else []
-    return settings.to_json()[PLACES[path]]
+    return settings.plain(PLACES[path])
 
 
 def _comment(path: str, width: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,6 +166,7 @@ def test_the_words_for_people_say_which_stage_nobody_reviews() -> None:
     assert Stages().in_words(plain) == "stories, arch, tests, dev, review (no review), qa"
 
 
+@hypothesis.settings(max_examples=40)  # a file of all settings is long
 @given(stages())
 def test_any_stages_survive_json_and_a_file(value: list[Any]) -> None:
     config = settings(value)

@@ -43,7 +43,7 @@ def stages(draw: st.DrawFn) -> list[Any]:
     names = draw(
         st.lists(st.sampled_from(["stories", "tests", "dev", "qa", "docs"]), min_size=1, unique=True)
     )
-    line = st.text(st.characters(codec="ascii", categories=["L", "N"]), max_size=20)
+    line = st.text(st.characters(max_codepoint=127, categories=["L", "N"]), max_size=20)
     free = {"title": line, "agent_type": line, "ladder": line, "about": st.text(max_size=30)}
     made = []
     for name in names:
