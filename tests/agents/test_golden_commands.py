@@ -1,4 +1,4 @@
-"""The designs' examples word for word: the `steroids` command, a real process, against the real server.
+"""The designs' examples word for word: the `steroids` command against the real server.
 
 tests/data/golden holds one dialogue per file: `who$ steroids ...`, and below it what the command says, on
 stdout and then on stderr. With STEROIDS_WRITE_GOLDEN=1 the dialogues are written anew; read them before you
@@ -11,20 +11,23 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from agents import cli
 from agents.models import Run, new_token, token_hash
 from disputes import opening
 from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Submission, Task
-from tests.agents.command import command
 from tests.factories import (
     BASE,
     create_agent,
@@ -121,18 +124,18 @@ class Desk:
 
     def call(self, who: str, words: str) -> str:
         """What the command says; an exit code that is not 0 is named."""
-        done = subprocess.run(
-            [*command(), *shlex.split(words)],
-            cwd=self.repository,
-            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.callers[who]},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=300,
-            check=False,
-        )
-        said = TIME.sub("<time>", done.stdout + done.stderr)
-        return said + (f"[exit {done.returncode}]\n" if done.returncode else "")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.callers[who]}
+        out, err = StringIO(), StringIO()
+        with (
+            patch.dict(os.environ, environment, clear=True), patch("sys.stdin", StringIO()),
+            chdir(self.repository), redirect_stdout(out), redirect_stderr(err),
+        ):  # fmt: skip
+            try:
+                code: int | str | None = cli.main(shlex.split(words))
+            except SystemExit as end:  # of the parser
+                code = end.code
+        said = TIME.sub("<time>", out.getvalue() + err.getvalue())
+        return said + (f"[exit {code}]\n" if code else "")
 
     def play(self, dialogue: str) -> str:
         """The dialogue with what the command says now."""

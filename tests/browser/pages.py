@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from agents.models import Run
 from disputes.models import Amendment, Bulk, Channel, Dispute
+from steroidsweb import urls  # noqa: F401  (with the addresses the admins are loaded)
 from tests.browser.scene import Scene
 from tests.filling import fill
 

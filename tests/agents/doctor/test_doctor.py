@@ -177,8 +177,9 @@ def a_log_without_end(world: World) -> None:
 
 
 def a_log_in_too_many_rows(world: World) -> None:
+    run = ended()
     Output.objects.bulk_create(
-        Output(run=ended(), seq=number, text="x") for number in range(machine.PIECES_MAX + 1)
+        Output(run=run, seq=number, text="x") for number in range(machine.PIECES_MAX + 1)
     )
 
 
@@ -302,7 +303,7 @@ def test_each_damage_is_found_by_its_own_check_and_mended_where_it_says_so(
             if not {check} <= seen.keys() <= {check} | BESIDE.get(plant, set()):
                 wrong.append(f"{plant.__name__}: {seen}")
             elif is_mended:
-                list(table.repair(table.examine()))
+                list(table.repair(table.examine({check})))
                 if left := found().keys() - BESIDE.get(plant, set()):
                     wrong.append(f"{plant.__name__} is left: {left}")
             transaction.set_rollback(True)
