@@ -183,7 +183,10 @@ def rich(world: World) -> Run:
 
 
 def test_a_coder_is_told_the_rulings_first_and_the_form_last(world: World, rich: Run) -> None:
-    assert [title.split(":")[0] for title in headings(told(world, rich))] == [
+    text = told(world, rich)
+    assert empty_headings(text) == []
+    assert_hands_off(text)
+    assert [title.split(":")[0] for title in headings(text)] == [
         "## Decided since your last run. Honour it.",
         "## Build or tests were red",
         "## An earlier run of this round ended without a hand-in",
@@ -201,21 +204,34 @@ def test_a_coder_is_told_the_rulings_first_and_the_form_last(world: World, rich:
     ]
 
 
-def test_a_prompt_begins_with_the_ruling_itself(world: World, rich: Run) -> None:
-    first = told(world, rich).split("## Build or tests were red")[0]
-    assert first.startswith("## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): A, ")
+def test_a_coder_is_told_what_was_ruled_what_was_red_and_how_the_last_run_ended(
+    world: World, rich: Run
+) -> None:
+    text = told(world, rich)
+    ruling = text.split("## Build or tests were red")[0]
+    assert ruling.startswith("## Decided since your last run. Honour it.\n\n1. ISSUE-R1-001 (HIGH): A, ")
     for words in (
         "About: The name is wrong",
         "Ruling: Wait between tries",
         "Why: Names matter.",
         "Keep the file",
     ):
-        assert words in first
+        assert words in ruling
+    assert "The reason:\n\n```text\ntests ended with 1\n```" in text
+    assert "It is still round 2." in text
+    assert "```text\n1 failed, 3 passed\n```" in text
+    assert "It ended like this: Went silent." in text
+    assert "```text\nEnded by the host: silent.\n```" in text
+    assert "- build: `make all`\n- tests: `make test`" in text
+    assert "no build or test command" not in text
 
 
 def test_the_first_prompt_of_a_task_says_nothing_that_is_not_so(world: World) -> None:
     run = run_for(world, world.task(title="Accept weeks", status="in_progress", round=1))
-    assert headings(told(world, run)) == [
+    text = told(world, run)
+    assert empty_headings(text) == []
+    assert_hands_off(text)
+    assert headings(text) == [
         f"# Task {run.task.ref}: Accept weeks", "## Build and tests", "## Hands off settings and status",
         "## How to hand in",
     ]  # fmt: skip
@@ -262,15 +278,12 @@ def keep(submission: Submission, run: Run) -> None:
     assert submission.state == Submission.State.KEPT
 
 
-def test_no_heading_of_a_coders_prompt_is_empty(world: World, rich: Run) -> None:
-    assert empty_headings(told(world, rich)) == []
-    assert empty_headings(told(world, run_for(world))) == []
-
-
 def test_no_heading_of_a_reviewers_prompt_is_empty(world: World) -> None:
     submission = reviewed(world, body="One, please.")
     world.verify(submission.sha)
-    assert empty_headings(told(world, reviewer_of(world, submission))) == []
+    text = told(world, reviewer_of(world, submission))
+    assert empty_headings(text) == []
+    assert_hands_off(text)
 
 
 @pytest.mark.parametrize("source", ["", "docs/SPEC.md"])
@@ -352,12 +365,6 @@ def test_a_long_specification_is_cut_and_says_so(world: World) -> None:
     text = told(world, run_for(world, task))
     assert f"[long.md: {100_000 - compose.SOURCE_MAX} characters left out]" in text
     assert len(text) < compose.SOURCE_MAX + 10_000
-
-
-def test_build_and_test_commands_are_named(world: World, rich: Run) -> None:
-    text = told(world, rich)
-    assert "- build: `make all`\n- tests: `make test`" in text
-    assert "no build or test command" not in text
 
 
 def test_the_commands_and_what_is_red_already_are_named(world: World) -> None:
@@ -456,13 +463,6 @@ def test_a_ruling_for_the_coder_says_to_leave_the_code_alone(world: World) -> No
     assert "Do: Leave the code at this point as it is." in text
 
 
-def test_red_work_comes_with_the_end_of_its_log(world: World, rich: Run) -> None:
-    text = told(world, rich)
-    assert "The reason:\n\n```text\ntests ended with 1\n```" in text
-    assert "It is still round 2." in text
-    assert "```text\n1 failed, 3 passed\n```" in text
-
-
 def test_a_commit_that_could_not_be_taken_says_why(world: World) -> None:
     submission = reviewed(world)
     Submission.objects.update(state="lost", problem="your commit touches TODO.md; leave these files alone")
@@ -481,12 +481,6 @@ def test_work_that_no_longer_fits_is_named(world: World) -> None:
     text = told(world, run_for(world, landing.task))
     assert text.startswith("## The target branch moved on\n")
     assert f"`{landing.submission.sha[:12]}` no longer fits:\n\n```text\nIt does not apply.\n```" in text
-
-
-def test_a_run_that_takes_over_is_told_how_the_last_one_ended(world: World, rich: Run) -> None:
-    text = told(world, rich)
-    assert "It ended like this: Went silent." in text
-    assert "```text\nEnded by the host: silent.\n```" in text
 
 
 # --- A reviewer -------------------------------------------------------------------------------------------
@@ -694,12 +688,6 @@ def assert_hands_off(prompt: str) -> None:
     assert len(prompt) <= compose.PROMPT_MAX + 100
 
 
-def test_every_prompt_says_hands_off(world: World, rich: Run) -> None:
-    assert_hands_off(told(world, rich))
-    assert_hands_off(told(world, run_for(world)))
-    assert_hands_off(told(world, reviewer_of(world, reviewed(world))))
-
-
 def test_a_prompt_that_is_too_long_still_says_hands_off(world: World) -> None:
     task = world.task(body="word " * 60_000, status="in_progress", round=1)
     assert_hands_off(told(world, run_for(world, task)))
@@ -718,34 +706,25 @@ def ruled(world: World) -> tuple[Run, Decision]:
     return run_for(world, submission.task, fence=3), decision
 
 
-def test_a_ruling_is_used_from_the_moment_an_agent_is_told(ruled: tuple[Run, Decision]) -> None:
+def test_what_an_agent_is_told_is_kept_its_rulings_are_used_and_its_token_is_a_hash(
+    ruled: tuple[Run, Decision],
+) -> None:
     run, decision = ruled
     starting.prepare(run)
     decision.refresh_from_db()
     assert decision.used_by_run == run.pk
     assert decision.used_at is not None
     assert not decision.may_be_undone
-
-
-def test_what_an_agent_is_told_is_kept_word_for_word(ruled: tuple[Run, Decision]) -> None:
-    run, _ = ruled
-    starting.prepare(run)
     folder = paths.run_folder(run.pk)
     text = (folder / "prompt.md").read_text()
     assert text.startswith("## Decided since your last run.")
     assert run.prompt.text == text
     assert (folder / "prompt.md").stat().st_mode & 0o777 == 0o600
-
-
-def test_an_agents_token_is_kept_as_a_hash_only(ruled: tuple[Run, Decision]) -> None:
-    run, _ = ruled
-    starting.prepare(run)
     run.refresh_from_db()
-    context = json.loads((paths.run_folder(run.pk) / "context.json").read_text())
-    job = (paths.run_folder(run.pk) / "job.json").read_text()
+    context = json.loads((folder / "context.json").read_text())
     assert token_hash(context["token"]) == run.token_hash
     assert (context["task"], context["role"]) == (run.task.ref, "coder")
-    assert context["token"] not in job + run.prompt.text
+    assert context["token"] not in (folder / "job.json").read_text() + run.prompt.text
 
 
 def test_nothing_is_used_where_the_task_moved_on_meanwhile(ruled: tuple[Run, Decision]) -> None:
