@@ -198,8 +198,9 @@ def empty_tables(case: TransactionTestCase) -> None:
                         f"SELECT '{name}' WHERE EXISTS (SELECT FROM \"{name}\")" for name in tables
                     )
                 )
-                if full := [f'"{name}"' for (name,) in cursor.fetchall()]:
-                    cursor.execute(f"TRUNCATE {', '.join(full)} CASCADE")
+                # To truncate makes new files, which takes twenty times as long where there are few rows.
+                emptied = "".join(f'DELETE FROM "{name}";' for (name,) in cursor.fetchall())
+                cursor.execute(f"SET LOCAL session_replication_role = replica; {emptied}")
 
 
 TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[method-assign]
