@@ -1,4 +1,4 @@
-"""The `steroids` command as agents call it: a real process against a real, small HTTP server."""
+"""The `steroids` command as agents call it, against a real, small HTTP server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from agents import cli
-from tests.agents.command import CLI, command
+from tests.agents.command import CLI, called
 from tests.cases import for_each
 
 TOKEN = "stx_secret"
@@ -128,15 +128,7 @@ def bare(home: Path) -> Call:
         *words: str, cwd: Path = home, stdin: str = "", **env: object
     ) -> subprocess.CompletedProcess[str]:
         base = {"PATH": os.environ["PATH"], "HOME": str(home), "STEROIDS_RETRY_SECONDS": "0"}
-        return subprocess.run(
-            [*command(), *words],
-            cwd=cwd,
-            env=base | {name: str(value) for name, value in env.items()},
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=300,
-        )
+        return called(words, cwd, base | {name: str(value) for name, value in env.items()}, stdin)
 
     return call
 

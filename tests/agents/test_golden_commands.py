@@ -11,23 +11,20 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable
-from contextlib import chdir, redirect_stderr, redirect_stdout
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import cli
 from agents.models import Run, new_token, token_hash
 from disputes import opening
 from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings.synthesis import Synthesis
 from tasks.models import Project, Submission, Task
+from tests.agents.command import called
 from tests.factories import (
     BASE,
     create_agent,
@@ -125,17 +122,9 @@ class Desk:
     def call(self, who: str, words: str) -> str:
         """What the command says; an exit code that is not 0 is named."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **self.callers[who]}
-        out, err = StringIO(), StringIO()
-        with (
-            patch.dict(os.environ, environment, clear=True), patch("sys.stdin", StringIO()),
-            chdir(self.repository), redirect_stdout(out), redirect_stderr(err),
-        ):  # fmt: skip
-            try:
-                code: int | str | None = cli.main(shlex.split(words))
-            except SystemExit as end:  # of the parser
-                code = end.code
-        said = TIME.sub("<time>", out.getvalue() + err.getvalue())
-        return said + (f"[exit {code}]\n" if code else "")
+        done = called(shlex.split(words), self.repository, environment)
+        said = TIME.sub("<time>", done.stdout + done.stderr)
+        return said + (f"[exit {done.returncode}]\n" if done.returncode else "")
 
     def play(self, dialogue: str) -> str:
         """The dialogue with what the command says now."""

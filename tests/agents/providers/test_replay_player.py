@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.providers.replay_player import PlayerError, find_cassette, read_prompt
 from tests.cases import for_each
 
 PLAYER = Path(__file__).resolve().parents[3] / "agents" / "providers" / "replay_player.py"
@@ -308,11 +309,14 @@ def test_a_command_that_may_fail_does_not_end_the_scene(stage: Stage) -> None:
 def test_a_malformed_scene_is_refused_before_anything_is_played(
     stage: Stage, scene: Any, reason: str
 ) -> None:
+    """Where it is found; what is said of a file that is no cassette goes the whole way."""
     stage.tape(coder({"say": "hello"}), scene)
-    played = stage.play()
-    assert played.returncode == 4
-    assert played.stdout.startswith("door.yaml, scene 2: ")
-    assert reason in played.stdout
+    stage.prompt.write_text("# Task demo-3: Paint the door\n")
+    with pytest.raises(PlayerError) as refused:
+        find_cassette(stage.cassettes, read_prompt(stage.prompt))
+    assert refused.value.exit_code == 4
+    assert str(refused.value).startswith("door.yaml, scene 2: ")
+    assert reason in str(refused.value)
 
 
 @pytest.mark.parametrize("content", ["task: [", "- a list", "task: Paint the door", ""])
