@@ -15,14 +15,15 @@ from django.utils import timezone
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator, run_ends
 from agents.models import Agent, Output, Prompt, PullBundle, Run, Token, token_hash
-from agents.pull import leases
+from agents.pull import commits, leases
 from disputes.models import Decision
 from tasks.events import SYSTEM
-from tasks.models import Bundle, Event, Submission, Task
+from tasks.models import Bundle, Event, Project, Submission, Task
 from tests.agents.world import World, at_once, commit, git, make_world  # noqa: F401  (a fixture)
+from tests.cases import for_each, rows_put_back
 from tests.factories import create_agent, create_project, create_task, create_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 class Puller:
@@ -155,11 +156,11 @@ def test_a_repeated_claim_gets_the_same_run_and_the_same_token(world: World, cod
     assert coder.claim(key="two").json()["run"] != first["run"]
 
 
-def test_the_repeated_claim_of_a_run_that_is_over_is_refused(claimed: Puller, world: World) -> None:
+def test_the_repeated_claim_of_a_run_that_is_over_is_refused(world: World, coder: Puller) -> None:
     world.task()
-    claimed.claim(key="one")
-    run_ends.end(Run.objects.get(pk=claimed.run["run"]), Run.Outcome.STOPPED)
-    answer = claimed.claim(key="one")
+    coder.claim(key="one")
+    run_ends.end(Run.objects.get(), Run.Outcome.STOPPED)
+    answer = coder.claim(key="one")
     assert (answer.status_code, answer.json()["code"]) == (409, "run_over")
 
 
@@ -177,15 +178,12 @@ def test_the_loop_never_gives_work_to_an_agent_that_claims_its_own(world: World,
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("status", "paused"), ("trouble_until", timezone.now() + timedelta(hours=1))]
-)
+@for_each(("name", "value"), [("status", "paused"), ("trouble_until", timezone.now() + timedelta(hours=1))])
 def test_nothing_is_claimed_of_a_project_that_rests(
     world: World, coder: Puller, name: str, value: Any
 ) -> None:
     world.task()
-    setattr(world.project, name, value)
-    world.project.save()
+    Project.objects.update(**{name: value})
     assert coder.claim().status_code == 204
 
 
@@ -203,16 +201,11 @@ def test_a_claim_keeps_to_the_guards_of_the_tick(world: World, coder: Puller) ->
     assert coder.claim().json()["task"] == stopped.ref
 
 
-def test_no_more_runs_are_claimed_than_the_project_has_seats(world: World, coder: Puller) -> None:
-    world.project.max_parallel = 1
-    world.project.save()
-    world.task()
-    world.task()
-    assert [coder.claim().status_code for _ in range(2)] == [201, 204]
-
-
-def test_no_more_runs_are_claimed_than_the_agent_has_slots(world: World, coder: Puller) -> None:
-    Agent.objects.update(slots=1)
+@for_each(("rows", "limit"), [(Project.objects, {"max_parallel": 1}), (Agent.objects, {"slots": 1})])
+def test_no_more_runs_are_claimed_than_the_project_has_seats_and_the_agent_slots(
+    world: World, coder: Puller, rows: Any, limit: dict[str, int]
+) -> None:
+    rows.update(**limit)
     world.task()
     world.task()
     assert [coder.claim().status_code for _ in range(2)] == [201, 204]
@@ -360,7 +353,9 @@ def test_a_password_in_the_repositorys_address_is_not_told() -> None:
 # --- Beating ------------------------------------------------------------------------------------------------
 
 
-def test_a_beat_prolongs_the_lease(claimed: Puller) -> None:
+def test_a_beat_prolongs_the_lease_and_brings_log_and_usage_once(
+    claimed: Puller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     soon = timezone.now() + timedelta(seconds=1)
     Run.objects.update(lease_until=soon)
     answer = claimed.to("beat")
@@ -368,9 +363,6 @@ def test_a_beat_prolongs_the_lease(claimed: Puller) -> None:
         "stop": False, "reason": "", "ready": True, "lease_seconds": 0,
     }  # fmt: skip
     assert Run.objects.get().lease_until > soon  # type: ignore[operator]
-
-
-def test_a_beat_brings_log_and_usage_to_the_run(claimed: Puller) -> None:
     said = {
         "log": "reading stx_abcdefghijklmnopqrstuvwxyz\0\n",
         "tokens_in": 70,
@@ -378,11 +370,21 @@ def test_a_beat_brings_log_and_usage_to_the_run(claimed: Puller) -> None:
         "cost": "0.25",
     }
     assert claimed.to("beat", said).status_code == 200
-    assert claimed.to("beat", {"log": "done\n", "tokens_in": 60, "cost": "0.10"}).status_code == 200
+    for _ in range(2):  # the same one, sent again
+        again = claimed.to("beat", {"log": "done\n", "tokens_in": 60, "cost": "0.10"}, key="beat-1")
+        assert again.status_code == 200
     run = Run.objects.get()
     assert [row.text for row in Output.objects.order_by("seq")] == ["reading stx_***\ndone\n"]
     assert (run.tokens_in, run.tokens_out, str(run.cost), run.cost_from) == (70, 5, "0.250000", "agent")
     assert run.last_output_at is not None
+
+    # A log without end is cut.
+    Output.objects.all().delete()
+    monkeypatch.setattr(leases, "LOG_MAX", 100)
+    for _ in range(4):
+        claimed.to("beat", {"log": "x" * 60})
+    text = "".join(row.text for row in Output.objects.order_by("seq"))
+    assert text == "x" * 100 + "\n[the rest of the log is left out]\n"
 
 
 def test_a_beat_that_reaches_the_cap_ends_the_run_and_says_so(claimed: Puller, world: World) -> None:
@@ -396,21 +398,7 @@ def test_a_beat_that_reaches_the_cap_ends_the_run_and_says_so(claimed: Puller, w
     assert claimed.to("beat").status_code == 401
 
 
-def test_a_beat_sent_twice_is_logged_once(claimed: Puller) -> None:
-    for _ in range(2):
-        assert claimed.to("beat", {"log": "once\n"}, key="beat-1").status_code == 200
-    assert Output.objects.get().text == "once\n"
-
-
-def test_a_log_without_end_is_cut(claimed: Puller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "LOG_MAX", 100)
-    for _ in range(4):
-        claimed.to("beat", {"log": "x" * 60})
-    text = "".join(row.text for row in Output.objects.order_by("seq"))
-    assert text == "x" * 100 + "\n[the rest of the log is left out]\n"
-
-
-@pytest.mark.parametrize(
+@for_each(
     "body", [{"log": "x" * 70_000}, {"tokens_in": -1}, {"tokens_in": 10**13}, {"cost": "NaN"}, {"log": ["x"]}]
 )
 def test_a_beat_of_nonsense_is_refused_and_the_run_goes_on(claimed: Puller, body: Any) -> None:
@@ -419,24 +407,21 @@ def test_a_beat_of_nonsense_is_refused_and_the_run_goes_on(claimed: Puller, body
     assert Run.objects.get().status == "running"
 
 
-def test_a_run_that_was_asked_to_stop_learns_it_at_its_next_beat(claimed: Puller) -> None:
-    run_ends.ask_to_stop(Run.objects.get(), actor=SYSTEM)
-    answer = claimed.to("beat").json()
-    assert (answer["stop"], answer["reason"]) == (True, "Somebody asked this run to stop.")
+def test_a_run_that_is_not_to_go_on_learns_it_at_its_next_beat(claimed: Puller) -> None:
+    with rows_put_back():  # somebody asked it to stop
+        run_ends.ask_to_stop(Run.objects.get(), actor=SYSTEM)
+        answer = claimed.to("beat").json()
+        assert (answer["stop"], answer["reason"]) == (True, "Somebody asked this run to stop.")
 
+    with rows_put_back():  # its task was deferred, so its lease runs out
+        before = Run.objects.get().lease_until
+        Task.objects.get().defer(actor=SYSTEM, note="later")
+        answer = claimed.to("beat").json()
+        assert answer["stop"] is True
+        assert "deferred" in answer["reason"]
+        assert Run.objects.get().lease_until == before
 
-def test_a_run_that_was_overtaken_learns_it_and_its_lease_runs_out(claimed: Puller) -> None:
-    before = Run.objects.get().lease_until
-    task = Task.objects.get()
-    task.defer(actor=SYSTEM, note="later")
-    answer = claimed.to("beat").json()
-    assert answer["stop"] is True
-    assert "deferred" in answer["reason"]
-    assert Run.objects.get().lease_until == before
-
-
-def test_a_run_that_took_too_long_is_told_to_stop_and_ends_as_such(claimed: Puller) -> None:
-    Run.objects.update(started_at=timezone.now() - timedelta(days=2))
+    Run.objects.update(started_at=timezone.now() - timedelta(days=2))  # it took too long
     assert claimed.to("beat").json()["stop"] is True
     Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     orchestrator.reap()
@@ -470,23 +455,23 @@ def test_a_lease_that_runs_out_ends_the_run_as_lost_and_somebody_else_goes_on(
     run = Run.objects.get()
     assert (run.status, run.outcome, run.is_counted) == ("ended", "lost", False)
     assert "far-coder was not heard of" in run.reason
+    for verb, body in (("submit", {"sha": "a" * 40}), ("comment", {"body": "Late."})):
+        answer = claimed.verb(verb, body)
+        assert (answer.status_code, answer.json()["code"]) == (401, "run_over"), verb
+        assert "is over; its token died with it" in answer.json()["message"], verb
+    assert claimed.to("beat").status_code == 401
+    assert not Submission.objects.exists()
     (tmp_path / "third").mkdir()
     other = Puller(create_agent("coder", name="other", provider="pull", settings={}), tmp_path / "third")
     assert other.claim().json()["task"] == claimed.run["task"]
 
 
-@pytest.mark.parametrize(("verb", "body"), [("submit", {"sha": "a" * 40}), ("comment", {"body": "Late."})])
-def test_what_comes_after_the_end_is_refused_with_a_sentence(claimed: Puller, verb: str, body: Any) -> None:
-    lose(claimed.run["run"])
-    orchestrator.reap()
-    answer = claimed.verb(verb, body)
-    assert (answer.status_code, answer.json()["code"]) == (401, "run_over")
-    assert "is over; its token died with it" in answer.json()["message"]
-    assert claimed.to("beat").status_code == 401
-    assert not Submission.objects.exists()
-
-
-def test_work_that_is_given_back_is_not_counted_and_rests_a_moment(claimed: Puller) -> None:
+def test_work_that_is_given_back_is_not_counted_and_rests_but_a_failure_is(claimed: Puller) -> None:
+    with rows_put_back():
+        said = {"reason": "It ended with 1.", "failed": True}
+        assert claimed.to("release", said).status_code == 200
+        run = Run.objects.get()
+        assert (run.outcome, run.is_counted, run.reason) == ("nothing", True, "It ended with 1.")
     answer = claimed.to("release", {"reason": "No compiler here."}, key="back")
     assert answer.status_code == 200
     run, task = Run.objects.get(), Task.objects.get()
@@ -494,12 +479,6 @@ def test_work_that_is_given_back_is_not_counted_and_rests_a_moment(claimed: Pull
     assert run.reason == "Given back by its agent. No compiler here."
     assert task.not_before is not None
     assert claimed.to("release", {"reason": "No compiler here."}, key="back").json() == answer.json()
-
-
-def test_a_run_that_failed_counts_like_any_run_without_result(claimed: Puller) -> None:
-    assert claimed.to("release", {"reason": "It ended with 1.", "failed": True}).status_code == 200
-    run = Run.objects.get()
-    assert (run.outcome, run.is_counted, run.reason) == ("nothing", True, "It ended with 1.")
 
 
 def test_who_gives_back_again_and_again_waits_longer(claimed: Puller) -> None:
@@ -542,14 +521,6 @@ def test_commits_arrive_as_a_bundle_and_are_kept_by_any_host(claimed: Puller, wo
     assert not PullBundle.objects.exists()
 
 
-def test_a_commit_that_was_not_brought_is_not_taken_and_the_run_goes_on(claimed: Puller) -> None:
-    answer = claimed.verb("submit", {"sha": "c" * 40})
-    assert (answer.status_code, answer.json()["code"]) == (422, "no_bundle")
-    assert "bundle/" in answer.json()["hint"]
-    assert Run.objects.get().status == "running"
-    assert Task.objects.get().status == "in_progress"
-
-
 def test_the_commit_it_began_with_needs_no_bundle(claimed: Puller, world: World) -> None:
     assert claimed.verb("submit", {"sha": world.remote.first, "notes": "Nothing to do."}).status_code == 201
     turn()
@@ -570,7 +541,7 @@ def refused(claimed: Puller, data: bytes) -> dict[str, Any]:
     return answer.json()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"", b"PK\x03\x04", b"# v2 git bundle\n", b"# v2 git bundle\n\nPACK", b"# v9 git bundle\n\n",
@@ -588,70 +559,75 @@ def test_what_is_no_bundle_of_the_one_ref_is_refused_at_once(claimed: Puller, da
     assert not PullBundle.objects.filter(work__isnull=False).exists()
 
 
-def test_a_bundle_that_is_too_large_is_refused(claimed: Puller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_or_of_another_kind_or_was_not_brought_is_not_taken_and_the_run_goes_on(
+    claimed: Puller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(leases, "BUNDLE_MAX", 1000)
     answer = claimed.to("bundle", b"x" * 1001, method="PUT")
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-
-
-def test_a_bundle_in_json_is_refused(claimed: Puller) -> None:
     assert claimed.to("bundle", {"data": "x"}, method="PUT").status_code == 415
-
-
-def lost(claimed: Puller, data: bytes, sha: str) -> str:
-    """Hand this in; what the host says of it."""
-    assert claimed.to("bundle", data, method="PUT").status_code == 200
-    assert claimed.verb("submit", {"sha": sha}).status_code == 201
-    turn()
-    submission = Submission.objects.get()
-    assert submission.state == Submission.State.LOST
+    answer = claimed.verb("submit", {"sha": "c" * 40})
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_bundle")
+    assert "bundle/" in answer.json()["hint"]
+    assert Run.objects.get().status == "running"
     assert Task.objects.get().status == "in_progress"
-    return submission.problem
 
 
-def test_a_broken_bundle_goes_back_to_the_coder_with_the_reason(claimed: Puller, world: World) -> None:
-    clone = claimed.clone()
+def broken(claimed: Puller, clone: Path) -> tuple[bytes, str]:
     sha = commit(clone, {"ledger.py": "total = 1\n"})
-    data = claimed.bundle(clone, sha)
-    assert "cannot be taken" in lost(claimed, data[:-30] + b"\0" * 30, sha)
-    assert not world.mirror.has(sha)
+    return claimed.bundle(clone, sha)[:-30] + b"\0" * 30, sha
 
 
-def test_commits_that_do_not_descend_from_the_base_are_not_taken(claimed: Puller, tmp_path: Path) -> None:
-    other = tmp_path / "other"
+def of_another_root(claimed: Puller, clone: Path) -> tuple[bytes, str]:
+    other = clone.with_name("other")
     subprocess.run(["git", "init", "-q", str(other)], check=True)
     sha = commit(other, {"x": "y"})
-    assert "does not descend" in lost(claimed, claimed.bundle(other, sha, "-"), sha)
+    return claimed.bundle(other, sha, "-"), sha
 
 
-def test_records_of_the_program_are_not_touched_by_agents_elsewhere_either(claimed: Puller) -> None:
-    clone = claimed.clone()
+def with_our_records(claimed: Puller, clone: Path) -> tuple[bytes, str]:
     sha = commit(clone, {"TODO.md": "- [x] all\n"})
-    assert "leave these files alone" in lost(claimed, claimed.bundle(clone, sha), sha)
+    return claimed.bundle(clone, sha), sha
 
 
-def test_a_tree_that_would_plant_a_git_folder_is_refused(claimed: Puller, world: World) -> None:
-    clone = claimed.clone()
+def with_a_git_folder(claimed: Puller, clone: Path) -> tuple[bytes, str]:
     blob = git(clone, "hash-object", "-w", "--stdin", stdin="[core]\n\tfsmonitor = touch /tmp/planted\n")
     inner = git(clone, "mktree", stdin=f"100644 blob {blob}\tconfig\n")
     tree = git(clone, "mktree", stdin=f"040000 tree {inner}\t.git\n")
-    sha = git(clone, "commit-tree", tree, "-p", world.remote.first, "-m", "Nothing to see")
-    assert "cannot be taken" in lost(claimed, claimed.bundle(clone, sha), sha)
-    assert not world.mirror.has(sha)
+    sha = git(clone, "commit-tree", tree, "-p", "HEAD", "-m", "Nothing to see")
+    return claimed.bundle(clone, sha), sha
 
 
-def test_little_data_that_unpacks_to_very_much_is_refused(
-    claimed: Puller, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agents.pull import commits
-
-    monkeypatch.setattr(commits, "UNPACKED_MAX", 1024 * 1024)
-    clone = claimed.clone()
+def little_that_unpacks_to_much(claimed: Puller, clone: Path) -> tuple[bytes, str]:
     sha = commit(clone, {"zeros": "0" * 3_000_000})
     data = claimed.bundle(clone, sha)
     assert len(data) < 100_000
-    assert "unpacks to more than" in lost(claimed, data, sha)
-    assert not world.mirror.has(sha)
+    return data, sha
+
+
+def test_commits_that_are_not_taken_go_back_to_the_coder_with_the_reason(
+    claimed: Puller, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "UNPACKED_MAX", 1024 * 1024)
+    clone = claimed.clone()
+    for make, reason in (
+        (broken, "cannot be taken"),
+        (of_another_root, "does not descend"),
+        (with_our_records, "leave these files alone"),
+        (with_a_git_folder, "cannot be taken"),
+        (little_that_unpacks_to_much, "unpacks to more than"),
+    ):
+        git(clone, "reset", "--quiet", "--hard", world.remote.first)
+        data, sha = make(claimed, clone)
+        with rows_put_back():
+            assert claimed.to("bundle", data, method="PUT").status_code == 200, make
+            assert claimed.verb("submit", {"sha": sha}).status_code == 201, make
+            turn()
+            submission = Submission.objects.get()
+            assert submission.state == Submission.State.LOST, make
+            assert Task.objects.get().status == "in_progress", make
+            assert reason in submission.problem, make
+        assert make in {of_another_root, with_our_records} or not world.mirror.has(sha), make
 
 
 def test_an_unreachable_remote_makes_the_host_wait_and_not_send_back(
@@ -672,6 +648,7 @@ def test_an_unreachable_remote_makes_the_host_wait_and_not_send_back(
 # --- Reviewing ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.django_db(transaction=True)
 def test_coder_and_reviewer_elsewhere_carry_a_task_to_its_landing(
     claimed: Puller, reviewer: Puller, world: World
 ) -> None:
@@ -694,6 +671,7 @@ def test_coder_and_reviewer_elsewhere_carry_a_task_to_its_landing(
     assert set(Run.objects.filter(is_pulled=True).values_list("outcome", flat=True)) == {"handed_in"}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_next_coder_elsewhere_begins_with_the_commits_of_the_last(
     claimed: Puller, reviewer: Puller, world: World
 ) -> None:
@@ -734,7 +712,9 @@ def test_an_agent_never_reviews_its_own_work(claimed: Puller, world: World) -> N
 # --- Pages and commands -------------------------------------------------------------------------------------
 
 
-def test_pages_say_that_an_agent_elsewhere_has_the_run(claimed: Puller, root: Client) -> None:
+def test_pages_say_that_an_agent_elsewhere_has_the_run_and_the_stop_button_reaches_it_with_its_next_beat(
+    claimed: Puller, root: Client
+) -> None:
     run = Run.objects.get()
     html = root.get(f"/runs/{run.pk}/").content.decode()
     assert "an agent elsewhere" in html
@@ -742,10 +722,6 @@ def test_pages_say_that_an_agent_elsewhere_has_the_run(claimed: Puller, root: Cl
     state = root.get(f"/runs/{run.pk}/log/").json()["state"]
     assert state.startswith("Running elsewhere, last beat ")
     assert ">elsewhere<" in root.get("/runs/").content.decode()
-
-
-def test_the_stop_button_reaches_the_agent_with_its_next_beat(claimed: Puller, root: Client) -> None:
-    run = Run.objects.get()
     assert root.post(f"/runs/{run.pk}/stop/").status_code == 302
     assert claimed.to("beat").json()["stop"] is True
     lose(run.pk)
@@ -801,7 +777,7 @@ def test_add_pull_agent_prints_a_token_once(world: World, capsys: pytest.Capture
     assert list(made.projects.all()) == [world.project]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "said"),
     [(["x", "--project", "gone"], "no project gone"), (["x y"], "valid"), (["far"], "already")],
 )
@@ -812,6 +788,7 @@ def test_a_malformed_agent_is_not_made(world: World, words: list[str], said: str
     assert not Token.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_two_agents_that_ask_at_once_get_a_task_once(world: World, coder: Puller, tmp_path: Path) -> None:
     world.task()
     (tmp_path / "third").mkdir()
