@@ -24,6 +24,7 @@ from disputes.models import Conflict, Decision, Dispute, Flag
 from disputes.silence.detection import look_for_silence
 from tasks.events import Actor
 from tasks.models import Answer, Event, Project, Submission, Task
+from tests.cases import rows_put_back
 from tests.factories import BASE, create_agent, create_run, create_task, create_token, sha
 
 pytestmark = pytest.mark.django_db
@@ -263,12 +264,17 @@ def walked(ledger: Project) -> Task:
     return task
 
 
-def test_both_ways_of_disagreeing_are_found(walked: Task, person: Person) -> None:
+def test_both_ways_of_disagreeing_are_found_and_a_place_that_was_changed_is_no_silence(
+    walked: Task, person: Person
+) -> None:
     """Phase 1: a DISAGREE block is a conflict; a place that nobody touched is a flag, and asks."""
     explicit = on("ISSUE-R1-001")
     assert (explicit.kind, explicit.origin, explicit.severity) == ("disagreement", "disagree", "high")
     assert explicit.coder_position == "The database below it writes whole pages or none."
     assert walked.status == "disputed"
+    with rows_put_back():
+        assert keep(walked, "src/copies.py") == []
+        assert not Flag.objects.exists()
     [flag] = keep(walked, "src/state.py")
     assert (flag.finding.code, flag.level) == ("ISSUE-R1-002", "warn")
     assert "H4" in flag.heuristics
@@ -286,11 +292,6 @@ def test_both_ways_of_disagreeing_are_found(walked: Task, person: Person) -> Non
         assert words in html
 
 
-def test_the_place_that_was_changed_is_no_silence(walked: Task) -> None:
-    assert keep(walked, "src/copies.py") == []
-    assert not Flag.objects.exists()
-
-
 @pytest.fixture
 def converted(walked: Task, person: Person) -> Task:
     """The flag was converted."""
@@ -299,9 +300,11 @@ def converted(walked: Task, person: Person) -> Task:
     return walked
 
 
-def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Person) -> None:
-    """Phase 2: a converted flag counts from its conversion; the warning itself holds nothing."""
-    implicit = on("ISSUE-R1-002", kind="disagreement")
+def test_two_conflicts_of_two_findings_are_a_warning_and_the_critical_one_comes_first(
+    converted: Task, person: Person
+) -> None:
+    """Phases 2 and 3: a converted flag counts from its conversion; the warning itself holds nothing."""
+    implicit, dispute = on("ISSUE-R1-002", kind="disagreement"), converted.disputes.get()
     assert (implicit.origin, implicit.coder_position) == ("converted", "not stated")
     alert = Conflict.objects.get(origin="rate")
     assert (alert.kind, alert.effect, alert.status) == ("alert", "log", "open")
@@ -309,28 +312,20 @@ def test_two_conflicts_of_two_findings_are_a_warning(converted: Task, person: Pe
     html = person.page(alert)
     for words in ("Accept, rule on each", "Ask to reduce", "Check the review", "Clarify the scope"):
         assert words in html
+
+    with rows_put_back():  # taken back, the conversion takes its warning along: one of two is half
+        rulings.undo(Decision.objects.get(option="convert"), user=person.user)
+        assert Conflict.objects.get(origin="rate").status == "moot"
+        assert on("ISSUE-R1-002", kind="silence").status == "open"
+
     person.rule(alert, "accept")
     alert.refresh_from_db()
     assert (alert.status, alert.followed) == ("decided", "applied")
     assert Conflict.objects.filter(kind="disagreement", status="open").count() == 2
-
-
-def test_a_conversion_that_is_taken_back_takes_its_warning_along(converted: Task, tom: User) -> None:
-    """One of two is no more than half."""
-    decision = Decision.objects.get(option="convert")
-    rulings.undo(decision, user=tom)
-    assert Conflict.objects.get(origin="rate").status == "moot"
-    assert on("ISSUE-R1-002", kind="silence").status == "open"
-
-
-def test_the_critical_conflict_comes_first(converted: Task, person: Person) -> None:
-    """Phase 3, the order."""
-    dispute = converted.disputes.get()
-    person.rule(Conflict.objects.get(origin="rate"), "accept")
     assert (dispute.severity, person.first(dispute).name) == ("critical", "ISSUE-R1-002")
     disagreements = [one["code"] for one in person.shown(dispute) if one["kind"] == "disagreement"]
     assert disagreements == ["ISSUE-R1-002", "ISSUE-R1-001"]
-    person.rule(on("ISSUE-R1-002", kind="disagreement"), "uphold_reviewer", rationale="It must survive.")
+    person.rule(implicit, "uphold_reviewer", rationale="It must survive.")
     assert person.first(dispute).name == "ISSUE-R1-001"
 
 
@@ -378,8 +373,8 @@ def ruled(converted: Task, person: Person) -> Task:
     return converted
 
 
-def test_the_ruling_is_recorded(ruled: Task, person: Person) -> None:
-    """Phase 4"""
+def test_the_ruling_is_recorded_and_the_next_prompt_begins_with_it(ruled: Task, person: Person) -> None:
+    """Phases 4 and 5 (DEC-1)"""
     assert (ruled.status, ruled.round) == ("in_progress", 3)
     record = person.decisions(ruled.disputes.get())
     in_order(
@@ -406,10 +401,6 @@ def test_the_ruling_is_recorded(ruled: Task, person: Person) -> None:
         "- **Chosen Option:** B (Engineer)",
         "- For Gap: ledger-7 goes back to the coder.",
     )
-
-
-def test_the_next_prompt_begins_with_it(ruled: Task) -> None:
-    """Phase 5 (DEC-1)"""
     prompt = next_prompt(ruled)
     assert prompt.startswith("## Decided since your last run. Honour it.\n")
     in_order(
@@ -426,41 +417,32 @@ def test_the_next_prompt_begins_with_it(ruled: Task) -> None:
     assert "Findings to answer" not in prompt
 
 
-@pytest.mark.parametrize("finding", ["ISSUE-R1-001", "ISSUE-R1-002"])
-def test_the_decided_conflict_is_not_argued_again(ruled: Task, finding: str) -> None:
-    """DEC-3; the run goes on and may hand in something else."""
+def test_the_decided_conflict_is_not_argued_again_and_leaves_the_prompts_once_it_is_carried_out(
+    ruled: Task, person: Person
+) -> None:
+    """DEC-3, DEC-6: the run goes on and may hand in something else, with an example of a block in it."""
     next_prompt(ruled)
-    before = Submission.objects.count(), Conflict.objects.count()
-    told = refused(code(ruled, ARGUED_AGAIN.replace("ISSUE-R1-002", finding)), "RE_ARGUED_CONFLICT")
-    assert finding in told["message"]
-    assert told["details"][0]["line"] == 1
-    assert (Submission.objects.count(), Conflict.objects.count()) == before
-    assert code(ruled, CARRIED_OUT).status_code == 201
+    for finding in ("ISSUE-R1-001", "ISSUE-R1-002"):
+        with rows_put_back():
+            before = Submission.objects.count(), Conflict.objects.count()
+            argued = ARGUED_AGAIN.replace("ISSUE-R1-002", finding)
+            told = refused(code(ruled, argued), "RE_ARGUED_CONFLICT")
+            assert finding in told["message"]
+            assert told["details"][0]["line"] == 1
+            assert (Submission.objects.count(), Conflict.objects.count()) == before, finding
+            assert code(ruled, CARRIED_OUT).status_code == 201, finding
 
-
-def test_an_example_of_a_block_argues_nothing(ruled: Task) -> None:
-    """DEC-6"""
-    next_prompt(ruled)
+    # DEC-5, DEC-13: carried out, it leaves the prompts once the review has seen it. Otherwise it comes back.
     assert code(ruled, f"{CARRIED_OUT}\n```\n{ARGUED_AGAIN}```\n").status_code == 201
+    with rows_put_back():
+        assert keep(ruled, "src/copies.py") == []
+        review(ruled, verb="approve")
+        conflict = on("ISSUE-R1-002", kind="disagreement")
+        assert (ruled.status, conflict.followed) == ("completed", "applied")
+        assert "**State:** Applied" in person.decisions(ruled.disputes.get())
+        assert rulings.rulings_for_prompt(ruled) == []
 
-
-def test_carried_out_it_leaves_the_prompts(ruled: Task, person: Person) -> None:
-    """DEC-5, DEC-13: until the review has seen it."""
-    next_prompt(ruled)
-    assert code(ruled, CARRIED_OUT).status_code == 201
-    assert keep(ruled, "src/copies.py") == []
-    review(ruled, verb="approve")
-    conflict = on("ISSUE-R1-002", kind="disagreement")
-    assert (ruled.status, conflict.followed) == ("completed", "applied")
-    assert "**State:** Applied" in person.decisions(ruled.disputes.get())
-    assert rulings.rulings_for_prompt(ruled) == []
-
-
-def test_not_carried_out_it_comes_back_with_its_options(ruled: Task, person: Person) -> None:
-    """DEC-13: the place is untouched."""
-    next_prompt(ruled)
-    assert code(ruled, CARRIED_OUT).status_code == 201
-    keep(ruled, "src/other.py")
+    keep(ruled, "src/other.py")  # the place is untouched
     review(ruled, verb="approve")
     again = on("ISSUE-R1-002", origin="not_honoured")
     assert (again.status, again.previous, ruled.status) == (
