@@ -4,11 +4,13 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.db import connection, transaction
+from django.db.models import Model
 
 Test = Callable[..., None]
 Case = list[tuple[str, dict[str, Any]]]  # of each table the row's name, if it was given one, and the row
@@ -24,9 +26,9 @@ def for_each(
 ) -> Callable[[Test], Test]:
     """Call a test with every row of a table: what `pytest.mark.parametrize` does, but as one test.
 
-    Where several stand above one another, every combination of their rows is a case. All cases share what
-    fixtures made, and each begins with the same rows in the database and with nothing in the cache. Where a
-    case changes anything else that another would see, or commits, the test is to be parametrised.
+    Where several stand above one another, every combination of their rows is a case. Each begins with the
+    same rows in the database, as fixtures made them, and with nothing in the cache. All share whatever else
+    fixtures made: where a case changes that, or commits, the test is to be parametrised.
     """
     if isinstance(names, str):
         names, table = (names,), ((row,) for row in table)
@@ -54,7 +56,7 @@ def one_test(alone: Test, cases: list[Case]) -> Test:
         for number, case in enumerate(cases, start=1):
             try:
                 with rows_put_back():
-                    alone(**fixtures, **values_of(case))
+                    alone(**as_made(fixtures), **values_of(case))
             except (Exception, pytest.fail.Exception) as failure:  # noqa: BLE001 (named below)
                 name = f"case {number}: {', '.join(name or shown(row) for name, row in case)}"
                 failure.add_note(f"This was {name}")
@@ -71,6 +73,12 @@ def one_test(alone: Test, cases: list[Case]) -> Test:
     test.pytestmark = getattr(alone, "pytestmark", [])  # type: ignore[attr-defined]
     test.cases = alone, cases  # type: ignore[attr-defined]
     return test
+
+
+def as_made(fixtures: dict[str, Any]) -> dict[str, Any]:
+    """The fixtures; the rows among them are copies, in which a case changes what it likes."""
+    rows = {name: value for name, value in fixtures.items() if isinstance(value, Model)}
+    return fixtures | deepcopy(rows)
 
 
 def values_of(case: Case) -> dict[str, Any]:

@@ -39,10 +39,11 @@ def test_a_table_has_a_case() -> None:
 
 
 @for_each("time", range(3))
-def test_each_case_begins_with_the_rows_of_the_fixtures_and_an_empty_cache(
+def test_each_case_begins_with_the_rows_as_fixtures_made_them_and_an_empty_cache(
     ledger: Project, time: int
 ) -> None:
     assert list(Project.objects.all()) == [ledger]
-    assert cache.get("seen") is None
+    assert (ledger.name, cache.get("seen")) == ("Ledger", None)
     create_project("another")
+    ledger.name = "Changed in memory"
     cache.set("seen", time)

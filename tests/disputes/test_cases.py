@@ -152,7 +152,7 @@ def test_a_long_question_is_cut(task: Task) -> None:
 # --- What it means for the task: hold, ship or log --------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severity", "effect"), [("critical", "hold"), ("high", "hold"), ("medium", "ship"), ("low", "log")]
 )
 def test_the_policy_says_what_a_disagreement_does(task: Task, severity: str, effect: str) -> None:
@@ -183,19 +183,19 @@ def test_a_security_reason_holds_and_counts_as_high_at_least(task: Task, severit
     assert conflict.severity == ("critical" if severity == "critical" else "high")
 
 
-@pytest.mark.parametrize("side", ["reviewer_position", "coder_position"])
-@pytest.mark.parametrize("severity", ["medium", "low"])
+@for_each("side", ["reviewer_position", "coder_position"])
+@for_each("severity", ["medium", "low"])
 def test_a_side_that_was_not_heard_holds(task: Task, severity: str, side: str) -> None:
     assert open_on(task, severity=severity, **{side: ""}).effect == "hold"
 
 
-@pytest.mark.parametrize("side", ["reviewer_position", "coder_position"])
+@for_each("side", ["reviewer_position", "coder_position"])
 def test_a_side_that_is_quoted_as_not_stated_was_not_heard(task: Task, side: str) -> None:
     """So it is when an old conflict's sides are given to a new one."""
     assert open_on(task, severity="medium", **{side: NOT_STATED}).effect == "hold"
 
 
-@pytest.mark.parametrize("severity", ["critical", "high", "medium", "low"])
+@for_each("severity", ["critical", "high", "medium", "low"])
 def test_what_is_called_minor_is_recorded_only(task: Task, severity: str) -> None:
     conflict = open_on(task, severity=severity, origin="minor", effect="log")
     assert (conflict.effect, conflict.status) == ("log", "logged")
@@ -319,7 +319,7 @@ def test_a_dispute_is_ruled_while_its_rulings_wait_to_be_carried_out(task: Task)
     assert (dispute.status, dispute.closed_at) == ("ruled", None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "followed", "reason"),
     [("decided", "applied", "followed up"), ("moot", "", "moot"), ("logged", "", "moot")],
 )
@@ -365,7 +365,7 @@ def test_closing_makes_what_is_open_moot(task: Task) -> None:
 # --- Parking ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", ["pending", "in_progress", "review"])
+@for_each("status", ["pending", "in_progress", "review"])
 def test_parking_takes_the_task_out_of_the_loop_and_says_why(project: Project, status: str) -> None:
     task = create_task(project, status=status, severity="low", round=2)
     submission = create_submission(task)
@@ -390,7 +390,7 @@ def test_an_approved_task_whose_landing_is_stuck_is_parked_and_not_landed(projec
     assert not Task.objects.to_land().exists()
 
 
-@pytest.mark.parametrize("status", ["disputed", "failed", "deferred", "cancelled"])
+@for_each("status", ["disputed", "failed", "deferred", "cancelled"])
 def test_a_task_that_waits_for_a_human_already_is_not_parked(project: Project, status: str) -> None:
     task = create_task(project, status=status)
     with pytest.raises(IllegalMove):

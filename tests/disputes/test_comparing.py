@@ -10,6 +10,7 @@ from disputes import finding_identity, intake, opening, rulings, severity_change
 from disputes.models import Conflict, Flag
 from tasks.errors import Refused
 from tasks.models import Answer, Event, Finding, Project, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -138,7 +139,7 @@ def test_it_names_the_ruling_before_it(earlier: Finding, later: Finding, tom: Us
     assert (conflict.previous, conflict.status) == (old, "open")
 
 
-@pytest.mark.parametrize("settled", ["uphold_coder", "waive"])
+@for_each("settled", ["uphold_coder", "waive"])
 def test_a_point_that_is_settled_is_not_ruled_on_again(
     earlier: Finding, later: Finding, tom: User, settled: str
 ) -> None:
@@ -246,7 +247,7 @@ def test_also_about_a_finding_that_is_not_in_dispute(
     assert later.possibly is None
 
 
-@pytest.mark.parametrize("said", ["", "perhaps"])
+@for_each("said", ["", "perhaps"])
 def test_neither_yes_nor_no_says_nothing(client: Client, later: Finding, tom: User, said: str) -> None:
     conflict = dispute(later)
     assert sent(client, conflict, tom, same=said).status_code == 422

@@ -89,7 +89,7 @@ def state(conflict: Conflict) -> tuple[str, str]:
 # --- After a review ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("option", "words"), [(A, ""), (D, "Wait a second.")])
+@for_each(("option", "words"), [(A, ""), (D, "Wait a second.")])
 def test_a_changed_place_that_is_not_raised_again_is_applied(
     ledger: Project, tom: User, option: str, words: str
 ) -> None:
@@ -184,7 +184,7 @@ def test_a_mild_conflict_that_was_not_honoured_holds(tom: User) -> None:
     assert fresh(conflict.task).status == "disputed"
 
 
-@pytest.mark.parametrize("approves", [True, False])
+@for_each("approves", [True, False])
 def test_a_place_that_was_not_touched_is_not_honoured(ledger: Project, tom: User, approves: bool) -> None:
     """DEC-13: an approval by the reviewer does not make it so; a human looks at it again."""
     conflict = declined(ledger)
@@ -251,7 +251,7 @@ def test_nobody_can_tell_of_a_retry(ledger: Project, tom: User) -> None:
     assert state(conflict) == ("cannot_tell", "closed")
 
 
-@pytest.mark.parametrize(("option", "words"), [(B, ""), (D, "Leave it, say why.")])
+@for_each(("option", "words"), [(B, ""), (D, "Leave it, say why.")])
 def test_what_asks_for_no_change_is_always_applied(
     ledger: Project, tom: User, option: str, words: str
 ) -> None:
@@ -340,7 +340,7 @@ def test_a_review_is_taken_while_the_same_point_is_open_already(tom: User) -> No
 # --- A point that comes back later ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("touched", [(PLACE,), ()], ids=["applied", "cannot tell"])
+@for_each("touched", [(PLACE,), ()], ids=["applied", "cannot tell"])
 def test_a_point_that_comes_back_after_its_ruling_reaches_the_coder(
     ledger: Project, tom: User, touched: tuple[str, ...]
 ) -> None:
@@ -367,7 +367,7 @@ def ended(task: Task, how: str) -> None:
         getattr(task, how)(actor=actor)
 
 
-@pytest.mark.parametrize("how", ["cancel", "finish"])
+@for_each("how", ["cancel", "finish"])
 def test_the_dispute_of_a_task_that_ended_is_moot(ledger: Project, how: str) -> None:
     conflict = declined(ledger)
     ended(conflict.task, how)

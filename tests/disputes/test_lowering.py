@@ -15,6 +15,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Task
 from tasks.states import Severity
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -181,7 +182,7 @@ def raise_again(task: Task, severity: Severity) -> Finding:
     return taken.findings[0]
 
 
-@pytest.mark.parametrize("severity", [Severity.HIGH, Severity.CRITICAL])
+@for_each("severity", [Severity.HIGH, Severity.CRITICAL])
 def test_a_reviewer_does_not_raise_again_what_a_person_lowered(
     conflict: Conflict, tom: User, severity: Severity
 ) -> None:
@@ -337,7 +338,7 @@ def test_so_may_what_was_not_honoured(conflict: Conflict, tom: User) -> None:
     assert newer.status == "moot"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("severity", "reason", "code", "status"),
     [
         ("major", "Because.", "unknown_severity", 422),

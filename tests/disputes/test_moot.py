@@ -13,6 +13,7 @@ from disputes.protocol.reviews.review import read_review
 from disputes.withdrawal import look_for_gone_places
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, Submission, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +67,7 @@ def next_round(task: Task, changed: str) -> Submission:
     return create_submission(task, round=2, since_last_round=changed)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changed", "ends"), [(CUT_OUT, True), (DELETED, True), (MOVED, False), (REWRITTEN, False), ("", False)]
 )
 def test_a_place_that_is_gone_ends_the_dispute(conflict: Conflict, changed: str, ends: bool) -> None:
@@ -78,7 +79,7 @@ def test_a_place_that_is_gone_ends_the_dispute(conflict: Conflict, changed: str,
     assert look_for_gone_places(submission) == []
 
 
-@pytest.mark.parametrize("about", [{"severity": "critical"}, {"reason": "security_concern"}])
+@for_each("about", [{"severity": "critical"}, {"reason": "security_concern"}])
 def test_a_grave_matter_goes_on_waiting_for_a_human(ledger: Project, about: dict[str, str]) -> None:
     conflict = declined(ledger, **about)
     assert look_for_gone_places(next_round(conflict.task, DELETED)) == []

@@ -448,7 +448,7 @@ def conflict(task: Task) -> Conflict:
 FILES = [("dispute.md", "AWAITING HUMAN DECISION"), ("decisions.md", "# Decisions")]
 
 
-@pytest.mark.parametrize(("file", "holds"), FILES)
+@for_each(("file", "holds"), FILES)
 def test_whoever_may_read_a_project_may_download_its_records(
     client: Client, vera: User, conflict: Conflict, file: str, holds: str
 ) -> None:
@@ -463,7 +463,7 @@ def test_whoever_may_read_a_project_may_download_its_records(
         assert holds in answer.content.decode()
 
 
-@pytest.mark.parametrize(("file", "holds"), FILES)
+@for_each(("file", "holds"), FILES)
 def test_an_outsider_learns_nothing(
     client: Client, otto: User, conflict: Conflict, file: str, holds: str
 ) -> None:

@@ -299,7 +299,7 @@ def test_the_matrix_names_every_verb() -> None:
     assert {verb for verb, *_ in LINES} == set(BODIES)
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer", "verifier"])
+@for_each("role", ["coder", "reviewer", "verifier"])
 def test_no_run_rules_on_a_dispute(reviewed: Task, tom: User, role: str) -> None:
     opened = accepted(hand_in(person(tom), reviewed, "dispute", **BODIES["dispute"]))["conflicts"]
     reviewed.refresh_from_db()
@@ -338,7 +338,7 @@ def test_a_person_is_named_in_full(working: Task, lea: User) -> None:
     assert (event(working, "submit").actor_kind, event(working, "submit").user) == ("person", lea)
 
 
-@pytest.mark.parametrize("change", ["expired", "inactive", "withdrawn"])
+@for_each("change", ["expired", "inactive", "withdrawn"])
 def test_a_personal_token_can_be_taken_away(working: Task, lea: User, change: str) -> None:
     token, secret = create_token(lea, "old laptop")
     match change:
@@ -409,7 +409,7 @@ def test_a_commit_is_named_in_full(working: Task, commit: str) -> None:
     assert_live(run)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "| ISSUE | status | what |\n|---|---|---|\n| ISSUE-R1-001 | addressed | It waits now. |\n",
@@ -489,7 +489,7 @@ def test_a_response_is_a_text_or_an_object_of_bounded_size(rejected: Task, respo
     assert body["details"][0]["field"] == "response"
 
 
-@pytest.mark.parametrize("response", [r'"\ud800"', r'{"text": "\ud800"}'])
+@for_each("response", [r'"\ud800"', r'{"text": "\ud800"}'])
 def test_a_text_that_no_database_takes_is_no_fault_of_ours(working: Task, response: str) -> None:
     client = APIClient(raise_request_exception=False)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {live_run(working)[1]}")
@@ -678,7 +678,7 @@ def test_a_finding_that_a_human_decided_is_not_argued_again(rejected: Task, tom:
     accepted(submit(secret, rejected, NEXT_COMMIT))
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer"])
+@for_each("role", ["coder", "reviewer"])
 def test_nor_by_the_verb_dispute(overruled: Task, role: str) -> None:
     Task.objects.filter(pk=overruled.pk).update(status="in_progress" if role == "coder" else "review")
     overruled.refresh_from_db()
@@ -763,7 +763,7 @@ def test_an_approval_with_an_optional_finding_has_a_condition(reviewed: Task) ->
     assert body["status"] == "completed"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "review",
     [
         "## Verdict\n\nAPPROVED\n\n- [MUST] Wait between tries.\n",
@@ -907,7 +907,7 @@ def test_a_rejection_says_why(reviewed: Task) -> None:
     assert_live(run)
 
 
-@pytest.mark.parametrize("review", [{"verdict": "NEEDS_REVISION"}, {"findings": []}, "  \n"])
+@for_each("review", [{"verdict": "NEEDS_REVISION"}, {"findings": []}, "  \n"])
 def test_a_document_without_a_word_is_no_rejection(reviewed: Task, review: Any) -> None:
     run, secret = live_run(reviewed, "reviewer")
     before = rows()
@@ -927,7 +927,7 @@ def test_only_a_verified_submission_is_reviewed(reviewed: Task, lea: User, state
         assert rows() == before
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
+@for_each("verb", ["approve", "reject"])
 def test_an_agent_does_not_review_its_own_submission(reviewed: Task, verb: str) -> None:
     agent = create_agent("coder")
     over = {"status": "ended", "outcome": "handed_in", "ended_at": timezone.now(), "token_hash": None}
@@ -1121,7 +1121,7 @@ def test_one_rejection_less_goes_on(ledger: Project) -> None:
     assert not Conflict.objects.exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("on_failed", "stopped"), [("section", ["Here"]), ("project", ["Elsewhere", "Here"]), ("continue", [])]
 )
 def test_a_failed_task_stops_what_the_project_says(
@@ -1163,7 +1163,7 @@ def test_a_coder_puts_its_task_before_a_human(working: Task) -> None:
     assert_ended(run)
 
 
-@pytest.mark.parametrize("severity", ["low", "medium", "high"])
+@for_each("severity", ["low", "medium", "high"])
 def test_a_reviewers_dispute_holds_whatever_it_is_called(reviewed: Task, severity: str) -> None:
     body = BODIES["dispute"] | {"severity": severity}
     accepted(
@@ -1272,7 +1272,7 @@ def test_a_flag_at_silence_keeps_nobody_from_disagreeing_openly(rejected: Task) 
     assert (card.status, Conflict.objects.get(status="open").kind) == ("moot", "disagreement")
 
 
-@pytest.mark.parametrize("then", ["coder", "reviewer"])
+@for_each("then", ["coder", "reviewer"])
 def test_a_coder_that_is_asked_whether_it_disagrees_may_say_so_by_the_verb(
     rejected: Task, tom: User, then: str
 ) -> None:
@@ -1490,7 +1490,7 @@ def test_a_final_hand_in_ends_the_run(ledger: Project, verb: str) -> None:
     assert rows() == before
 
 
-@pytest.mark.parametrize("verb", ["log", "comment"])
+@for_each("verb", ["log", "comment"])
 def test_nor_does_a_run_say_more_afterwards(ledger: Project, verb: str) -> None:
     task, _, secret = task_for("submit", ledger)
     accepted(submit(secret, task))
@@ -1608,7 +1608,7 @@ def test_two_tries_at_once_of_a_final_hand_in_have_one_reply(
     assert accepted(second) == accepted(replies[0])
 
 
-@pytest.mark.parametrize("verb", ["submit", "dispute", "blocked", "escalate"])
+@for_each("verb", ["submit", "dispute", "blocked", "escalate"])
 def test_a_coder_whose_turn_is_over_is_told_so(working: Task, verb: str) -> None:
     run, secret = live_run(working)
     working.submit(actor=SYSTEM)
@@ -1620,7 +1620,7 @@ def test_a_coder_whose_turn_is_over_is_told_so(working: Task, verb: str) -> None
     assert_live(run)
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
+@for_each("verb", ["approve", "reject"])
 def test_a_reviewer_of_an_older_submission_is_told_so(reviewed: Task, verb: str) -> None:
     secret = live_run(reviewed, "reviewer")[1]
     reviewed.send_back(note="red")
@@ -1631,7 +1631,7 @@ def test_a_reviewer_of_an_older_submission_is_told_so(reviewed: Task, verb: str)
     assert rows() == before
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
+@for_each("verb", ["approve", "reject"])
 def test_a_reviewer_whose_turn_is_over_is_told_so(reviewed: Task, verb: str) -> None:
     secret = live_run(reviewed, "reviewer")[1]
     Task.objects.filter(pk=reviewed.pk).update(version=5)

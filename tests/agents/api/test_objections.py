@@ -18,6 +18,7 @@ from tasks.models import Comment, Event, StaleTask, Submission, Task
 from tasks.remarks.objections import objections_of
 from tests.agents.world import at_once
 from tests.asking import fresh
+from tests.cases import for_each
 from tests.factories import (
     BASE,
     create_agent,
@@ -184,7 +185,7 @@ def test_the_disputer_may_give_in(task: Task) -> None:
 # --- What is refused --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "status", "code"),
     [
         ({"back": True}, 422, "target_missing"),
@@ -314,7 +315,7 @@ def test_the_number_of_rounds_is_a_setting(task: Task) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "text", "stage", "home", "resolution"),
     [
         ("uphold_reviewer", "", "tests", "dev", "accepted"),

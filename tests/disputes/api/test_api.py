@@ -272,7 +272,7 @@ def test_a_name_that_is_none_is_not_found(conflict: Conflict, vera: User, ref: s
     assert client_of(vera).get(f"/api/v1/disputes/{ref}/").status_code == 404
 
 
-@pytest.mark.parametrize("slug", ["c", "d"])
+@for_each("slug", ["c", "d"])
 def test_no_project_is_called_as_conflicts_and_disputes_are(db: None, slug: str) -> None:
     project = Project(slug=slug, name="Letters", repo_url="https://example.org/letters.git")
     with pytest.raises(ValidationError):
@@ -316,7 +316,7 @@ def test_a_dispute_costs_the_same_with_3_and_12_open_conflicts(ledger: Project, 
 # --- Ruling -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["dispute", "conflict", "task"])
+@for_each("name", ["dispute", "conflict", "task"])
 def test_a_ruling_for_the_reviewer_sends_the_task_back(conflict: Conflict, tom: User, name: str) -> None:
     ref = {"dispute": conflict.dispute.ref, "conflict": conflict.ref, "task": "ledger-7"}[name]
     reply = resolve(tom, ref, "reviewer", notes="Security first.")
@@ -365,14 +365,14 @@ def test_a_ruling_for_the_coder_of_an_unreviewed_commit_has_it_reviewed(
     assert (task.status, task.accepted) == ("review", None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "text"),
     [
         ({"notes": "A pause before the third try."}, "A pause before the third try."),
         ({"text": "One pause.", "notes": "Both are partly right."}, "One pause."),
     ],
 )
-@pytest.mark.parametrize(("word", "option"), [("custom", "other"), ("compromise", "compromise")])
+@for_each(("word", "option"), [("custom", "other"), ("compromise", "compromise")])
 def test_a_ruling_in_own_words(
     conflict: Conflict, tom: User, body: dict[str, str], text: str, word: str, option: str
 ) -> None:
@@ -381,7 +381,7 @@ def test_a_ruling_in_own_words(
     assert (decision.option, decision.text, decision.rationale) == (option, text, body["notes"])
 
 
-@pytest.mark.parametrize("word", ["custom", "compromise"])
+@for_each("word", ["custom", "compromise"])
 def test_a_ruling_in_own_words_needs_them(conflict: Conflict, tom: User, word: str) -> None:
     reply = resolve(tom, conflict.dispute.ref, word)
     assert not Decision.objects.exists()
@@ -407,9 +407,7 @@ def test_a_decision_has_several_words(conflict: Conflict, tom: User, word: str, 
     assert Decision.objects.get().option == option
 
 
-@pytest.mark.parametrize(
-    ("word", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")]
-)
+@for_each(("word", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")])
 def test_a_card_that_asks_for_help_is_ruled_on(task: Task, tom: User, word: str, status: str) -> None:
     card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     assert resolve(tom, card.ref, word, notes="The token is there now.").status_code == 200
@@ -428,7 +426,7 @@ def test_an_option_that_is_not_offered_is_refused(conflict: Conflict, tom: User,
     assert reply.json()["code"] == ("invalid" if word == "" else "unknown_option")
 
 
-@pytest.mark.parametrize("word", ["reviewer", "coder", "custom"])
+@for_each("word", ["reviewer", "coder", "custom"])
 def test_whoever_helps_is_not_asked_who_is_right(task: Task, tom: User, word: str) -> None:
     card = open_conflict(task, kind="help", origin="blocked", opened_as="system")
     reply = resolve(tom, card.ref, word, notes="So be it.")
@@ -461,7 +459,7 @@ def test_several_open_conflicts_must_be_told_apart(three: list[Conflict], tom: U
     assert all(row["question"] for row in reply.json()["open"])
 
 
-@pytest.mark.parametrize("name", ["ISSUE-R1-002", "issue-r1-002", "ref"])
+@for_each("name", ["ISSUE-R1-002", "issue-r1-002", "ref"])
 def test_one_of_several_is_named(three: list[Conflict], tom: User, name: str) -> None:
     reply = resolve(tom, "ledger-7", conflict=three[1].ref if name == "ref" else name)
     assert Decision.objects.get().conflict == three[1]
@@ -543,7 +541,7 @@ def test_nor_does_the_same_ruling_count_twice(conflict: Conflict, tom: User) -> 
     assert (reply.status_code, reply.json()["code"]) == (409, "already_decided")
 
 
-@pytest.mark.parametrize("status", ["logged", "moot"])
+@for_each("status", ["logged", "moot"])
 def test_what_waits_for_nobody_is_not_ruled_on(conflict: Conflict, tom: User, status: str) -> None:
     Conflict.objects.update(status=status)
     reply = resolve(tom, conflict.ref)
@@ -598,7 +596,7 @@ def test_a_viewer_reads_and_does_not_rule(conflict: Conflict, vera: User) -> Non
     assert (reply.status_code, reply.json()["code"]) == (403, "no_right")
 
 
-@pytest.mark.parametrize("name", ["dispute", "conflict", "task"])
+@for_each("name", ["dispute", "conflict", "task"])
 def test_an_outsider_finds_nothing(conflict: Conflict, otto: User, name: str) -> None:
     create_project("atlas", members={otto: "maintainer"})
     ref = {"dispute": conflict.dispute.ref, "conflict": conflict.ref, "task": "ledger-7"}[name]
@@ -625,7 +623,7 @@ def test_nobody_is_asked_for_a_token(conflict: Conflict) -> None:
     assert reply.status_code == 401
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer", "verifier"])
+@for_each("role", ["coder", "reviewer", "verifier"])
 def test_a_run_reads_its_own_dispute_and_does_not_rule(
     conflict: Conflict, ledger: Project, role: str
 ) -> None:
@@ -652,7 +650,7 @@ def test_a_session_rules_with_a_csrf_token_only(conflict: Conflict, tom: User) -
     assert reply.status_code == 403
 
 
-@pytest.mark.parametrize("body", [{}, [], {"decision": ["coder"]}, {"decision": "coder", "all": "perhaps"}])
+@for_each("body", [{}, [], {"decision": ["coder"]}, {"decision": "coder", "all": "perhaps"}])
 def test_a_malformed_ruling_is_refused(conflict: Conflict, tom: User, body: Any) -> None:
     reply = client_of(tom).post(f"/api/v1/disputes/{conflict.ref}/resolve/", body, format="json")
     assert not Decision.objects.exists()

@@ -14,6 +14,7 @@ from disputes.models import Conflict, Dispute
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Checkpoint, Event, Project, Task
+from tests.cases import for_each
 from tests.factories import create_agent, create_submission, create_task
 
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
@@ -172,7 +173,7 @@ def test_a_deferred_task_is_not_resolved(ledger: Project) -> None:
     assert taken(ledger).resolved == 0
 
 
-@pytest.mark.parametrize(("tasks", "stall", "divergence"), [(9, 2, 8), (10, 3, 12), (30, 3, 12), (31, 4, 16)])
+@for_each(("tasks", "stall", "divergence"), [(9, 2, 8), (10, 3, 12), (30, 3, 12), (31, 4, 16)])
 def test_the_thresholds_are_those_for_its_size(
     ledger: Project, tasks: int, stall: int, divergence: int
 ) -> None:
@@ -319,7 +320,7 @@ def test_narrowing_defers_the_tasks_with_the_reason(stalled: Project, tom: User)
     assert flat(stalled, the_task(stalled)).flat == 1
 
 
-@pytest.mark.parametrize("text", ["nothing-1", "ledger-999999", "the first one", "other-1\nledger-x"])
+@for_each("text", ["nothing-1", "ledger-999999", "the first one", "other-1\nledger-x"])
 def test_narrowing_refuses_what_is_no_task_and_changes_nothing(
     stalled: Project, tom: User, text: str
 ) -> None:
@@ -343,7 +344,7 @@ def test_pausing_stops_the_loop(stalled: Project, tom: User) -> None:
     assert orchestrator.tick().started == 0
 
 
-@pytest.mark.parametrize("option", ["narrow", "accept", "prioritise", "pause"])
+@for_each("option", ["narrow", "accept", "prioritise", "pause"])
 def test_who_only_looks_answers_nothing(stalled: Project, vera: User, option: str) -> None:
     with pytest.raises(Refused) as refused:
         rulings.decide(card(stalled), option, user=vera, text="ledger-1", undo_seconds=0)

@@ -151,7 +151,7 @@ def without(project: Project, **changes: Any) -> dict[str, Any]:
     return acknowledged(project) | changes
 
 
-@pytest.mark.parametrize("typed", ["i acknowledge", "I ACKNOWLEDGE", "I acknowledge.", ""])
+@for_each("typed", ["i acknowledge", "I ACKNOWLEDGE", "I acknowledge.", ""])
 def test_the_phrase_is_exact(ledger: Project, lea: User, typed: str) -> None:
     create_task(ledger, severity="high")
     refused = refusal(ledger, "user_approved", lea, **without(ledger, typed={"high": typed}))
@@ -202,7 +202,7 @@ def test_abandoning_is_confirmed(ledger: Project, lea: User) -> None:
     assert limits == [(left.ref, "unfinished")]
 
 
-@pytest.mark.parametrize("kind", ["max_rounds", "paused", ""])
+@for_each("kind", ["max_rounds", "paused", ""])
 def test_what_is_no_end_is_refused(ledger: Project, lea: User, kind: str) -> None:
     assert refusal(ledger, kind, lea).code == "unknown_exit"
 
@@ -216,7 +216,7 @@ def test_only_a_maintainer_ends_it(ledger: Project, who: str, request: Any) -> N
 # --- The final review -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", CHECKED)
+@for_each("missing", CHECKED)
 def test_complete_needs_each_point_of_the_list(ledger: Project, lea: User, missing: str) -> None:
     done(ledger)
     checked = [name for name in CHECKED if name != missing]
@@ -448,7 +448,7 @@ def test_the_page_shows_what_is_left_and_why_ends_are_closed(
         assert words in page
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("number", "state", "shown"),
     [
         (0, "CONVERGING", ""),

@@ -16,6 +16,7 @@ from disputes.silence import detection, flags
 from tasks.events import Actor
 from tasks.models import Finding, Project, Review, Submission, Task
 from tests.asking import fresh, kinds
+from tests.cases import for_each
 from tests.disputes.prompt_lines import told
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -140,7 +141,7 @@ def test_the_code_alone_ties_without_a_score(task: Task) -> None:
     assert (finding.first, finding.same_as_score) == (Finding.objects.get(code="ISSUE-R1-001"), None)
 
 
-@pytest.mark.parametrize(("minimum", "is_told"), [(0.3, True), (0.49, False)])
+@for_each(("minimum", "is_told"), [(0.3, True), (0.49, False)])
 def test_the_project_says_how_alike(task: Task, minimum: float, is_told: bool) -> None:
     Project.objects.update(settings={"same_finding_minimum": minimum})
     rejected(fresh(task), HIGH)
@@ -176,7 +177,7 @@ def test_nor_does_it_count_as_raised_again(task: Task) -> None:
     assert not Conflict.objects.filter(finding__code="ISSUE-R1-001").exists()
 
 
-@pytest.mark.parametrize("code", ["", "ISSUE-R1-001"], ids=["in its words", "by its code"])
+@for_each("code", ["", "ISSUE-R1-001"], ids=["in its words", "by its code"])
 def test_a_review_raises_a_point_once(task: Task, code: str) -> None:
     """Of two that read like the earlier one, one is it; the coder is not asked twice."""
     rejected(task, HIGH)
@@ -335,7 +336,7 @@ def test_a_place_that_is_back_where_it_was_holds_the_task(task: Task) -> None:
     assert "back at what it was in round 1" in conflict.evidence[0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "texts",
     [("a", "b", "c"), ("a", "a", "a"), ("a", "b", ""), ("a", "b")],
     ids=["on", "unchanged", "not read", "two rounds"],
@@ -399,7 +400,7 @@ def repeat(task: Task, times: int, *, approves: bool = False) -> None:
         review(submission, again(HIGH, f"ISSUE-R{round_}-001"), approves=approves)
 
 
-@pytest.mark.parametrize("approves", [False, True], ids=["rejects", "approves in words"])
+@for_each("approves", [False, True], ids=["rejects", "approves in words"])
 def test_after_three_rounds_a_human_is_asked(task: Task, approves: bool) -> None:
     """An approval with a mandatory finding is a rejection (ARB-3)."""
     repeat(task, 2, approves=approves)
@@ -412,7 +413,7 @@ def test_after_three_rounds_a_human_is_asked(task: Task, approves: bool) -> None
     ]
 
 
-@pytest.mark.parametrize(("limit", "status"), [(2, "disputed"), (4, "in_progress")])
+@for_each(("limit", "status"), [(2, "disputed"), (4, "in_progress")])
 def test_the_project_says_after_how_many(task: Task, limit: int, status: str) -> None:
     Project.objects.update(settings={"rounds_to_human": limit})
     repeat(task, 2)
@@ -453,7 +454,7 @@ def test_beside_another_it_waits_for_another_task(task: Task) -> None:
     assert [finding.code for finding in intake.findings_to_answer(fresh(task))] == ["ISSUE-R2-002"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "finding",
     [
         NEW | {"severity": "critical"},
@@ -520,7 +521,7 @@ def test_a_rejection_for_late_points_goes_back_to_the_reviewer(task: Task) -> No
     assert kinds(task)[-1] == "review_void"
 
 
-@pytest.mark.parametrize("code", ["", "ISSUE-R2-001"], ids=["in its words", "by its code"])
+@for_each("code", ["", "ISSUE-R2-001"], ids=["in its words", "by its code"])
 def test_the_second_time_a_human_is_asked(task: Task, code: str) -> None:
     """Said twice it is still late; it does not become a reason to send the coder back."""
     rejected(task, HIGH)
@@ -562,7 +563,7 @@ def test_a_coder_that_lacks_what_it_takes_asks_for_help(task: Task) -> None:
     assert kinds(task)[-2:] == ["stop_for_help", "conflict_opened"]
 
 
-@pytest.mark.parametrize(("kind", "words"), [("addressed", LACKS), ("partly", "Partly: the pause is there.")])
+@for_each(("kind", "words"), [("addressed", LACKS), ("partly", "Partly: the pause is there.")])
 def test_one_that_did_it_does_not(task: Task, kind: str, words: str) -> None:
     rejected(task, HIGH)
     hand_in(task, answers(task, kind, words), CHANGED)

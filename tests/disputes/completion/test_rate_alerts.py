@@ -15,6 +15,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Project, Submission, Task
 from tests.asking import fresh
+from tests.cases import for_each
 from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
@@ -152,9 +153,7 @@ def codes_of(number: int, round_: int = 1) -> list[str]:
     return [f"ISSUE-R{round_}-{n:03d}" for n in range(1, number + 1)]
 
 
-@pytest.mark.parametrize(
-    "heading", ["## Justification", "### Justification of the disagreements", "# JUSTIFICATION"]
-)
+@for_each("heading", ["## Justification", "### Justification of the disagreements", "# JUSTIFICATION"])
 def test_with_a_justification_they_are_taken_and_a_human_is_asked(task: Task, heading: str) -> None:
     rejected(task, 6)
     hand_in(task, declined(*codes(task)) + JUSTIFIED.replace("## Justification", heading))
@@ -166,9 +165,7 @@ def test_with_a_justification_they_are_taken_and_a_human_is_asked(task: Task, he
     assert fresh(task).status == "disputed"
 
 
-@pytest.mark.parametrize(
-    "words", ["\n```\n## Justification\n```\n", "\n> ## Justification\n", "\nJustification: none.\n"]
-)
+@for_each("words", ["\n```\n## Justification\n```\n", "\n> ## Justification\n", "\nJustification: none.\n"])
 def test_only_a_heading_of_the_response_justifies(task: Task, words: str) -> None:
     """ID-3: what is fenced or quoted is an example."""
     rejected(task, 6)
@@ -193,7 +190,7 @@ def test_one_point_under_two_codes_counts_once(task: Task) -> None:
     assert refusal(task, declined("ISSUE-R1-001", *due[1:])).code == "too_many_disagreements"
 
 
-@pytest.mark.parametrize(("limit", "number"), [(0, 1), (2, 3), (8, 9)])
+@for_each(("limit", "number"), [(0, 1), (2, 3), (8, 9)])
 def test_the_project_says_how_many(task: Task, limit: int, number: int) -> None:
     settings(disagree_absolute=limit)
     rejected(task, 9)
@@ -212,7 +209,7 @@ def test_what_a_person_lowered_is_no_conflict_and_does_not_count(task: Task, tom
 # --- RL-2 and RL-3: a human is told, nothing is held by it --------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("findings", "number", "warns"),
     [(4, 2, False), (4, 3, True), (2, 1, False), (2, 2, True), (1, 1, False)],
 )
@@ -233,7 +230,7 @@ def test_a_warning_holds_nothing(task: Task, tom: User) -> None:
     assert state(alert()) == ("open", "", "open")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "findings", "number", "warns"),
     [
         ({"disagree_round_share": 0.8}, 4, 3, False),
@@ -287,7 +284,7 @@ def test_three_rounds_together_alert(task: Task, tom: User) -> None:
     assert [(each.disputed, each.answered) for each in tallies(task)] == [(2, 5), (2, 5), (3, 5)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "alerts"),
     [({}, True), ({"disagree_session_share": 0.5}, False), ({"session_window": 4}, False)],
 )
@@ -386,7 +383,7 @@ def blocked(task: Task) -> Task:
     return fresh(task)
 
 
-@pytest.mark.parametrize("option", ["accept", "check_review"])
+@for_each("option", ["accept", "check_review"])
 def test_to_accept_closes_the_card_and_leaves_the_conflicts(blocked: Task, tom: User, option: str) -> None:
     card = alert()
     rule(card, option, tom)
@@ -395,7 +392,7 @@ def test_to_accept_closes_the_card_and_leaves_the_conflicts(blocked: Task, tom: 
     assert fresh(blocked).status == "disputed"
 
 
-@pytest.mark.parametrize("option", ["accept", "check_review"])
+@for_each("option", ["accept", "check_review"])
 def test_where_nothing_else_is_asked_the_task_goes_to_its_review(task: Task, tom: User, option: str) -> None:
     rejected(task, 6, "low")
     hand_in(task, declined(*codes(task)) + JUSTIFIED)
@@ -442,7 +439,7 @@ def test_what_was_answered_anew_is_not_asked_a_third_time(blocked: Task, tom: Us
     assert (fresh(blocked).status, codes(blocked)) == ("in_progress", [])
 
 
-@pytest.mark.parametrize("lost", ["red", "lost"])
+@for_each("lost", ["red", "lost"])
 def test_but_it_is_where_the_answers_could_not_be_taken(blocked: Task, tom: User, lost: str) -> None:
     rule(alert(), "reduce", tom)
     submission = hand_in(blocked, addressed(*codes(blocked)))
@@ -509,7 +506,7 @@ def test_to_clarify_takes_words(blocked: Task, tom: User) -> None:
     assert refused.value.code == "text_missing"
 
 
-@pytest.mark.parametrize("option", ["accept", "reduce", "check_review", "clarify"])
+@for_each("option", ["accept", "reduce", "check_review", "clarify"])
 def test_undo_puts_everything_back(blocked: Task, tom: User, option: str) -> None:
     card = alert()
     decision = rule(card, option, tom, text="Only the retry.")

@@ -24,6 +24,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Landing, Project, Review, Rollback, Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401  (the fixture)
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_review,
@@ -328,7 +329,7 @@ CASES: dict[str, tuple[Callable[[Task], Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("code", CASES)
+@for_each("code", CASES)
 def test_it_refuses_and_changes_nothing(disputed: Task, lea: User, code: str) -> None:
     arrange, wrong = CASES[code]
     arrange(disputed)
@@ -351,7 +352,7 @@ def test_only_a_maintainer_takes_rounds_back(disputed: Task, who: str, request: 
     assert (refused.value.code, refused.value.status) == ("no_right", 403)
 
 
-@pytest.mark.parametrize("status", ["pushing", "landed"])
+@for_each("status", ["pushing", "landed"])
 def test_what_lands_is_not_taken_back_but_reverted(disputed: Task, lea: User, status: str) -> None:
     last = disputed.last_submission()
     assert last is not None
@@ -719,7 +720,7 @@ def test_the_button_takes_the_rounds_back(client: Client, disputed: Task, lea: U
     assert "begins round 2 again" in client.get(page_of(disputed)).content.decode()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "status", "words"),
     [
         ({"to_round": ""}, 422, "Choose what to take back"),
@@ -879,7 +880,7 @@ def test_a_script_asks_for_a_revert(disputed: Task, lea: User) -> None:
     assert (reply.status_code, reply.json()["code"]) == (409, "not_landed")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "status", "code"),
     [
         ({"to_round": 1}, 422, "invalid"),
@@ -915,7 +916,7 @@ def test_what_names_no_task_is_nothing_there(disputed: Task, lea: User) -> None:
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("verb", ["rollback", "reapply", "revert"])
+@for_each("verb", ["rollback", "reapply", "revert"])
 def test_no_run_takes_rounds_back(task: Task, verb: str) -> None:
     secret = new_token()
     create_run(task, token_hash=token_hash(secret))
@@ -927,7 +928,7 @@ def test_no_run_takes_rounds_back(task: Task, verb: str) -> None:
     assert (reply.status_code, reply.json()["code"]) == (403, "wrong_role")
 
 
-@pytest.mark.parametrize("verb", ["rollback", "reapply", "revert"])
+@for_each("verb", ["rollback", "reapply", "revert"])
 def test_the_schema_documents_it(client: Client, db: None, verb: str) -> None:
     schema = client.get("/api/schema/?format=json").json()
     entry = schema["paths"][f"/api/v1/tasks/{{ref}}/{verb}/"]["post"]

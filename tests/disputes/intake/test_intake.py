@@ -17,6 +17,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Review, Submission, Task
 from tests.asking import fresh, kinds
+from tests.cases import for_each
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +107,7 @@ def test_what_was_answered_in_the_round_is_not_asked_again(task: Task) -> None:
     assert due(task) == []
 
 
-@pytest.mark.parametrize("state", ["red", "lost"])
+@for_each("state", ["red", "lost"])
 def test_what_could_not_be_taken_has_answered_nothing(task: Task, state: str) -> None:
     review(hand_in(task), HIGH, LOW)
     first = hand_in(task, addressed("ISSUE-R1-001"))
@@ -121,7 +122,7 @@ def test_a_point_in_dispute_is_not_to_be_answered(task: Task) -> None:
     assert due(task) == []
 
 
-@pytest.mark.parametrize("option", ["uphold_reviewer", "uphold_coder"])
+@for_each("option", ["uphold_reviewer", "uphold_coder"])
 def test_nor_is_one_that_a_human_ruled_on(task: Task, tom: User, option: str) -> None:
     review(hand_in(task), HIGH)
     hand_in(task, declined("ISSUE-R1-001"))
@@ -214,7 +215,7 @@ def test_a_mandatory_finding_that_is_only_discarded_counts_as_declined(task: Tas
     assert fresh(task).status == "disputed"
 
 
-@pytest.mark.parametrize("option", ["uphold_reviewer", "uphold_coder"])
+@for_each("option", ["uphold_reviewer", "uphold_coder"])
 def test_it_may_not_argue_again_what_a_human_decided(task: Task, tom: User, option: str) -> None:
     """DEC-3"""
     review(hand_in(task), HIGH)
@@ -238,9 +239,7 @@ def test_nor_under_another_of_its_codes(task: Task, tom: User) -> None:
 WAIT = "The limiter already bounds every endpoint to fifty requests per second, so nothing can pile up."
 
 
-@pytest.mark.parametrize(
-    ("said", "noted"), [(WAIT, True), ("Done: it waits now.", False), (f"> {WAIT}", False)]
-)
+@for_each(("said", "noted"), [(WAIT, True), ("Done: it waits now.", False), (f"> {WAIT}", False)])
 def test_a_position_that_was_ruled_out_and_comes_back_is_noted(
     task: Task, tom: User, said: str, noted: bool
 ) -> None:
@@ -273,7 +272,7 @@ def test_it_may_say_that_a_ruling_was_carried_out(task: Task, tom: User) -> None
     assert answers(submission) == {"ISSUE-R1-001": "addressed"}
 
 
-@pytest.mark.parametrize("response", ["", "I did my best.", {"answers": []}])
+@for_each("response", ["", "I did my best.", {"answers": []}])
 def test_without_findings_it_may_say_anything(task: Task, response: Any) -> None:
     assert intake.check_response(task, read_response(response)).known == {}
 
@@ -375,7 +374,7 @@ def test_a_declined_optional_one_that_is_raised_again_as_mandatory_is_a_conflict
     assert (taken.outcome, fresh(task).status) == ("hold", "disputed")
 
 
-@pytest.mark.parametrize("severity", ["low", "medium"])
+@for_each("severity", ["low", "medium"])
 def test_raised_again_as_optional_it_is_none(task: Task, severity: str) -> None:
     review(hand_in(task), LOW)
     submission = hand_in(task, declined("ISSUE-R1-001"))
@@ -460,7 +459,7 @@ def test_a_tag_makes_a_finding_mandatory_where_the_project_says_so(ledger: Proje
         assert list(raised.values_list("mandatory", flat=True)) == found, tags
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mandatory", "found"),
     [(["critical", "high"], [True, True, False, False]), (["critical"], [True, False, False, False])],
 )
@@ -477,7 +476,7 @@ def test_codes_are_the_reviewers_where_they_fit(task: Task) -> None:
     assert codes(review(hand_in(task), *printed)) == ["ISSUE-R1-007", "ISSUE-R1-008", "ISSUE-R1-003"]
 
 
-@pytest.mark.parametrize("printed", ["ISSUE-R9-001", "R1-1", "ISSUE-R1-0001", "F-12", "ISSUE-R1-1", ""])
+@for_each("printed", ["ISSUE-R9-001", "R1-1", "ISSUE-R1-0001", "F-12", "ISSUE-R1-1", ""])
 def test_else_the_next_one_is_allotted_and_the_printed_one_kept(task: Task, printed: str) -> None:
     taken = review(hand_in(task), OTHER, HIGH | {"code": printed})
     assert codes(taken) == ["ISSUE-R1-001", "ISSUE-R1-002"]
@@ -564,7 +563,7 @@ def test_a_document_that_says_worse_than_the_verb_wins(task: Task) -> None:
     assert fresh(task).status == "in_progress"
 
 
-@pytest.mark.parametrize("findings", [(HIGH,), (LOW,), (HIGH, LOW)], ids=["must", "may", "both"])
+@for_each("findings", [(HIGH,), (LOW,), (HIGH, LOW)], ids=["must", "may", "both"])
 def test_a_rejection_begins_a_round(task: Task, findings: tuple[dict[str, Any], ...]) -> None:
     taken = review(hand_in(task), *findings)
     stored = fresh(task)
@@ -600,7 +599,7 @@ def test_a_conflict_that_ships_leaves_the_rest_to_the_review(task: Task) -> None
     assert (taken.outcome, stored.status, stored.accepted) == ("ship", "disputed", submission)
 
 
-@pytest.mark.parametrize("approves", [True, False])
+@for_each("approves", [True, False])
 def test_a_point_in_dispute_that_ships_is_no_reason_to_send_the_task_back(task: Task, approves: bool) -> None:
     """DIS-3: the reviewer insists, and the policy says that a human rules while the commit lands."""
     Project.objects.update(settings=ALL)

@@ -205,7 +205,7 @@ def test_a_ruling_for_the_coder_lands_a_commit_that_is_green_and_reviewed(ledger
     assert decision.action == "accept"
 
 
-@pytest.mark.parametrize("state", ["received", "kept", "red"])
+@for_each("state", ["received", "kept", "red"])
 def test_what_is_not_green_is_not_landed_by_a_ruling(ledger: Project, tom: User, state: str) -> None:
     """GATE-2"""
     conflict = reviewed(ledger, state=state)
@@ -251,9 +251,7 @@ def test_a_settled_finding_beside_it_is_no_blocker(ledger: Project, tom: User) -
     assert fresh(conflict.task).status == "completed"
 
 
-@pytest.mark.parametrize(
-    ("changes", "status"), [(None, "in_progress"), (True, "in_progress"), (False, "review")]
-)
+@for_each(("changes", "status"), [(None, "in_progress"), (True, "in_progress"), (False, "review")])
 def test_own_words_say_whether_code_must_change(
     ledger: Project, tom: User, changes: bool | None, status: str
 ) -> None:
@@ -264,7 +262,7 @@ def test_own_words_say_whether_code_must_change(
     assert (decision.text, decision.letter) == ("Keep it, and say why in a comment.", "D")
 
 
-@pytest.mark.parametrize(("option", "changes"), [(A, True), (B, False)])
+@for_each(("option", "changes"), [(A, True), (B, False)])
 def test_for_the_other_options_nobody_is_asked(
     ledger: Project, tom: User, option: str, changes: bool
 ) -> None:
@@ -272,7 +270,7 @@ def test_for_the_other_options_nobody_is_asked(
     assert decision.expects_change is changes
 
 
-@pytest.mark.parametrize(("option", "text"), [(A, "Wait between tries."), (B, "The server asks for it.")])
+@for_each(("option", "text"), [(A, "Wait between tries."), (B, "The server asks for it.")])
 def test_a_ruling_without_words_takes_those_of_the_side(
     ledger: Project, tom: User, option: str, text: str
 ) -> None:
@@ -297,7 +295,7 @@ def test_the_event_says_who_ruled_what_and_why(ledger: Project, tom: User) -> No
 # --- Several conflicts ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "second", "status"),
     [(A, A, "in_progress"), (A, B, "in_progress"), (B, A, "in_progress"), (B, B, "review")],
 )
@@ -362,7 +360,7 @@ def test_a_ruling_for_the_reviewer_on_one_of_them_does_not_wait(ledger: Project,
     assert (task.status, task.accepted) == ("in_progress", None)
 
 
-@pytest.mark.parametrize("raised_again", [True, False])
+@for_each("raised_again", [True, False])
 def test_a_ruling_for_the_coder_accepts_the_newest_commit(
     ledger: Project, tom: User, raised_again: bool
 ) -> None:
@@ -463,7 +461,7 @@ def test_a_reopened_ruling_on_a_landed_task_does_what_its_page_says(ledger: Proj
         assert Conflict.objects.get(pk=again.pk).followed == ("waiting" if option == A else "applied")
 
 
-@pytest.mark.parametrize("status", ["pending", "in_progress"])
+@for_each("status", ["pending", "in_progress"])
 def test_and_holds_back_who_has_not_started(ledger: Project, tom: User, status: str) -> None:
     conflict = shipped(ledger, landed=True)
     dependant = create_task(ledger, status=status)
@@ -543,7 +541,7 @@ def test_a_ruling_that_nobody_carried_out_still_does(ledger: Project, tom: User)
 # --- When it takes effect ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("option", "scene"), [(A, declined), (B, declined), (B, reviewed)])
+@for_each(("option", "scene"), [(A, declined), (B, declined), (B, reviewed)])
 def test_a_ruling_rests_until_it_can_no_longer_be_undone(
     ledger: Project, tom: User, option: str, scene: Callable[[Project], Conflict]
 ) -> None:
@@ -578,7 +576,7 @@ def test_the_clock_of_a_web_server_does_not_decide_when(
     assert abs(ruling.used_at - true_time()) < timedelta(seconds=20)
 
 
-@pytest.mark.parametrize("seconds", [0, 30])
+@for_each("seconds", [0, 30])
 def test_the_project_says_how_long(ledger: Project, tom: User, seconds: int) -> None:
     Project.objects.update(settings={"undo_seconds": seconds})
     decision = rulings.decide(declined(Project.objects.get()), A, user=tom)
@@ -633,7 +631,7 @@ def test_a_user_without_a_full_name_is_named_too(ledger: Project, tom: User) -> 
     assert "_" not in message  # no name of the program's own
 
 
-@pytest.mark.parametrize("status", ["moot", "logged"])
+@for_each("status", ["moot", "logged"])
 def test_what_nobody_waits_for_is_not_ruled_on(ledger: Project, tom: User, status: str) -> None:
     conflict = declined(ledger)
     Conflict.objects.update(status=status)
@@ -733,7 +731,7 @@ def test_a_ruling_on_what_was_shown_keeps_the_hash(ledger: Project, tom: User) -
     assert rule(conflict, A, tom, shown=shown).shown_hash == shown
 
 
-@pytest.mark.parametrize("who", ["vera", "otto", "nobody", "inactive"])
+@for_each("who", ["vera", "otto", "nobody", "inactive"])
 def test_who_may_not_rule_is_refused(ledger: Project, vera: User, otto: User, tom: User, who: str) -> None:
     inactive = create_user("ines", is_active=False)
     Membership.objects.create(project=ledger, user=inactive, role="maintainer")
@@ -745,7 +743,7 @@ def test_who_may_not_rule_is_refused(ledger: Project, vera: User, otto: User, to
     assert refuse("no_right", lambda: rulings.reopen(decision, user=user, reason="No.")).status == 403
 
 
-@pytest.mark.parametrize("who", ["lea", "tom", "superuser"])
+@for_each("who", ["lea", "tom", "superuser"])
 def test_who_may_rule_does(ledger: Project, lea: User, tom: User, who: str) -> None:
     user = {"lea": lea, "tom": tom, "superuser": create_user("sue", is_superuser=True)}[who]
     assert rule(declined(ledger), A, user).user == user
@@ -756,8 +754,8 @@ def test_a_triager_of_another_project_is_an_outsider(ledger: Project, tom: User)
     refuse("no_right", lambda: rule(conflict, A, tom))
 
 
-@pytest.mark.parametrize("option", [C, D])
-@pytest.mark.parametrize("text", ["", " \n\t "])
+@for_each("option", [C, D])
+@for_each("text", ["", " \n\t "])
 def test_own_words_cannot_be_missing(ledger: Project, tom: User, option: str, text: str) -> None:
     conflict = declined(ledger)
     assert refuse("text_missing", lambda: rule(conflict, option, tom, text=text)).status == 422
@@ -779,7 +777,7 @@ def test_a_disagreement_offers_no_other_options(ledger: Project, tom: User, opti
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("option", [A, B, C, D])
+@for_each("option", [A, B, C, D])
 def test_nor_does_a_card_that_asks_for_help(ledger: Project, tom: User, option: str) -> None:
     conflict = parked(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom, text="Words."))
@@ -934,7 +932,7 @@ def test_the_last_of_two_rulings_can_be_undone(ledger: Project, tom: User) -> No
     assert list(Decision.objects.standing()) == [first]
 
 
-@pytest.mark.parametrize(("scene", "option"), [(declined, A), (declined, B), (reviewed, B)])
+@for_each(("scene", "option"), [(declined, A), (declined, B), (reviewed, B)])
 def test_so_can_the_first(
     ledger: Project, tom: User, scene: Callable[[Project], Conflict], option: str
 ) -> None:
@@ -993,7 +991,7 @@ def test_an_older_card_is_not_opened_beside_a_newer_one(ledger: Project, tom: Us
     assert rows() == before
 
 
-@pytest.mark.parametrize("since", ["resumed", "handed in"])
+@for_each("since", ["resumed", "handed in"])
 def test_undo_leaves_no_task_under_way_with_a_conflict_that_holds_it(
     ledger: Project, tom: User, since: str
 ) -> None:
@@ -1014,7 +1012,7 @@ def test_undo_leaves_no_task_under_way_with_a_conflict_that_holds_it(
     assert is_open == (fresh(task).status == "disputed")
 
 
-@pytest.mark.parametrize("status", ["pushing", "landed"])
+@for_each("status", ["pushing", "landed"])
 def test_a_ruling_whose_commit_is_out_is_not_undone(ledger: Project, tom: User, status: str) -> None:
     conflict = reviewed(ledger)
     decision = rule(conflict, B, tom)
@@ -1027,7 +1025,7 @@ def test_a_ruling_whose_commit_is_out_is_not_undone(ledger: Project, tom: User, 
     refuse("moved_on", lambda: rulings.undo(decision, user=tom))
 
 
-@pytest.mark.parametrize("who", ["the same", "a lead"])
+@for_each("who", ["the same", "a lead"])
 def test_who_ruled_and_a_lead_may_undo(ledger: Project, tom: User, lea: User, who: str) -> None:
     Membership.objects.filter(user=lea).update(is_lead=True)
     decision = rule(declined(ledger), A, tom)
@@ -1140,7 +1138,7 @@ def test_an_unheard_side_holds_when_it_is_reopened_too(ledger: Project, tom: Use
     assert new.effect == "hold"
 
 
-@pytest.mark.parametrize("severity", ["medium", "low"])
+@for_each("severity", ["medium", "low"])
 def test_what_a_human_reopens_waits_for_a_human(ledger: Project, tom: User, severity: str) -> None:
     """DEC-9: it opens; the policy does not log it away."""
     old = declined(ledger, severity=severity, opened_as="reviewer")
@@ -1224,7 +1222,7 @@ def test_not_with_those_that_were_undone(ledger: Project, tom: User) -> None:
     assert not rulings.rulings_for_prompt(decision.conflict.task)
 
 
-@pytest.mark.parametrize("followed", ["applied", "not_honoured", "cannot_tell", "reopened"])
+@for_each("followed", ["applied", "not_honoured", "cannot_tell", "reopened"])
 def test_not_with_those_that_were_followed_up(ledger: Project, tom: User, followed: str) -> None:
     decision = rule(declined(ledger), A, tom)
     Conflict.objects.update(followed=followed)
@@ -1411,7 +1409,7 @@ def test_a_failed_task_that_was_deferred_counts_anew_when_it_is_resumed(ledger: 
     assert fresh(task).status == "in_progress"
 
 
-@pytest.mark.parametrize("option", ["defer", "cancel"])
+@for_each("option", ["defer", "cancel"])
 def test_the_section_goes_on_too_when_its_failed_task_is_put_away(
     ledger: Project, tom: User, option: str
 ) -> None:

@@ -15,6 +15,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
 from tests.asking import client_of, client_with
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_review,
@@ -163,9 +164,7 @@ def test_nor_does_one_that_nobody_waits_for(conflict: Conflict, tom: User) -> No
     assert refusal.value.code == "not_open"
 
 
-@pytest.mark.parametrize(
-    ("text", "code"), [("", "text_missing"), (" \n", "text_missing"), ("x" * 20_001, "too_long")]
-)
+@for_each(("text", "code"), [("", "text_missing"), (" \n", "text_missing"), ("x" * 20_001, "too_long")])
 def test_it_needs_words_and_not_too_many(conflict: Conflict, tom: User, text: str, code: str) -> None:
     with pytest.raises(Refused) as refusal:
         propose(conflict, tom, text)
@@ -173,7 +172,7 @@ def test_it_needs_words_and_not_too_many(conflict: Conflict, tom: User, text: st
     assert not Event.objects.filter(kind="synthesis_proposed").exists()
 
 
-@pytest.mark.parametrize("kind", ["silence", "alert", "help"])
+@for_each("kind", ["silence", "alert", "help"])
 def test_only_a_disagreement_has_a_middle(ledger: Project, tom: User, kind: str) -> None:
     with pytest.raises(Refused) as refusal:
         propose(open_conflict(ledger, kind=kind), tom)
@@ -274,7 +273,7 @@ def post(client: APIClient, ref: str, key: str = "", **body: Any) -> Any:
     return client.post(f"/api/v1/disputes/{ref}/synthesis/", body, format="json", headers=headers)
 
 
-@pytest.mark.parametrize("name", ["dispute", "conflict", "task"])
+@for_each("name", ["dispute", "conflict", "task"])
 def test_a_script_proposes_it(conflict: Conflict, tom: User, name: str) -> None:
     ref = {"dispute": conflict.dispute.ref, "conflict": conflict.ref, "task": conflict.task.ref}[name]
     reply = post(client_of(tom), ref, text=MIDDLE, covers_both=True)
@@ -306,9 +305,7 @@ def test_of_several_one_is_named(conflict: Conflict, tom: User) -> None:
     assert (option_c(conflict).text, option_c(other).text) == ("", MIDDLE)
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"text": ""}, {"text": "x" * 20_001}, {"text": "x", "covers_both": "maybe"}]
-)
+@for_each("body", [{}, {"text": ""}, {"text": "x" * 20_001}, {"text": "x", "covers_both": "maybe"}])
 def test_a_malformed_one_is_refused(conflict: Conflict, tom: User, body: dict[str, Any]) -> None:
     reply = post(client_of(tom), conflict.ref, **body)
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid")
@@ -330,7 +327,7 @@ def test_others_propose_nothing_over_rest(
     assert option_c(conflict).text == ""
 
 
-@pytest.mark.parametrize("role", ["coder", "reviewer", "verifier"])
+@for_each("role", ["coder", "reviewer", "verifier"])
 def test_no_run_proposes_one(conflict: Conflict, role: str) -> None:
     secret = new_token()
     create_run(conflict.task, role, token_hash=token_hash(secret))

@@ -15,6 +15,7 @@ from tasks import hooks
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Landing, Project, Task
+from tests.cases import for_each
 from tests.factories import create_user
 from tests.rounds import document_project, flagged, gap_in, proposal, propose, review, tick, verdict
 
@@ -168,7 +169,7 @@ def test_a_finding_that_an_earlier_round_answered_is_not_asked_for_again() -> No
     assert told == {A: "not answered: ISSUE-R3-001"}
 
 
-@pytest.mark.parametrize("approval_first", [True, False])
+@for_each("approval_first", [True, False])
 def test_the_strictest_of_several_reviews_decides_on_a_gap(approval_first: bool) -> None:
     """A gap was accepted for good if the reviewer that approved it happened to be the quicker one."""
     project = document_project()
@@ -223,7 +224,7 @@ def test_the_button_promises_no_landing_while_gaps_are_open(project: Project) ->
     assert "The rounds go on with the gaps that are open." in told["uphold_coder"]
 
 
-@pytest.mark.parametrize("option", ["ask", "ask_disagree"])
+@for_each("option", ["ask", "ask_disagree"])
 def test_a_gap_goes_back_to_its_engineer_if_a_ruling_asks_for_an_answer(option: str) -> None:
     project = document_project()
     session, card = flagged(project, A)

@@ -15,6 +15,7 @@ from disputes.protocol.silence.suspicion import Suspicion
 from disputes.silence import flags
 from tasks.events import Actor
 from tasks.models import Event, Finding, Project, Submission, Task
+from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +86,7 @@ def test_a_flag_keeps_all_that_was_found(submission: Submission) -> None:
     assert Event.objects.get(kind="flagged").note == raised(submission).code
 
 
-@pytest.mark.parametrize("level", sorted(ASKING))
+@for_each("level", sorted(ASKING))
 def test_a_level_that_asks_has_a_card(submission: Submission, level: str) -> None:
     made = flag(submission, level)
     assert (made.conflict, card().effect, card().submission) == (card(), ASKING[level], submission)
@@ -127,7 +128,7 @@ def test_flags_of_several_rounds_share_the_open_card(submission: Submission) -> 
     assert card().submission == later
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "then", "effect"),
     [("warn", "block", "hold"), ("block", "warn", "hold"), ("warn", "review", "log")],
 )
@@ -173,7 +174,7 @@ def test_the_database_takes_a_flag_once(submission: Submission) -> None:
 # --- What people make of them -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "status", "score"),
     [
         ("ask", "asked", (1, 0)),
@@ -247,7 +248,7 @@ def test_the_answer_to_another_point_closes_nothing(submission: Submission) -> N
     assert (Flag.objects.get().status, card().status) == ("open", "open")
 
 
-@pytest.mark.parametrize("option", ["waive", "false_positive", "convert"])
+@for_each("option", ["waive", "false_positive", "convert"])
 def test_an_answer_changes_nothing_that_was_settled(submission: Submission, tom: User, option: str) -> None:
     flag(submission)
     silence = card()
@@ -310,7 +311,7 @@ def cost(client: Client, path: str) -> int:
     return len(queries)
 
 
-@pytest.mark.parametrize("path", ["/queue/", "/queue/team/"])
+@for_each("path", ["/queue/", "/queue/team/"])
 def test_the_queue_costs_the_same_for_many_flags(
     client: Client, submission: Submission, ledger: Project, tom: User, path: str
 ) -> None:
@@ -323,7 +324,7 @@ def test_the_queue_costs_the_same_for_many_flags(
     assert cost(client, path) == before
 
 
-@pytest.mark.parametrize("kind", ["silence", "alert"])
+@for_each("kind", ["silence", "alert"])
 def test_so_does_the_page_of_a_dispute(
     client: Client, submission: Submission, ledger: Project, tom: User, kind: str
 ) -> None:
@@ -342,7 +343,7 @@ def test_so_does_the_page_of_a_dispute(
     assert cost(client, path) == before
 
 
-@pytest.mark.parametrize("url", ["/api/v1/disputes/", "/api/v1/disputes/{ref}/"])
+@for_each("url", ["/api/v1/disputes/", "/api/v1/disputes/{ref}/"])
 def test_so_does_reading_over_rest(
     client: Client, submission: Submission, ledger: Project, tom: User, url: str
 ) -> None:

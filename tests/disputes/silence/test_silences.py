@@ -138,8 +138,8 @@ def test_an_answer_that_tells_of_nothing_done_turns_away_where_the_place_is_unch
     assert card().question == HIGH["title"]
 
 
-@pytest.mark.parametrize("changed", [("src/calls.py",), (ELSEWHERE, "src/calls.py")])
-@pytest.mark.parametrize("answer", ["- ISSUE-R1-001: fixed", ARGUES])
+@for_each("changed", [("src/calls.py",), (ELSEWHERE, "src/calls.py")])
+@for_each("answer", ["- ISSUE-R1-001: fixed", ARGUES])
 def test_a_place_that_changed_is_not(task: Task, answer: str, changed: tuple[str, ...]) -> None:
     rejected(task, HIGH)
     hand_in(task, answer, *changed)
@@ -152,7 +152,7 @@ def test_nothing_is_said_where_the_changes_are_not_known(task: Task) -> None:
     assert not Flag.objects.exists()
 
 
-@pytest.mark.parametrize("same", ["sha", "diff"])
+@for_each("same", ["sha", "diff"])
 def test_the_same_work_handed_in_again_changed_nothing(task: Task, same: str) -> None:
     """An empty comparison is no missing one."""
     first = hand_in(task, diff="diff --git a/a b/a\n")
@@ -333,7 +333,7 @@ def passed_over(task: Task, times: int) -> None:
             )
 
 
-@pytest.mark.parametrize(("times", "found"), [(2, []), (3, ["systematic"])])
+@for_each(("times", "found"), [(2, []), (3, ["systematic"])])
 def test_the_same_concern_passed_over_in_three_rounds_is_systematic(
     task: Task, times: int, found: list[str]
 ) -> None:
@@ -361,7 +361,7 @@ def test_after_a_false_alarm_the_rounds_are_counted_anew(task: Task, tom: User) 
     assert not Flag.objects.filter(status="open").exists()
 
 
-@pytest.mark.parametrize("state", ["red", "lost"])
+@for_each("state", ["red", "lost"])
 def test_silence_in_an_attempt_that_was_not_taken_is_none(task: Task, state: str) -> None:
     rejected(task, LOW)
     submission = hand_in(task)
@@ -403,7 +403,7 @@ def test_a_warning_asks_and_holds_nothing(task: Task) -> None:
     assert fresh(task).status == "review"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "words", "absent"),
     [
         (
@@ -496,7 +496,7 @@ def test_a_disagreement_of_the_coder_answers_it(task: Task) -> None:
     assert Conflict.objects.get(status="open").kind == "disagreement"
 
 
-@pytest.mark.parametrize("how", ["cancel", "finish"])
+@for_each("how", ["cancel", "finish"])
 def test_the_flags_of_a_task_that_ended_are_moot(task: Task, how: str) -> None:
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
@@ -513,7 +513,7 @@ def test_the_flags_of_a_task_that_ended_are_moot(task: Task, how: str) -> None:
 # --- To ask -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["ask", "ask_disagree"])
+@for_each("option", ["ask", "ask_disagree"])
 def test_to_ask_sends_the_task_back_with_the_demand_first(task: Task, tom: User, option: str) -> None:
     conflict = asked(task, tom, option)
     stored = fresh(task)
@@ -585,7 +585,7 @@ def test_to_ask_while_the_coder_works_leaves_its_run_alone(task: Task, tom: User
     assert told(task) == ""
 
 
-@pytest.mark.parametrize("lost", ["red", "lost"])
+@for_each("lost", ["red", "lost"])
 def test_an_answer_in_work_that_was_not_taken_is_asked_for_again(task: Task, tom: User, lost: str) -> None:
     asked(task, tom)
     submission = hand_in(task, addressed("ISSUE-R1-001"))
@@ -619,7 +619,7 @@ def test_no_ruling_on_a_flag_moves_what_has_landed(task: Task, tom: User, option
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "became"),
     [
         ("ask", "cannot_tell"),
@@ -713,7 +713,7 @@ def test_a_false_alarm_settles_nothing(task: Task, tom: User) -> None:
     assert (taken.dropped, due(task)) == ([], ["ISSUE-R2-001"])
 
 
-@pytest.mark.parametrize("option", ["waive", "false_positive"])
+@for_each("option", ["waive", "false_positive"])
 def test_both_take_a_reason(task: Task, tom: User, option: str) -> None:
     rejected(task, CRITICAL)
     hand_in(task, addressed("ISSUE-R1-001"), ELSEWHERE)
@@ -722,7 +722,7 @@ def test_both_take_a_reason(task: Task, tom: User, option: str) -> None:
     assert refusal.value.code == "text_missing"
 
 
-@pytest.mark.parametrize("option", ["waive", "false_positive"])
+@for_each("option", ["waive", "false_positive"])
 def test_a_held_task_goes_to_its_review_once_both_cards_are_ruled(task: Task, tom: User, option: str) -> None:
     rejected(task, CRITICAL, SECOND)
     hand_in(task, addressed("ISSUE-R1-001", "ISSUE-R1-002"), ELSEWHERE)

@@ -72,7 +72,7 @@ def test_the_scope_is_narrowed_by_naming_tasks(tom_at: Client, card: Conflict, t
     assert "It is carried out." in html
 
 
-@pytest.mark.parametrize("text", ["ledger-99", "Log calls", "ledger-2\nother-1"])
+@for_each("text", ["ledger-99", "Log calls", "ledger-2\nother-1"])
 def test_what_is_no_task_is_refused_and_kept(tom_at: Client, card: Conflict, text: str) -> None:
     reply = ruled(tom_at, card, "narrow", text=text, rationale="Not now.")
     html = reply.content.decode()
@@ -139,7 +139,7 @@ def test_what_was_carried_out_is_neither_undone_nor_reopened(tom_at: Client, car
     assert decision.stands
 
 
-@pytest.mark.parametrize("option", ["accept", "narrow", "prioritise", "pause"])
+@for_each("option", ["accept", "narrow", "prioritise", "pause"])
 def test_no_coder_is_told_of_it(tom_at: Client, card: Conflict, option: str) -> None:
     reply = tom_at.post(page(card, "preview/"), form(card, option, text="ledger-1"))
     assert reply.json() == {"lines": []}
@@ -192,9 +192,7 @@ def test_both_records_name_the_project(tom_at: Client, card: Conflict) -> None:
         assert words in record
 
 
-@pytest.mark.parametrize(
-    "option", sorted(NOT_FOR_THE_CODER & {choice.option for choice in offered("silence")})
-)
+@for_each("option", sorted(NOT_FOR_THE_CODER & {choice.option for choice in offered("silence")}))
 def test_the_record_asks_nothing_of_the_coder_that_the_prompt_does_not(
     tom_at: Client, task: Task, option: str
 ) -> None:
@@ -266,7 +264,7 @@ def test_what_is_asked_for_is_said_in_the_last_line(
     assert lines[-1] == f"   Do: {ROWS[option].in_prompt}"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.DISAGREEMENT])
+@for_each("kind", [kind for kind in Kind if kind is not Kind.DISAGREEMENT])
 def test_every_option_has_its_button_and_its_consequence(tom_at: Client, task: Task, kind: str) -> None:
     conflict = opened(task, kind)
     html = tom_at.get(page(conflict)).content.decode()

@@ -17,6 +17,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Answer, Comment, Event, Project, Submission, Task
 from tests.asking import as_user
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_review,
@@ -276,7 +277,7 @@ def test_the_page_costs_no_more_with_more_conflicts(client: Client, conflict: Co
 # --- The preview --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["uphold_reviewer", "uphold_coder", "other"])
+@for_each("option", ["uphold_reviewer", "uphold_coder", "other"])
 def test_the_preview_is_what_the_prompt_will_say(
     client: Client, conflict: Conflict, tom: User, option: str
 ) -> None:
@@ -356,9 +357,7 @@ def test_whether_the_code_must_change_is_asked_for_own_words_only(
     assert Decision.objects.get(conflict=hands).expects_change is True
 
 
-@pytest.mark.parametrize(
-    ("option", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")]
-)
+@for_each(("option", "status"), [("retry", "in_progress"), ("defer", "deferred"), ("cancel", "cancelled")])
 def test_a_card_that_needs_help_moves_its_task(
     client: Client, ledger: Project, tom: User, option: str, status: str
 ) -> None:

@@ -194,7 +194,7 @@ def test_the_csv_has_all_that_the_json_has(ruled: Project, vera: User) -> None:
     )
 
 
-@pytest.mark.parametrize("is_counted", [True, False])
+@for_each("is_counted", [True, False])
 def test_the_number_of_queries_does_not_grow(
     ruled: Project, tom: User, vera: User, is_counted: bool, django_assert_max_num_queries: Any
 ) -> None:

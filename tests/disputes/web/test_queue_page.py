@@ -16,6 +16,7 @@ from disputes.models import Conflict, Decision, Dispute
 from disputes.web.queue import listing
 from tasks.models import Project
 from tests.asking import as_user
+from tests.cases import for_each
 from tests.factories import (
     create_finding,
     create_project,
@@ -209,7 +210,7 @@ def test_counts_stop_at_ninety_nine(ledger: Project, tom: User) -> None:
     assert listing.count_of(listing.MINE, tom) == "99+"
 
 
-@pytest.mark.parametrize("path", ["/queue/", "/queue/team/", "/queue/waiting/", "/queue/settled/"])
+@for_each("path", ["/queue/", "/queue/team/", "/queue/waiting/", "/queue/settled/"])
 def test_a_tab_costs_as_many_queries_for_twelve_rows_as_for_three(
     client: Client, ledger: Project, lea: User, path: str
 ) -> None:
@@ -252,7 +253,7 @@ def test_inside_a_dispute_the_worst_comes_first_then_the_older(ledger: Project) 
     assert listing.in_order([r3, r2, r5]) == [r5, r2, r3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "option", "word"),
     [
         ("disagreement", "uphold_coder", "B"),

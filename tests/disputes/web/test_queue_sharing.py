@@ -13,6 +13,7 @@ from disputes import opening, rulings, triage
 from disputes.models import Conflict, Decision, Dispute, OnCall, SavedView
 from tasks.models import Event, Project
 from tests.asking import as_user
+from tests.cases import for_each
 from tests.factories import create_finding, create_project, create_review, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -185,7 +186,7 @@ def test_a_snooze_ends_at_a_time_or_with_what_happens(client: Client, ledger: Pr
     assert kinds[-3:] == ["snoozed", "woken", "snoozed"]
 
 
-@pytest.mark.parametrize("sent", [{}, {"ending": "time", "until": "soon"}, {"ending": "rain"}])
+@for_each("sent", [{}, {"ending": "time", "until": "soon"}, {"ending": "rain"}])
 def test_a_snooze_without_an_end_says_so(
     client: Client, ledger: Project, tom: User, sent: dict[str, str]
 ) -> None:
@@ -269,7 +270,7 @@ def test_the_last_ruling_is_undone_without_leaving_the_queue(
     assert "data-undo" not in client.get("/queue/").content.decode()
 
 
-@pytest.mark.parametrize("elsewhere", ["https://example.org/", "//example.org/", "/\\example.org", "queue"])
+@for_each("elsewhere", ["https://example.org/", "//example.org/", "/\\example.org", "queue"])
 def test_the_way_back_leads_to_a_page_of_ours(
     client: Client, ledger: Project, tom: User, elsewhere: str
 ) -> None:
