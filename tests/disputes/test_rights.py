@@ -57,6 +57,12 @@ def scene(ledger: Project, lea: User) -> Scene:
     return Scene(ledger, lea)
 
 
+@pytest.fixture
+def before(scene: Scene) -> dict[str, list[Any]]:
+    """The rows that every case of a table begins with."""
+    return rows()
+
+
 def rows() -> dict[str, list[Any]]:
     """Every row of ours but the tokens, which remember when they were used, and who holds a claim."""
     Dispute.objects.update(claimed_by=None, claimed_until=None)
@@ -124,12 +130,11 @@ def cast(lea: User, tom: User, vera: User, otto: User) -> dict[str, User | None]
 
 @for_each(("name", "who", "status"), CELLS)
 def test_each_page_opens_to_its_people_only(
-    scene: Scene, cast: dict[str, User | None], name: str, who: str, status: int
+    scene: Scene, before: Any, cast: dict[str, User | None], name: str, who: str, status: int
 ) -> None:
     client = Client()
     if user := cast[who]:
         client.force_login(user)
-    before = rows()
     if form := FORMS.get(name):
         reply = client.post(address(name, scene), form(scene))
     else:
@@ -150,10 +155,9 @@ def test_what_changes_something_is_never_a_get(client: Client, scene: Scene, lea
 
 
 @for_each("name", FORMS)
-def test_another_site_cannot_send_the_form(scene: Scene, lea: User, name: str) -> None:
+def test_another_site_cannot_send_the_form(scene: Scene, before: Any, lea: User, name: str) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(lea)
-    before = rows()
     assert strict.post(address(name, scene), FORMS[name](scene)).status_code == 403
     assert rows() == before
 

@@ -1,5 +1,6 @@
 """Documents that nobody would write: none becomes an approval by accident, and all are read alike."""
 
+from collections import Counter
 from itertools import combinations
 from random import Random
 
@@ -43,25 +44,30 @@ def test_the_documents_are_as_long_as_is_promised() -> None:
     assert max(sizes) > 10 * MEAN_BYTES
 
 
-@for_each("kind", Kind)
-def test_every_kind_has_its_share_of_the_series(kind: Kind) -> None:
-    found = sum(made.kind is kind for made in documents(SEED, range(2_000)))
+def test_every_kind_has_its_share_of_the_series() -> None:
+    found = Counter(made.kind for made in documents(SEED, range(2_000)))
 
-    assert found / 2_000 == pytest.approx(KINDS.count(kind) / len(KINDS), abs=0.03)
+    for kind in Kind:
+        share = KINDS.count(kind) / len(KINDS)
+        assert found[kind] / 2_000 == pytest.approx(share, abs=0.03), kind
 
 
-@for_each("kind", [Kind.SEALED, Kind.DENIED, Kind.PROSE, Kind.REJECTING])
-def test_a_reader_that_approves_everything_is_found_out(kind: Kind) -> None:
-    made = [each for each in documents(SEED, range(2_000)) if each.kind is kind]
+def test_a_reader_that_approves_everything_is_found_out() -> None:
     approval = ReadReview(Verdict.APPROVED, "APPROVED", (), "")
 
-    assert all(list(unjustified(each, approval)) for each in made)
+    for made in documents(SEED, range(2_000)):
+        if made.kind in {Kind.SEALED, Kind.DENIED, Kind.PROSE, Kind.REJECTING}:
+            assert list(unjustified(made, approval)), made
 
 
 def test_the_series_holds_documents_of_every_verdict() -> None:
-    verdicts = {read_review(made.text).verdict for made in documents(SEED, range(2_000))}
+    missing = {*Verdict, None}
+    for made in documents(SEED, range(2_000)):
+        missing.discard(read_review(made.text).verdict)
+        if not missing:
+            break
 
-    assert verdicts == {*Verdict, None}
+    assert missing == set()
 
 
 def test_the_series_holds_findings_answers_and_disagreements() -> None:
