@@ -158,13 +158,18 @@ def test_no_file_in_a_runs_folder_stops_the_host(held: Callable[..., Run], world
         assert not Run.objects.live().filter(lease_until=None).exists(), f"{name} held up everybody"
         context = json.loads((paths.run_folder(sound.pk) / "context.json").read_text())
         assert context["url"] == world.settings.API_URL
+        Run.objects.exclude(pk=sound.pk).update(
+            status=Run.Status.ENDED, outcome="lost", ended_at=timezone.now()
+        )
     assert "Traceback" not in caplog.text
     assert Output.objects.filter(run=sound).get().text == "It works.\n"
 
 
-def test_a_run_that_left_anything_ends_all_the_same(held: Callable[..., Run], caplog: Any) -> None:
+def test_a_run_that_left_anything_ends_all_the_same(
+    held: Callable[..., Run], world: World, caplog: Any
+) -> None:
     for name in ("context.json", "copied", "exit.json", "output.log", "lease", "clone"):
-        runs = [held(has_clone=name == "clone") for _ in SPOILERS]
+        runs = [held(has_clone=False, base_sha=world.remote.first) for _ in SPOILERS]
         for run, spoil in zip(runs, SPOILERS, strict=True):
             end_shim(run)
             replace(paths.run_folder(run.pk) / name, spoil)

@@ -20,6 +20,7 @@ from disputes.silence.changes import changes_since_last_round
 from disputes.web.dispute.code import parse_diff
 from tasks.models import Bundle, Event, Landing, Project, Submission, Task
 from tests.agents.world import World, commit, git, make_world, write  # noqa: F401
+from tests.cases import rows_put_back
 from tests.factories import create_finding, create_review, sha
 
 pytestmark = pytest.mark.django_db
@@ -211,22 +212,9 @@ def test_a_commit_that_does_not_descend_from_its_base_comes_back(world: World) -
     assert_sent_back(submission, f"does not descend from {run.base_sha[:12]}")
 
 
-@pytest.mark.parametrize(
-    ("files", "response", "missing", "origin"),
-    [
-        ({"c.md": "New.\n"}, "", "a.md, b.md", "rounds"),
-        ({"a.md": "Fits again.\n"}, "", "b.md", "rounds"),
-        ({"a.md": "Fits again.\n"}, "", "b.md", "manual"),
-        ({}, "", "a.md, b.md", "manual"),
-        ({"a.md": "Fits again.\n"}, "The branch decides b.md otherwise.", "", "rounds"),
-        ({"a.md": "Fits again.\n", "b.md": "Said.\n"}, "", "", "manual"),
-    ],
-)
-def test_a_coder_brings_over_what_was_accepted_before_the_branch_moved_on(
-    world: World, files: dict[str, str], response: str, missing: str, origin: str
-) -> None:
+def test_a_coder_brings_over_what_was_accepted_before_the_branch_moved_on(world: World) -> None:
     """Work could be lost without a word, and a ruling with it: its coder begins anew on the branch."""
-    task = world.task(origin=origin)
+    task = world.task()
     run = world.coder(task)
     accepted = world.hand_in(
         run, world.commit(run, {"a.md": "Said.\n", "b.md": "Said.\n", "d.md": "Both.\n"})
@@ -239,18 +227,31 @@ def test_a_coder_brings_over_what_was_accepted_before_the_branch_moved_on(
     world.remote.push({"a.md": "Theirs.\n", "d.md": "Both.\n"})
     Task.objects.filter(pk=task.pk).update(status="in_progress")
     task.refresh_from_db()
-    run = world.coder(task)
-    head = git(paths.clone_of(run), "rev-parse", "HEAD").strip()
-    again = world.hand_in(run, world.commit(run, files) if files else head, response=response)
+    again = world.coder(task)
+    clone = paths.clone_of(again)
+    head = git(clone, "rev-parse", "HEAD")
 
-    submissions.keep(again, run)
-
-    again.refresh_from_db()
-    if missing:
-        assert f"lacks what {accepted.sha[:12]} changed" in again.problem
-        assert again.problem.endswith(f"why it is left out: {missing}")
-    else:
-        assert again.state == Submission.State.KEPT
+    for files, response, missing, origin in (
+        ({"c.md": "New.\n"}, "", "a.md, b.md", "rounds"),
+        ({"a.md": "Fits again.\n"}, "", "b.md", "rounds"),
+        ({"a.md": "Fits again.\n"}, "", "b.md", "manual"),
+        ({}, "", "a.md, b.md", "manual"),
+        ({"a.md": "Fits again.\n"}, "The branch decides b.md otherwise.", "", "rounds"),
+        ({"a.md": "Fits again.\n", "b.md": "Said.\n"}, "", "", "manual"),
+    ):
+        case = f"{[*files]} {response} in {origin}"
+        git(clone, "reset", "--quiet", "--hard", head)
+        with rows_put_back():
+            Task.objects.filter(pk=task.pk).update(origin=origin)
+            run = Run.objects.get(pk=again.pk)
+            handed = world.hand_in(run, world.commit(run, files) if files else head, response=response)
+            submissions.keep(handed, run)
+            handed.refresh_from_db()
+            if missing:
+                assert f"lacks what {accepted.sha[:12]} changed" in handed.problem, case
+                assert handed.problem.endswith(f"why it is left out: {missing}"), case
+            else:
+                assert handed.state == Submission.State.KEPT, case
 
 
 def test_a_commit_of_an_unrelated_history_comes_back(world: World) -> None:
@@ -293,17 +294,32 @@ def test_a_commit_that_no_run_could_hold_comes_back_and_is_never_checked_out(
     assert_sent_back(submission, "holds more than 1,048,576 bytes")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def handed_in_afresh(world: World, coder: Run, files: dict[str, str | None]) -> Submission:
+    """What became of this change alone, as the coder's only commit."""
+    git(paths.clone_of(coder), "reset", "--quiet", "--hard", coder.base_sha)
+    run = Run.objects.get(pk=coder.pk)
+    submission = world.hand_in(run, world.commit(run, files))
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    return submission
+
+
+def test_records_that_the_program_writes_itself_are_refused_and_files_with_similar_names_are_not(
+    world: World,
+) -> None:
+    coder = world.coder()
+    for path in (
         "TODO.md", "dispute.md", "decisions.md", ".steroids/config.yaml", "Todo.MD", ".Steroids/config.yaml",
         ".steroids", "todo.md/part", "TO\u200cDO.md", "\ufeff.steroids/config.yaml", "dispute.md. ",
-    ],
-)  # fmt: skip
-def test_records_that_the_program_writes_itself_are_refused(world: World, path: str) -> None:
-    submission, run = handed_in(world, {"new.py": "one\n", path: "- [x] All done\n"})
-    submissions.keep(submission, run)
-    assert_sent_back(submission, f"touches {path}; leave these files alone")
+    ):  # fmt: skip
+        with rows_put_back():
+            submission = handed_in_afresh(world, coder, {"new.py": "one\n", path: "- [x] All done\n"})
+            assert_sent_back(submission, f"touches {path}; leave these files alone")
+    for path in ("docs/TODO.md", "steroids/a.py", "TODO.md.txt", "src/.steroids"):
+        with rows_put_back():
+            submission = handed_in_afresh(world, coder, {path: "text\n"})
+            assert submission.state == Submission.State.KEPT, f"{path}: {submission.problem}"
+            assert submission.diff_stat["since_base"] == [path]
 
 
 def test_a_link_in_place_of_their_folder_is_refused(world: World) -> None:
@@ -362,11 +378,6 @@ def test_a_record_that_is_deleted_or_moved_is_refused_too(world: World) -> None:
     submission = world.hand_in(run, world.commit(run, {}))
     submissions.keep(submission, run)
     assert_sent_back(submission, "touches TODO.md")
-
-
-@pytest.mark.parametrize("path", ["docs/TODO.md", "steroids/a.py", "TODO.md.txt", "src/.steroids"])
-def test_files_with_similar_names_are_the_projects_own(world: World, path: str) -> None:
-    assert world.kept({path: "text\n"}).diff_stat["since_base"] == [path]
 
 
 def test_a_record_that_somebody_else_changed_meanwhile_is_no_ones_fault(world: World) -> None:
@@ -441,15 +452,10 @@ def test_work_that_was_never_committed_is_saved(world: World) -> None:
     assert {path for path, _, _ in world.mirror.changed(run.base_sha, saved)} == {"half.py", "README.md"}
 
 
-def test_work_that_was_committed_and_not_handed_in_is_saved(world: World) -> None:
+def test_work_that_was_committed_and_not_handed_in_is_saved_and_what_lies_on_top_of_it(world: World) -> None:
     run = world.coder()
     made = world.commit(run, {"half.py": "half\n"})
     assert submissions.salvage(run) == made
-
-
-def test_what_lies_on_top_of_a_commit_is_saved_on_top_of_it(world: World) -> None:
-    run = world.coder()
-    made = world.commit(run, {"half.py": "half\n"})
     write(paths.clone_of(run), {"rest.py": "rest\n"})
     saved = submissions.salvage(run)
     assert saved != made
@@ -457,21 +463,27 @@ def test_what_lies_on_top_of_a_commit_is_saved_on_top_of_it(world: World) -> Non
     assert world.mirror.read(saved, "rest.py", 100) == "rest\n"
 
 
-def test_there_is_nothing_to_save_where_nothing_was_done(world: World) -> None:
-    assert submissions.salvage(world.coder()) == ""
-
-
-@pytest.mark.parametrize("role", [Run.Role.REVIEWER, Run.Role.VERIFIER])
-def test_only_a_coders_work_is_saved(world: World, role: str) -> None:
-    run = world.coder(role=role)
-    write(paths.clone_of(run), {"half.py": "half\n"})
-    assert submissions.salvage(run) == ""
-
-
-def test_there_is_nothing_to_save_without_a_clone(world: World) -> None:
+def test_there_is_nothing_to_save_where_nothing_was_done_and_a_branch_that_is_no_commit_is_not_believed(
+    world: World,
+) -> None:
+    """The file is the agent's; nothing runs in its folder to read it."""
     run = world.coder()
-    paths.clone_of(run).rename(paths.run_folder(run.pk) / "moved")
     assert submissions.salvage(run) == ""
+    branch = paths.clone_of(run) / ".git" / "refs" / "heads" / "steroids" / run.task.ref
+    for text in ("", "--upload-pack=touch x", "refs/steroids/target/main", "f" * 40, "HEAD\nmain"):
+        branch.write_text(text)
+        assert submissions.salvage(run) == "", text
+        assert world.mirror.resolve(world.mirror.target_ref) == world.remote.first, text
+    paths.clone_of(run).rename(paths.run_folder(run.pk) / "moved")
+    assert submissions.salvage(run) == "", "there is no clone"
+
+
+def test_only_a_coders_work_is_saved(world: World) -> None:
+    run = world.coder(role=Run.Role.REVIEWER)
+    write(paths.clone_of(run), {"half.py": "half\n"})
+    for role, is_saved in ((Run.Role.REVIEWER, False), (Run.Role.VERIFIER, False), (Run.Role.CODER, True)):
+        run.role = role
+        assert bool(submissions.salvage(run)) == is_saved, role
 
 
 def test_a_rewritten_history_is_not_saved_as_the_next_base(
@@ -483,18 +495,6 @@ def test_a_rewritten_history_is_not_saved_as_the_next_base(
     git(paths.clone_of(run), "branch", "--force", f"steroids/{run.task.ref}", "HEAD")
     with caplog.at_level(logging.WARNING):
         assert submissions.salvage(run) == ""
-
-
-@pytest.mark.parametrize(
-    "text", ["", "--upload-pack=touch x", "refs/steroids/target/main", "f" * 40, "HEAD\nmain"]
-)
-def test_a_branch_that_is_not_a_commit_is_not_believed(world: World, text: str) -> None:
-    """The file is the agent's; nothing runs in its folder to read it."""
-    run = world.coder()
-    branch = paths.clone_of(run) / ".git" / "refs" / "heads" / "steroids" / run.task.ref
-    branch.write_text(text)
-    assert submissions.salvage(run) == ""
-    assert world.mirror.resolve(world.mirror.target_ref) == world.remote.first
 
 
 def test_a_branch_that_is_a_link_is_not_followed(world: World, tmp_path: Path) -> None:
@@ -512,32 +512,25 @@ def test_a_branch_that_is_a_link_is_not_followed(world: World, tmp_path: Path) -
 # --- Excerpts ---------------------------------------------------------------------------------------------
 
 
-def test_a_finding_shows_the_code_at_its_place(world: World) -> None:
-    submission = world.kept({"long.py": "".join(f"line {number}\n" for number in range(1, 101))})
-    finding = create_finding(create_review(submission), path="long.py", line=50)
-    submissions.add_excerpts([finding], world.mirror, submission.sha)
-    finding.refresh_from_db()
-    lines = finding.excerpt.splitlines()
-    assert (finding.excerpt_start, lines[0], lines[-1]) == (43, "line 43", "line 57")
-
-
-@pytest.mark.parametrize(
-    ("line", "start", "last"), [(1, 1, "line 8"), (None, 1, "line 8"), (999, 13, "line 20")]
-)
-def test_a_place_at_the_edge_shows_what_is_there(
-    world: World, line: int | None, start: int, last: str
-) -> None:
-    submission = world.kept({"short.py": "".join(f"line {number}\n" for number in range(1, 21))})
-    finding = create_finding(create_review(submission), path="short.py", line=line)
-    submissions.add_excerpts([finding], world.mirror, submission.sha)
-    finding.refresh_from_db()
-    assert (finding.excerpt_start, finding.excerpt.splitlines()[-1]) == (start, last)
-
-
-@pytest.mark.parametrize("path", ["missing.py", "/etc/hostname", "../../secret", ""])
-def test_a_place_that_is_nowhere_shows_nothing(world: World, path: str) -> None:
-    submission = world.kept({"new.py": "one\n"})
-    finding = create_finding(create_review(submission), path=path)
-    submissions.add_excerpts([finding], world.mirror, submission.sha)
-    finding.refresh_from_db()
-    assert finding.excerpt == ""
+def test_a_finding_shows_the_code_at_its_place_as_far_as_there_is_any(world: World) -> None:
+    names = {"long.py": 100, "short.py": 20}
+    submission = world.kept(
+        {name: "".join(f"line {each}\n" for each in range(1, most + 1)) for name, most in names.items()}
+    )
+    review = create_review(submission)
+    for path, line, start, first, last in (
+        ("long.py", 50, 43, "line 43", "line 57"),
+        ("short.py", 1, 1, "line 1", "line 8"),
+        ("short.py", None, 1, "line 1", "line 8"),
+        ("short.py", 999, 13, "line 13", "line 20"),
+    ):
+        finding = create_finding(review, path=path, line=line)
+        submissions.add_excerpts([finding], world.mirror, submission.sha)
+        finding.refresh_from_db()
+        lines = finding.excerpt.splitlines()
+        assert (finding.excerpt_start, lines[0], lines[-1]) == (start, first, last), (path, line)
+    for path in ("missing.py", "/etc/hostname", "../../secret", ""):
+        finding = create_finding(review, path=path)
+        submissions.add_excerpts([finding], world.mirror, submission.sha)
+        finding.refresh_from_db()
+        assert finding.excerpt == "", path
