@@ -51,8 +51,7 @@ def act(decision: Decision, actor: Actor) -> None:
     if decision.action != "wait":
         decision.before = before | {"turn": task.version}  # the turn to which the task moved
     decision.save(update_fields=["action", "before"])
-    conflict.refresh_from_db()
-    conflict.dispute.refresh_from_db()
+    conflict.refresh_from_db()  # and its dispute, which is looked up anew
 
 
 def _followed(conflict: Conflict, actor: Actor) -> None:

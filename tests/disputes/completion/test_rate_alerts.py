@@ -15,7 +15,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Project, Submission, Task
 from tests.asking import fresh
-from tests.cases import for_each
+from tests.cases import for_each, rows_put_back
 from tests.disputes.prompt_lines import told
 from tests.factories import create_submission, create_task
 
@@ -263,37 +263,34 @@ def test_optional_silence_belongs_to_the_share(task: Task) -> None:
     assert tallies(task)[0].answered == 4
 
 
-def rounds(task: Task, tom: User, *each: tuple[int, int], approves: bool = False) -> None:
-    """Rounds in which so many of so many findings are declined; people rule for the coder."""
+def test_three_rounds_together_alert_as_the_project_says_over_how_many(task: Task, tom: User) -> None:
+    """2/5, 2/5, 3/5 are 46.7 %; people rule for the coder meanwhile"""
     submission = hand_in(task)
-    for number, (refused, findings) in enumerate(each, start=2):
-        review(submission, points(findings, name=f"Round {number}"))
-        submission = hand_in(task, some(task, refused))
-        for conflict in Conflict.objects.filter(kind="disagreement", status="open"):
-            rule(conflict, "uphold_coder", tom)
+    for number in (2, 3, 4):
+        review(submission, points(5, name=f"Round {number}"))
+        if number < 4:
+            submission = hand_in(task, some(task, 2))
+            for conflict in Conflict.objects.filter(kind="disagreement", status="open"):
+                rule(conflict, "uphold_coder", tom)
 
+    for values, alerts in (
+        ({"disagree_round_share": 0.9}, True),
+        ({"disagree_round_share": 0.9, "disagree_session_share": 0.5}, False),
+        ({"disagree_round_share": 0.9, "session_window": 4}, False),
+    ):
+        with rows_put_back():
+            settings(**values)
+            assert not has_alert(), values
+            hand_in(task, some(task, 3))
+            assert has_alert() == alerts, values
 
-def test_three_rounds_together_alert(task: Task, tom: User) -> None:
-    """2/5, 2/5, 3/5 are 46.7 %"""
-    rounds(task, tom, (2, 5), (2, 5), (3, 5))
+    hand_in(task, some(task, 3))
     card = alert()
     assert card.effect == "log"
     assert any(
         "7 of 15 critical and high findings of the last 3 rounds (46.7%)" in line for line in card.evidence
     )
     assert [(each.disputed, each.answered) for each in tallies(task)] == [(2, 5), (2, 5), (3, 5)]
-
-
-@for_each(
-    ("values", "alerts"),
-    [({}, True), ({"disagree_session_share": 0.5}, False), ({"session_window": 4}, False)],
-)
-def test_the_project_says_over_how_many_rounds(
-    task: Task, tom: User, values: dict[str, Any], alerts: bool
-) -> None:
-    settings(disagree_round_share=0.9, **values)
-    rounds(task, tom, (2, 5), (2, 5), (3, 5))
-    assert has_alert() == alerts
 
 
 # --- How rounds are counted ---------------------------------------------------------------------------------
@@ -400,7 +397,7 @@ def test_where_nothing_else_is_asked_the_task_goes_to_its_review(task: Task, tom
     assert fresh(task).status == "review"
 
 
-def test_to_reduce_sends_all_of_it_back(blocked: Task, tom: User) -> None:
+def test_to_reduce_sends_all_of_it_back_and_the_coder_may_disagree_again(blocked: Task, tom: User) -> None:
     card = alert()
     rule(card, "reduce", tom)
     stored = fresh(blocked)
@@ -410,17 +407,11 @@ def test_to_reduce_sends_all_of_it_back(blocked: Task, tom: User) -> None:
     assert state(card) == ("decided", "waiting", "ruled")
     assert "Answer each finding again" in told(blocked)
 
-
-def test_what_was_declined_must_be_answered_anew(blocked: Task, tom: User) -> None:
-    rule(alert(), "reduce", tom)
+    # What was declined must be answered anew.
     refused = refusal(blocked, addressed(*codes_of(5)))
     assert refused.code == "unanswered_findings"
     assert [detail["reason"][:12] for detail in refused.details] == ["ISSUE-R1-006"]
 
-
-def test_the_coder_may_disagree_again(blocked: Task, tom: User) -> None:
-    card = alert()
-    rule(card, "reduce", tom)
     hand_in(blocked, some(blocked, 2))
     assert disagreements() == codes_of(2)
     assert codes(blocked) == []
@@ -431,21 +422,22 @@ def test_the_coder_may_disagree_again(blocked: Task, tom: User) -> None:
     assert state(card) == ("decided", "applied", "closed")
 
 
-def test_what_was_answered_anew_is_not_asked_a_third_time(blocked: Task, tom: User) -> None:
+def test_what_was_answered_anew_is_asked_a_third_time_only_if_it_could_not_be_taken(
+    blocked: Task, tom: User
+) -> None:
     """The next hand-in is held for another disagreement before anybody reviews it."""
     rule(alert(), "reduce", tom)
-    hand_in(blocked, some(blocked, 1))
-    rule(Conflict.objects.get(kind="disagreement", status="open"), "uphold_reviewer", tom)
-    assert (fresh(blocked).status, codes(blocked)) == ("in_progress", [])
+    with rows_put_back():
+        hand_in(blocked, some(blocked, 1))
+        rule(Conflict.objects.get(kind="disagreement", status="open"), "uphold_reviewer", tom)
+        assert (fresh(blocked).status, codes(blocked)) == ("in_progress", [])
 
-
-@for_each("lost", ["red", "lost"])
-def test_but_it_is_where_the_answers_could_not_be_taken(blocked: Task, tom: User, lost: str) -> None:
-    rule(alert(), "reduce", tom)
     submission = hand_in(blocked, addressed(*codes(blocked)))
-    Submission.objects.filter(pk=submission.pk).update(state=lost)
-    fresh(blocked).send_back(note="Red.")
-    assert codes(blocked) == codes_of(6)
+    for lost in ("red", "lost"):
+        with rows_put_back():
+            Submission.objects.filter(pk=submission.pk).update(state=lost)
+            fresh(blocked).send_back(note="Red.")
+            assert codes(blocked) == codes_of(6), lost
 
 
 def test_what_was_ruled_on_before_stays_ruled(blocked: Task, tom: User) -> None:
