@@ -203,9 +203,9 @@ def test_nobody_is_asked_twice(later: Finding, tom: User) -> None:
     assert refusal(later, tom).code == "unchanged"
 
 
-@pytest.mark.parametrize("who", ["vera", "otto"])
-def test_who_may_not_rule_says_nothing(later: Finding, who: str, request: Any) -> None:
-    found = refusal(later, request.getfixturevalue(who))
+@for_each("who", ["vera", "otto"])
+def test_who_may_not_rule_says_nothing(later: Finding, who: str, otto: User) -> None:
+    found = refusal(later, User.objects.get(username=who))
     assert (found.code, found.status) == ("no_right", 403)
 
 

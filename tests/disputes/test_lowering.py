@@ -357,9 +357,9 @@ def test_what_cannot_be_taken_changes_nothing(
     assert not Event.objects.filter(kind="severity_changed").exists()
 
 
-@pytest.mark.parametrize("who", ["vera", "otto"])
-def test_who_may_not_rule_changes_no_severity(conflict: Conflict, who: str, request: Any) -> None:
-    found = refusal(conflict, request.getfixturevalue(who))
+@for_each("who", ["vera", "otto"])
+def test_who_may_not_rule_changes_no_severity(conflict: Conflict, who: str, otto: User) -> None:
+    found = refusal(conflict, User.objects.get(username=who))
     assert (found.code, found.status) == ("no_right", 403)
 
 

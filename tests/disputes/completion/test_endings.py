@@ -207,9 +207,9 @@ def test_what_is_no_end_is_refused(ledger: Project, lea: User, kind: str) -> Non
     assert refusal(ledger, kind, lea).code == "unknown_exit"
 
 
-@pytest.mark.parametrize("who", ["tom", "vera", "otto"])
-def test_only_a_maintainer_ends_it(ledger: Project, who: str, request: Any) -> None:
-    refused = refusal(ledger, "abandoned", request.getfixturevalue(who), confirm=True)
+@for_each("who", ["tom", "vera", "otto"])
+def test_only_a_maintainer_ends_it(ledger: Project, who: str, otto: User) -> None:
+    refused = refusal(ledger, "abandoned", User.objects.get(username=who), confirm=True)
     assert (refused.code, refused.status) == ("no_right", 403)
 
 
@@ -382,16 +382,16 @@ def test_it_is_taken_up_again_with_a_reason(ledger: Project, lea: User) -> None:
     assert task.status == "in_progress"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("who", "reason", "code"),
     [("lea", " ", "text_missing"), ("tom", "Go on.", "no_right"), ("vera", "Go on.", "no_right")],
 )
 def test_it_is_not_taken_up_again_otherwise(
-    ledger: Project, lea: User, who: str, reason: str, code: str, request: Any
+    ledger: Project, lea: User, who: str, reason: str, code: str, otto: User
 ) -> None:
     end(ledger, "abandoned", lea, confirm=True)
     with pytest.raises(Refused) as refused:
-        endings.resume_project(ledger, user=request.getfixturevalue(who), reason=reason)
+        endings.resume_project(ledger, user=User.objects.get(username=who), reason=reason)
     assert refused.value.code == code
 
 
@@ -509,17 +509,17 @@ def test_without_a_choice_nothing_ends(client: Client, ledger: Project, lea: Use
     assert "Done." in sent(client, lea, reason="Done.").content.decode()
 
 
-@pytest.mark.parametrize(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
-def test_others_cannot_end_it(client: Client, ledger: Project, who: str, status: int, request: Any) -> None:
-    user = request.getfixturevalue(who)
+@for_each(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
+def test_others_cannot_end_it(client: Client, ledger: Project, who: str, status: int, otto: User) -> None:
+    user = User.objects.get(username=who)
     assert sent(client, user, exit="abandoned", confirm="on").status_code == status
     ledger.refresh_from_db()
     assert ledger.exit_type == ""
 
 
-@pytest.mark.parametrize(("who", "status"), [("tom", 200), ("vera", 200), ("otto", 404)])
-def test_members_may_look(client: Client, ledger: Project, who: str, status: int, request: Any) -> None:
-    client.force_login(request.getfixturevalue(who))
+@for_each(("who", "status"), [("tom", 200), ("vera", 200), ("otto", 404)])
+def test_members_may_look(client: Client, ledger: Project, who: str, status: int, otto: User) -> None:
+    client.force_login(User.objects.get(username=who))
     reply = client.get(PAGE)
     assert reply.status_code == status
     assert "End the project" not in reply.content.decode()

@@ -24,7 +24,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Landing, Project, Review, Rollback, Submission, Task
 from tests.agents.world import World, make_world  # noqa: F401  (the fixture)
-from tests.cases import for_each
+from tests.cases import for_each, rows_put_back
 from tests.factories import (
     create_finding,
     create_review,
@@ -115,15 +115,20 @@ def ruled(task: Task, option: str, user: User, **kwargs: Any) -> Decision:
 # --- What is taken back (RB-2) ----------------------------------------------------------------------------
 
 
-def test_the_rounds_taken_back_are_marked_and_the_others_are_not(disputed: Task, lea: User) -> None:
-    made = back_to(disputed, 1, lea)
+def test_the_rounds_taken_back_are_marked_and_the_task_begins_again_under_their_number(
+    disputed: Task, lea: User
+) -> None:
+    turn, conflict = disputed.version, conflict_of(disputed)
+    made = back_to(disputed, 1, lea, "It hammers the server.")
     assert [(s.round, s.rolled_back) for s in disputed.submissions.order_by("pk")] == [(1, None), (2, made)]
     assert (made.from_round, made.to_round, made.by_user) == (2, 1, lea)
-
-
-def test_the_task_begins_the_round_again_under_its_number(disputed: Task, lea: User) -> None:
-    turn = disputed.version
-    back_to(disputed, 1, lea)
+    event = Event.objects.filter(task=disputed, kind="rollback").get()
+    assert (event.label, event.note, event.from_status, event.to_status) == (
+        "Lea Lindt", "It hammers the server.", "disputed", "in_progress",
+    )  # fmt: skip
+    assert event.data == {"round": 2, "to_round": 1}
+    conflict.refresh_from_db()
+    assert (conflict.status, conflict.dispute.status) == ("moot", "closed")
     assert (disputed.status, disputed.round, disputed.version) == ("in_progress", 2, turn + 1)
     again = hand_in(disputed, DONE)
     assert (again.round, again.attempt) == (2, 1)
@@ -136,13 +141,6 @@ def test_codes_are_allotted_again(task: Task, lea: User) -> None:
     hand_in(task, DONE)
     assert review(task, [{"title": "Another", "severity": "high"}]) == ["ISSUE-R2-001"]
     assert [f.title for f in task.findings.standing().filter(round=2)] == ["Another"]
-
-
-def test_open_conflicts_of_the_rounds_are_moot_and_their_dispute_is_closed(disputed: Task, lea: User) -> None:
-    conflict = conflict_of(disputed)
-    back_to(disputed, 1, lea)
-    conflict.refresh_from_db()
-    assert (conflict.status, conflict.dispute.status) == ("moot", "closed")
 
 
 def test_a_conflict_that_was_only_logged_settles_nothing_any_more(task: Task, lea: User) -> None:
@@ -168,25 +166,12 @@ def test_flags_of_the_rounds_are_moot_but_a_false_alarm_stays_one(task: Task, le
     assert (flag.status, kept.status) == ("moot", "false_positive")
 
 
-def test_nothing_is_deleted(disputed: Task, lea: User) -> None:
+def test_to_the_beginning_nothing_of_it_stands_and_nothing_is_deleted(disputed: Task, lea: User) -> None:
     ruled(disputed, "uphold_reviewer", lea)
     rows = [Submission, Review, Finding, Answer, Conflict, Decision]
     before = [model.objects.count() for model in rows]
     back_to(disputed, 0, lea)
     assert [model.objects.count() for model in rows] == before
-
-
-def test_a_rollback_says_who_what_and_why(disputed: Task, lea: User) -> None:
-    back_to(disputed, 1, lea, "It hammers the server.")
-    event = Event.objects.filter(task=disputed, kind="rollback").get()
-    assert (event.label, event.note, event.from_status, event.to_status) == (
-        "Lea Lindt", "It hammers the server.", "disputed", "in_progress",
-    )  # fmt: skip
-    assert event.data == {"round": 2, "to_round": 1}
-
-
-def test_to_the_beginning_nothing_of_it_stands(disputed: Task, lea: User) -> None:
-    back_to(disputed, 0, lea)
     assert (disputed.round, disputed.last_submission(), intake.last_reviews(disputed)) == (1, None, [])
     assert not disputed.findings.standing().exists()
     assert hand_in(disputed).round == 1
@@ -345,10 +330,10 @@ def test_it_refuses_and_changes_nothing(disputed: Task, lea: User, code: str) ->
     assert conflict_of(now).status == "open"
 
 
-@pytest.mark.parametrize("who", ["tom", "vera", "otto"])
-def test_only_a_maintainer_takes_rounds_back(disputed: Task, who: str, request: Any) -> None:
+@for_each("who", ["tom", "vera", "otto"])
+def test_only_a_maintainer_takes_rounds_back(disputed: Task, who: str, otto: User) -> None:
     with pytest.raises(Refused) as refused:
-        rollbacks.roll_back(disputed, 1, user=request.getfixturevalue(who), reason="Because.")
+        rollbacks.roll_back(disputed, 1, user=User.objects.get(username=who), reason="Because.")
     assert (refused.value.code, refused.value.status) == ("no_right", 403)
 
 
@@ -401,8 +386,12 @@ def archived(disputed: Task, lea: User) -> Decision:
     return decision
 
 
-def test_an_archived_ruling_is_made_again_as_it_was(archived: Decision, tom: User) -> None:
+def test_an_archived_ruling_is_made_again_once_and_the_task_goes_on_where_it_is(
+    archived: Decision, tom: User
+) -> None:
     task = archived.conflict.task
+    with rows_put_back():
+        assert rollbacks.reapply(archived, user=tom, text="Wait twice as long.").text == "Wait twice as long."
     again = rollbacks.reapply(archived, user=tom)
     assert (again.option, again.text, again.constraints_text, again.user) == (
         "uphold_reviewer", archived.text, "No new library.", tom,
@@ -410,14 +399,11 @@ def test_an_archived_ruling_is_made_again_as_it_was(archived: Decision, tom: Use
     assert rulings.rulings_for_prompt(task) == [again]
     archived.refresh_from_db()
     assert not archived.stands
+    task.refresh_from_db()
+    assert (task.status, task.round) == ("in_progress", 2)
+    assert [finding.code for finding in intake.findings_to_answer(task)] == ["ISSUE-R1-002"]
 
-
-def test_a_ruling_made_again_may_have_other_words(archived: Decision, tom: User) -> None:
-    assert rollbacks.reapply(archived, user=tom, text="Wait twice as long.").text == "Wait twice as long."
-
-
-def test_a_ruling_made_again_says_where_it_comes_from(archived: Decision, tom: User) -> None:
-    again = rollbacks.reapply(archived, user=tom)
+    # It says where it comes from.
     assert again.rationale == "Servers die. (re-applied from rolled-back round 2)"
     assert again.conflict.previous == archived.conflict
     lines = rulings.preview(
@@ -426,21 +412,24 @@ def test_a_ruling_made_again_says_where_it_comes_from(archived: Decision, tom: U
     )  # fmt: skip
     assert any("re-applied from rolled-back round 2" in line for line in lines)
 
+    with pytest.raises(Refused, match=again.conflict.ref):
+        rollbacks.reapply(archived, user=tom)
+    assert rollbacks.applied_again([archived]) == {archived.pk: again}
 
-def test_the_task_goes_on_where_it_is(archived: Decision, tom: User) -> None:
+
+def test_a_ruling_made_again_ends_a_review_under_way_unless_the_point_is_disputed_anew(
+    archived: Decision, tom: User
+) -> None:
     task = archived.conflict.task
-    rollbacks.reapply(archived, user=tom)
-    task.refresh_from_db()
-    assert (task.status, task.round) == ("in_progress", 2)
-    assert [finding.code for finding in intake.findings_to_answer(task)] == ["ISSUE-R1-002"]
-
-
-def test_a_review_under_way_goes_back_for_a_ruling_made_again(archived: Decision, tom: User) -> None:
-    task = archived.conflict.task
-    hand_in(task, DONE)
-    rollbacks.reapply(archived, user=tom)
-    task.refresh_from_db()
-    assert (task.status, task.round) == ("in_progress", 3)
+    with rows_put_back():
+        hand_in(task, DONE)
+        rollbacks.reapply(archived, user=tom)
+        task.refresh_from_db()
+        assert (task.status, task.round) == ("in_progress", 3)
+    hand_in(task, REFUSED)
+    with pytest.raises(Refused) as refused:
+        rollbacks.reapply(archived, user=tom)
+    assert refused.value.code == "already_open"
 
 
 def test_a_ruling_for_the_coder_made_again_settles_the_finding(disputed: Task, lea: User) -> None:
@@ -449,21 +438,6 @@ def test_a_ruling_for_the_coder_made_again_settles_the_finding(disputed: Task, l
     decision.refresh_from_db()
     rollbacks.reapply(decision, user=lea)
     assert list(settled_findings(disputed)) == [decision.conflict.finding_id]
-
-
-def test_it_is_made_again_once(archived: Decision, tom: User) -> None:
-    again = rollbacks.reapply(archived, user=tom)
-    with pytest.raises(Refused, match=again.conflict.ref):
-        rollbacks.reapply(archived, user=tom)
-    assert rollbacks.applied_again([archived]) == {archived.pk: again}
-
-
-def test_it_is_not_made_again_while_the_point_is_disputed_anew(archived: Decision, tom: User) -> None:
-    task = archived.conflict.task
-    hand_in(task, REFUSED)
-    with pytest.raises(Refused) as refused:
-        rollbacks.reapply(archived, user=tom)
-    assert refused.value.code == "already_open"
 
 
 def test_a_standing_ruling_is_not_made_again(disputed: Task, lea: User) -> None:
@@ -483,10 +457,10 @@ def test_what_help_did_is_not_made_again(task: Task, lea: User) -> None:
     assert refused.value.code == "not_a_ruling"
 
 
-@pytest.mark.parametrize("who", ["vera", "otto"])
-def test_who_may_not_rule_makes_no_ruling_again(archived: Decision, who: str, request: Any) -> None:
+@for_each("who", ["vera", "otto"])
+def test_who_may_not_rule_makes_no_ruling_again(archived: Decision, who: str, otto: User) -> None:
     with pytest.raises(Refused) as refused:
-        rollbacks.reapply(archived, user=request.getfixturevalue(who))
+        rollbacks.reapply(archived, user=User.objects.get(username=who))
     assert refused.value.status == 403
 
 
@@ -742,15 +716,15 @@ def test_a_refusal_keeps_what_was_typed(
     assert not disputed.rollbacks.exists()
 
 
-@pytest.mark.parametrize(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
-def test_others_cannot_press_it(client: Client, disputed: Task, who: str, status: int, request: Any) -> None:
-    assert sent(client, disputed, request.getfixturevalue(who)).status_code == status
+@for_each(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
+def test_others_cannot_press_it(client: Client, disputed: Task, who: str, status: int, otto: User) -> None:
+    assert sent(client, disputed, User.objects.get(username=who)).status_code == status
     assert not disputed.rollbacks.exists()
 
 
-@pytest.mark.parametrize(("who", "status"), [("lea", 200), ("tom", 200), ("vera", 403), ("otto", 404)])
-def test_who_sees_the_page(client: Client, disputed: Task, who: str, status: int, request: Any) -> None:
-    client.force_login(request.getfixturevalue(who))
+@for_each(("who", "status"), [("lea", 200), ("tom", 200), ("vera", 403), ("otto", 404)])
+def test_who_sees_the_page(client: Client, disputed: Task, who: str, status: int, otto: User) -> None:
+    client.force_login(User.objects.get(username=who))
     reply = client.get(page_of(disputed))
     assert reply.status_code == status
     assert ("Take back" in reply.content.decode()) == (who == "lea")
@@ -895,11 +869,11 @@ def test_a_wrong_request_says_what_is_wrong(
     assert (reply.status_code, reply.json()["code"]) == (status, code)
 
 
-@pytest.mark.parametrize(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
+@for_each(("who", "status"), [("tom", 403), ("vera", 403), ("otto", 404)])
 def test_a_script_of_somebody_else_takes_nothing_back(
-    disputed: Task, who: str, status: int, request: Any
+    disputed: Task, who: str, status: int, otto: User
 ) -> None:
-    reply = ask(disputed, request.getfixturevalue(who), "rollback", to_round=1, reason="Because.")
+    reply = ask(disputed, User.objects.get(username=who), "rollback", to_round=1, reason="Because.")
     assert reply.status_code == status
     assert not disputed.rollbacks.exists()
 

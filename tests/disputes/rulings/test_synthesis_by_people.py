@@ -179,10 +179,10 @@ def test_only_a_disagreement_has_a_middle(ledger: Project, tom: User, kind: str)
     assert refusal.value.code == "no_synthesis"
 
 
-@pytest.mark.parametrize("who", ["vera", "otto"])
-def test_who_may_not_rule_proposes_nothing(conflict: Conflict, who: str, request: Any) -> None:
+@for_each("who", ["vera", "otto"])
+def test_who_may_not_rule_proposes_nothing(conflict: Conflict, who: str, otto: User) -> None:
     with pytest.raises(Refused) as refusal:
-        propose(conflict, request.getfixturevalue(who))
+        propose(conflict, User.objects.get(username=who))
     assert (refusal.value.code, refusal.value.status) == ("no_right", 403)
 
 
@@ -318,11 +318,11 @@ def test_a_ruled_one_says_who_ruled(conflict: Conflict, tom: User, lea: User) ->
     assert Decision.objects.count() == 1
 
 
-@pytest.mark.parametrize(("who", "status", "code"), [("vera", 403, "no_right"), ("otto", 404, "not_found")])
+@for_each(("who", "status", "code"), [("vera", 403, "no_right"), ("otto", 404, "not_found")])
 def test_others_propose_nothing_over_rest(
-    conflict: Conflict, who: str, status: int, code: str, request: Any
+    conflict: Conflict, who: str, status: int, code: str, otto: User
 ) -> None:
-    reply = post(client_of(request.getfixturevalue(who)), conflict.ref, text=MIDDLE)
+    reply = post(client_of(User.objects.get(username=who)), conflict.ref, text=MIDDLE)
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert option_c(conflict).text == ""
 
