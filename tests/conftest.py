@@ -25,7 +25,11 @@ from tests.factories import create_project, create_user
 # The same examples everywhere, and no clock: what passes here passes on a loaded machine as well.
 # `--hypothesis-profile default` looks for new ones.
 hypothesis.settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "steady",
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("steady")
 
