@@ -56,6 +56,7 @@ CANNOT_PLAY = 4
 HEADING = re.compile(r"^# (Task|Review) (\S+): (.+)$", re.MULTILINE)
 RULING = re.compile(r"^## Decided since your last run.*?\n(.*?)(?=^##? |\Z)", re.MULTILINE | re.DOTALL)
 ROLES = {"Task": "coder", "Review": "reviewer"}
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a tenth of the time, where libyaml is there
 
 TEXT_ACTIONS = ("say", "shell", "commit", "steroids")
 FILE_ACTIONS = {
@@ -165,7 +166,7 @@ def find_scene(cassette: Cassette, prompt: ReadPrompt) -> Scene:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), LOADER)  # noqa: S506 (both are safe)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PlayerError(CANNOT_PLAY, f"{path.name}: this is not YAML: {error}") from None
     if not isinstance(content, dict):
