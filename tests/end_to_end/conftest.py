@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agents.loop import bell
 from tests.conftest import EMPTY
 from tests.end_to_end.installation import Installation
 from tests.end_to_end.loop import Loop, end_all_runs
@@ -58,8 +59,9 @@ def copy_of_demo(
 
 
 @pytest.fixture
-def loop(live_server: Any, settings: Any, tmp_path: Path) -> Iterator[Loop]:
-    """This process is the host; the live server is the API."""
+def loop(live_server: Any, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    """This process is the host, and hears the bell; the live server is the API."""
+    monkeypatch.setattr("tasks.hooks.ring_loop.function", lambda *about: bell.wake())
     settings.HOME = tmp_path / "home"
     settings.API_URL = live_server.url
     yield Loop(settings.HOME, live_server.url)

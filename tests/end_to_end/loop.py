@@ -18,7 +18,7 @@ from tests.factories import create_section, create_task
 
 
 class Loop:
-    """One host, driven turn by turn."""
+    """One host, driven turn by turn: when the bell rings, or when it is time to look."""
 
     def __init__(self, home: Path, url: str) -> None:
         self.home, self.url = home, url
@@ -37,7 +37,7 @@ class Loop:
                 orchestrator.tick()
                 if not host.step() and idle(within, since=since):
                     return
-                host.wait(0.05)
+                host.wait()
         raise AssertionError(f"still busy after {seconds:g} s")
 
     def until_so(self, condition: Callable[[], object], seconds: float = 100.0) -> None:
@@ -49,7 +49,7 @@ class Loop:
                 host.step()
                 if condition():
                     return
-                host.wait(0.05)
+                host.wait()
         raise AssertionError(f"not so after {seconds:g} s")
 
     def until(self, task: Task, *statuses: str, seconds: float = 240.0) -> Task:
@@ -62,7 +62,7 @@ class Loop:
                 task.refresh_from_db()
                 if task.status in statuses:
                     return task
-                host.wait(0.05)
+                host.wait()
         raise AssertionError(f"{task.ref} is {task.status} after {seconds:g} s, not {' or '.join(statuses)}")
 
 

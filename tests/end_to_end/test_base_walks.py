@@ -1,7 +1,6 @@
 """The target branch goes red under us, turns green, has known failures, a flaky test, lacks a tool."""
 
 import signal
-import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -83,15 +82,12 @@ def push(remote: Path, name: str, text: str, message: str = "Somebody else was h
     return git(work, "rev-parse", "HEAD")
 
 
-def until_base(loop: Loop, project: Project, *states: str, seconds: float = 120.0) -> Project:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        loop.turn()
+def until_base(loop: Loop, project: Project, *states: str) -> None:
+    def is_so() -> bool:
         project.refresh_from_db()
-        if project.base_state in states:
-            return project
-        time.sleep(0.05)
-    raise AssertionError(f"the base is {project.base_state} ({project.base_problem}), not {states}")
+        return project.base_state in states
+
+    loop.until_so(is_so)
 
 
 def base_card(project: Project) -> Conflict:
@@ -303,8 +299,9 @@ def test_a_coder_finds_the_commands_and_they_are_verified_by_running_them(
 def test_a_host_that_dies_while_it_tries_is_followed_by_another(loop: Loop, tmp_path: Path, lea: Any) -> None:
     remote = bare_remote(tmp_path, {"test_sums.py": GREEN})
     project = project_with_tests(remote, lea, test_command=f"sleep 3; {TESTS}")
-    while not (trial := Trial.objects.filter(status="running").first()):
-        loop.turn()
+    running = Trial.objects.filter(status="running")
+    loop.until_so(running.exists)
+    trial = running.get()
     shim = None
     while shim is None:
         shim = processes.read_identity(trying.folder_of(trial.pk) / "pid")

@@ -121,7 +121,7 @@ def test_whoever_takes_over_reads_the_stream_anew_and_stops_the_run_all_the_same
         while not Run.objects.filter(tokens_in=2_000_000).exists():
             orchestrator.tick()
             host.step()
-            host.wait(0.05)
+            host.wait()
     before = Run.objects.get()
     assert (before.status, before.cost) == ("running", 9)
 
@@ -159,7 +159,7 @@ def test_a_cap_of_the_day_stops_every_live_run_and_starts_none(
         while Run.objects.filter(outcome="cost").count() < 2:
             orchestrator.tick()
             host.step()
-            host.wait(0.05)
+            host.wait()
         for _ in range(3):
             orchestrator.tick()
             host.step()

@@ -1,7 +1,6 @@
 """Trouble with a provider is no failure of a task: its account rests, others step in, and a page says so."""
 
 import json
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -255,11 +254,7 @@ def test_a_command_of_ones_own_says_that_it_is_to_be_tried_later(
     coder.full_clean()
     coder.save()
     task = task_in(project)
-    for _ in range(400):
-        loop.turn()
-        if ProviderPause.objects.exists():
-            break
-        time.sleep(0.05)
+    loop.until_so(ProviderPause.objects.exists)
     run = coder_runs(task)[0]
     assert (run.outcome, run.error_class, run.is_counted) == ("provider", "network", False)
     assert says in run.reason

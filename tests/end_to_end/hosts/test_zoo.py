@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents.hosts import paths, processes
+from agents.hosts import processes
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator
 from agents.models import Agent, Output, Run
@@ -120,7 +120,7 @@ class Keeper:
                 found = list(left.values_list("title", "status"))
                 assert time.monotonic() < deadline, found
                 assert not [title for title, status in found if status == "disputed"], found
-                host.wait(0.05)
+                host.wait()
 
     def on_the_board(self, kind: str) -> list[str]:
         """What creatures left there, by the beginning of its name."""
@@ -131,9 +131,10 @@ class Keeper:
         """How long processes of ended runs have lived on, by creature."""
         noted = [tuple(map(int, name.split("-"))) for name in self.on_the_board("pid")]
         living = set(as_they_see_themselves()) if noted else set()
+        at_work = {number for number, _ in processes.of_runs(self.home / "runs")}
         for run in Run.objects.filter(status=Run.Status.ENDED, role="coder").select_related("task"):
             left = [pid for number, *pid in noted if number == run.pk and tuple(pid) in living]
-            if run.ended_at and (left or processes.working_in(paths.run_folder(run.pk))):
+            if run.ended_at and (left or run.pk in at_work):
                 self.late[run.task.title] = (timezone.now() - run.ended_at).total_seconds()
 
     def first_run(self, creature: Creature) -> Run:
