@@ -59,7 +59,6 @@ SLOW = {
     "tests/steroidsweb/test_access_matrix.py": 75,
     "tests/steroidsweb/test_api_schema_fuzz.py": 75,
     "tests/disputes/test_walks.py": 70,
-    "tests/end_to_end/hosts/test_two_hosts.py": 70,
     "tests/end_to_end/test_published_package.py": 70,
     "tests/end_to_end/test_team_sign_in.py": 70,
     "tests/end_to_end/test_demo.py": 65,

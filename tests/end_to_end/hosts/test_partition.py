@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from agents.hosts import processes
 from bench.chaos.servers import Postgres, Redis
-from tests.end_to_end.hosts.test_two_hosts import OneOfTwo
-from tests.end_to_end.installation import PATIENCE, wait_for
+from tests.end_to_end.installation import PATIENCE, Installation, wait_for
 from tests.end_to_end.loop import APPROVER, bare_remote, git, script
 from tests.end_to_end.network import HUB, Network, network, why_not
 
@@ -65,7 +65,27 @@ with transaction.atomic():
     pathlib.Path({mark!r}).touch()
     time.sleep(600)
 """
-QUICK = {"STEROIDS_GIT_NETWORK": 10.0}  # seconds
+QUICK = {"LEASE": 6.0, "ABANDON": 8.0, "ORPHAN": 4.0, "API_SERVER_IDLE": 20.0, "GIT_NETWORK": 10.0}  # seconds
+
+
+class OneOfTwo(Installation):
+    """A host with a data folder and a name of its own; the rows are everybody's."""
+
+    def __init__(self, home: Path, name: str, rows: Any, **environment: str) -> None:
+        super().__init__(home)
+        scale = float(self.environment["STEROIDS_TIME_SCALE"])
+        quick = {f"STEROIDS_{word}": f"{seconds / scale:g}" for word, seconds in QUICK.items()}
+        self.environment |= quick | {"STEROIDS_HOST_NAME": name, **environment}
+        self.connection = rows
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return list(self.connection.execute(query, values).fetchall())
+
+    def die(self) -> None:
+        """The machine is gone: everything on it at once."""
+        shims = [processes.read_identity(path) for path in (self.home / "runs").glob("*/pid")]
+        agents = [who for path in (self.home / "runs").glob("*") for who in processes.working_in(path)]
+        processes.signal_all([*self.processes(), *filter(None, shims), *agents], signal.SIGKILL)
 
 
 class Scene:
@@ -83,11 +103,12 @@ class Scene:
             "STEROIDS_HOST_SLOTS": "2",
             "STEROIDS_SANDBOX": "off",  # its coders write down outside of their clones what they were told
         }
-        self.east, self.west = (OneOfTwo(folder / name, name, rows, **shared) for name in ("east", "west"))
-        scale = float(self.east.environment["STEROIDS_TIME_SCALE"])
-        for host in (self.east, self.west):
-            host.environment |= {name: f"{seconds / scale:g}" for name, seconds in QUICK.items()}
-            host.within = net.within(host.home.name)
+        self.east, self.west, self.twin = (
+            OneOfTwo(folder / home, name, rows, **shared)
+            for home, name in (("east", "east"), ("west", "west"), ("twin", "east"))
+        )
+        for host in (self.east, self.west, self.twin):
+            host.within = net.within(host.environment["STEROIDS_HOST_NAME"])
 
     def ask(self, words: str) -> None:
         """Django does this, at the host that is never cut off first."""
@@ -103,6 +124,15 @@ class Scene:
         ):
             found.setdefault(host, []).append(f"small-{number}")
         return found
+
+    def runs(self, host: str, outcome: str) -> set[str]:
+        """The tasks whose coders ended so on that host."""
+        found = self.east.rows(
+            "SELECT t.number FROM agents_run r JOIN agents_host h ON h.id = r.host_id "
+            "JOIN tasks_task t ON t.id = r.task_id WHERE r.role = 'coder' AND h.name = %s AND outcome = %s",
+            host, outcome,
+        )  # fmt: skip
+        return {f"small-{number}" for (number,) in found}
 
     def both_are_full(self) -> dict[str, list[str]]:
         """The tasks at each host, once both have as many as they may."""
@@ -190,7 +220,7 @@ def scene() -> Iterator[Scene]:
                     try:
                         yield made
                     finally:
-                        for host in (made.east, made.west):
+                        for host in (made.east, made.west, made.twin):
                             host.die()
             finally:
                 redis.stop()
@@ -213,6 +243,9 @@ def test_work_goes_on_through_a_partition_and_the_loss_of_a_host() -> None:
         about.ask(PROJECT.format(**words) + TASKS)
         resident = [host.begin("run_orchestrator", "--no-web", "--quiet") for host in (east, west)]
         there = about.both_are_full()
+        refused = about.twin.manage("run_orchestrator", "--no-web")
+        assert refused.returncode == 1
+        assert f"The host name east belongs to {os.uname().nodename}:{east.home}" in refused.stderr
         about.go(there["east"][0], there["west"][0])
         about.wait_for_landed(2)  # one from each
 
@@ -228,6 +261,8 @@ def test_work_goes_on_through_a_partition_and_the_loss_of_a_host() -> None:
         about.go(*there["east"], *there["west"])
         about.wait_for_landed(8)
         about.check()
+        assert set(there["west"]) <= about.runs("west", "lost")
+        assert set(there["west"]) <= about.runs("east", "handed_in")
         assert east.manage("host", "remove", "west").stdout.startswith("west is removed;")
         resident[0].send_signal(signal.SIGINT)
         assert resident[0].wait(PATIENCE) == 0, east.log()
