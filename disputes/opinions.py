@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
-from disputes.protocol.rulings import arbitration, trust
+from disputes.protocol.rulings import arbitration
 from disputes.protocol.rulings.arbitration import DisputeFacts, FirstStep
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
@@ -203,7 +203,7 @@ def _follow(opinion: Opinion, conflict: Conflict, actor: Actor) -> None:
         _rule(conflict, option, person, why=why, by=opinion.by_agent)
 
 
-def record_of(project: Project, severity: str) -> trust.Record:
+def record_of(project: Project, severity: str) -> arbitration.Agreement:
     """Return how often people ruled as a judge had said, on this severity's newest conflicts (ARB-10)."""
     sides = [Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS]
     said_before = Opinion.objects.judge_before_ruling().filter(verdict__in=sides)
@@ -218,10 +218,11 @@ def record_of(project: Project, severity: str) -> trust.Record:
         .annotate(said=Subquery(said_before.values("verdict")[:1]))
         .exclude(said=None)
         .order_by("-pk")
-        .values_list("option", "said")[: trust.NEWEST]
+        .values_list("option", "said")[: arbitration.NEWEST]
     )
     pairs = list(rulings_of_people)
-    return trust.Record(sum(arbitration.option_of(said) == option for option, said in pairs), len(pairs))
+    agreed = sum(arbitration.option_of(said) == option for option, said in pairs)
+    return arbitration.Agreement(agreed, len(pairs))
 
 
 def is_for_people(conflict: Conflict) -> bool:
@@ -229,7 +230,7 @@ def is_for_people(conflict: Conflict) -> bool:
     return conflict.severity == Severity.CRITICAL or is_of_security(conflict)
 
 
-def _earned(conflict: Conflict) -> trust.Record | None:
+def _earned(conflict: Conflict) -> arbitration.Agreement | None:
     """Return the judge's record if it is good enough to rule alone; None if not, or if people have to rule.
 
     That is the case for what is critical or about security, and for a sample of the rest.
@@ -238,10 +239,9 @@ def _earned(conflict: Conflict) -> trust.Record | None:
     record_ = record_of(project, conflict.severity)
     if not record_.reaches(project.config.judge_trust) or is_for_people(conflict):
         return None
-    if trust.is_sampled(conflict.pk, settings.SECRET_KEY):
-        note = (
-            f"{conflict.ref} waits for people although the judge might rule: one in {trust.AUDIT_EVERY} does."
-        )
+    if arbitration.is_sampled(conflict.pk, settings.SECRET_KEY):
+        every = arbitration.AUDIT_EVERY
+        note = f"{conflict.ref} waits for people although the judge might rule: one in {every} does."
         record(project, "judge_sampled", actor=SYSTEM, task=conflict.task, note=note)
         return None
     return record_

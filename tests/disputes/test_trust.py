@@ -14,7 +14,7 @@ from django.test import Client
 from disputes import hooks, opinions, rulings
 from disputes.models import Conflict, Decision, Opinion
 from disputes.opinions import Reach
-from disputes.protocol.rulings.trust import Record, is_sampled
+from disputes.protocol.rulings.arbitration import Agreement, is_sampled
 from tasks.configuration.changing import configure
 from tasks.events import Actor
 from tasks.models import Event, Project
@@ -58,15 +58,16 @@ def not_sampled(ledger: Project, **about: Any) -> Conflict:
 
 
 def test_the_limit_is_wilsons() -> None:
-    assert [round(Record(*pair).at_least, 3) for pair in ((0, 0), (5, 5), (22, 22), (34, 35), (30, 40))] == [
+    cases = ((0, 0), (5, 5), (22, 22), (34, 35), (30, 40))
+    assert [round(Agreement(*case).at_least, 3) for case in cases] == [
         0.0, 0.566, 0.851, 0.855, 0.598,
     ]  # fmt: skip
-    assert not Record(1000, 1000).reaches(0)
+    assert not Agreement(1000, 1000).reaches(0)
     told = re.search(r"for 0\.85 at least (\d+) of (\d+) or (\d+) of (\d+)", ARBITRATION.read_text())
     assert told, "docs/arbitration.md no longer says how much is enough"
     for agreed, judged in (map(int, told.groups()[:2]), map(int, told.groups()[2:])):
-        assert Record(agreed, judged).reaches(0.85)
-        assert not Record(agreed - 1, judged - 1).reaches(0.85)
+        assert Agreement(agreed, judged).reaches(0.85)
+        assert not Agreement(agreed - 1, judged - 1).reaches(0.85)
 
 
 def test_one_dispute_in_five_is_sampled_and_only_who_knows_the_secret_tells_which() -> None:
@@ -86,7 +87,7 @@ def test_the_judge_rules_alone_once_people_agreed_often_enough_and_not_after_the
         conflict = judged(ledger)
         assert conflict.is_open
         rules(conflict, tom)
-    assert opinions.record_of(ledger, "high") == Record(4, 4)  # at least 51 %
+    assert opinions.record_of(ledger, "high") == Agreement(4, 4)  # at least 51 %
     earned = not_sampled(ledger)
     decision = Decision.objects.get(conflict=earned)
     assert (decision.authority, decision.policy_set_by, decision.option) == ("policy", lea, "uphold_reviewer")
@@ -112,7 +113,7 @@ def test_the_judge_rules_alone_once_people_agreed_often_enough_and_not_after_the
 
     # People differ: the right is gone.
     rules(conflict, tom, "uphold_coder")
-    assert opinions.record_of(ledger, "high") == Record(4, 5)
+    assert opinions.record_of(ledger, "high") == Agreement(4, 5)
     assert not_sampled(ledger).is_open
 
 
@@ -124,7 +125,7 @@ def test_without_the_setting_or_without_who_set_it_nobody_rules_alone(
         opinions.ask(conflict, "judge", user=tom)
         opinions.give(conflict.opinions.get(), replace(DISMISS), actor=JUDGE)
         rules(Conflict.objects.get(pk=conflict.pk), tom, "uphold_coder")
-    assert opinions.record_of(ledger, "high") == Record(3, 3)
+    assert opinions.record_of(ledger, "high") == Agreement(3, 3)
     assert opinions.apply_policy(ledger) == 0
     Project.objects.filter(pk=ledger.pk).update(settings={"judge_trust": 0.3})
     ledger.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Reading a judge's answer, and what a project's policy may do with a dispute (ARB-5 to ARB-7).
+"""Reading a judge's answer, and what a project's policy may do with a dispute (ARB-5 to ARB-7, ARB-10).
 
 The structured hand-in is the answer of record. Without one, the judge's final text is read strictly: it
 states a verdict only if its first line is one. Whatever would need interpreting is ESCALATE, so that no
@@ -8,7 +8,9 @@ wording settles a conflict by accident.
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 
+from disputes.protocol.rulings.figures import wilson
 from disputes.protocol.rulings.options import Kind, Option
 from disputes.protocol.rulings.recommendations import JudgeVerdict
 from disputes.protocol.text.documents import Mode, scan
@@ -16,6 +18,8 @@ from tasks.states import Severity
 from tasks.text.regex import regex
 
 READ_MAX = 64 * 1024  # how many characters of a final text are read
+NEWEST = 100  # how many rulings of one kind count, so that a judge that gets worse loses the right
+AUDIT_EVERY = 5  # one dispute in so many waits for people although the judge might rule
 
 _WORD = regex(r"\b(?:enforce|dismiss|escalate)\b", re.IGNORECASE)
 # What may come before the word in an answer with a label.
@@ -113,3 +117,32 @@ def may_be_discarded(subject: DisputeFacts) -> bool:
     """
     is_declined = subject.opened_as == "coder" and subject.reason != "security_concern"
     return is_declined and may_be_ruled(subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How often a judge and people agreed on one kind of finding."""
+
+    agreed: int
+    judged: int
+
+    @property
+    def at_least(self) -> float:
+        """The lower limit of the agreement (Wilson's, so that a few rulings alone prove little)."""
+        return wilson(self.agreed, self.judged)[0]
+
+    def reaches(self, bound: float) -> bool:
+        """Whether the judge may rule alone if so much agreement is required; 0 means never (ARB-10)."""
+        return 0 < bound <= self.at_least
+
+    def __str__(self) -> str:
+        return f"{self.agreed} of {self.judged}, so at least {self.at_least:.0%}"
+
+
+def is_sampled(number: int, secret: str) -> bool:
+    """Whether the dispute with this number waits for people, so that the agreement goes on being measured.
+
+    One in AUDIT_EVERY does, always the same ones. Nobody can tell beforehand which without the secret.
+    """
+    drawn = blake2b(f"{secret}:{number}".encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") % AUDIT_EVERY == 0
