@@ -9,7 +9,7 @@ from disputes.protocol.reviews.group_labels import ASKING
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.review import ReadReview
 from disputes.protocol.reviews.severity import GRAVE
-from disputes.protocol.text.documents import STATED, Line, Problem, scan
+from disputes.protocol.text.documents import STATED, Line, Problem, scan, unclosed_fence
 from disputes.protocol.text.locations import read_place
 from tasks.text.regex import regex
 
@@ -84,7 +84,7 @@ def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
             doubts.append(
                 Problem(read.findings[0].line, "no finding has a severity, so none has to be settled")
             )
-        return (*read.warnings, *doubts)
+        return (*read.warnings, *_swallowed(read), *doubts)
     if len(read.text.split()) <= WORDS_OF_A_REMARK and not is_foreign(read.text):
         return read.warnings
     return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
@@ -102,11 +102,16 @@ def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
     belongs to no finding; or anything else that is said in another language than English.
     """
     outside = list(_outside(read))
-    doubts = [*read.warnings, *_points(outside, has_findings=bool(read.findings))]
+    doubts = [*read.warnings, *_swallowed(read), *_points(outside, has_findings=bool(read.findings))]
     texts = [line.text for line in outside]
     if not doubts and any(map(is_foreign, ["\n".join(texts), *texts])):
         doubts.append(Problem(0, "it is not in English, and what it asks for may not be read"))
     return tuple(doubts)
+
+
+def _swallowed(read: ReadReview) -> Iterator[Problem]:
+    if line := unclosed_fence(scan(read.text)):
+        yield Problem(line, "the fence that opens here is never closed, so nothing below it is read")
 
 
 def _outside(read: ReadReview) -> Iterator[Line]:
