@@ -163,7 +163,8 @@ def take_submission(
     earlier = _last_attempt.first(task.pk, task.round) or 0
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
-    submission.at = database_time()  # by which rulings take effect, are used, and can be taken back
+    if earlier or against.known or task.round > 1:  # there may be rulings, which go by the database's clock
+        submission.at = database_time()
     _new_submissions.insert(submission)
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")

@@ -11,6 +11,9 @@ from disputes.protocol.completion.termination import Ask, Exit, Gap, Next, Resul
 from disputes.protocol.reviews.severity import counts_as
 from disputes.protocol.rounds.gaps import SETTLED, GapState
 from tasks.states import Severity
+from tasks.text.counting import some_of
+
+NAMED = 20  # how many tasks or findings the final review names
 
 # --- The final review -------------------------------------------------------------------------------------
 
@@ -41,15 +44,17 @@ def blockers(
     that a person confirmed.
     """
     found = {
-        check: ", ".join(gap.code for gap in gaps if gap.severity is severity and gap.state not in SETTLED)
+        check: [gap.code for gap in gaps if gap.severity is severity and gap.state not in SETTLED]
         for severity, check in (
             (Severity.CRITICAL, Check.CRITICAL_SETTLED), (Severity.HIGH, Check.HIGH_SETTLED),
         )
     }  # fmt: skip
-    found[Check.ALL_ADDRESSED] = ", ".join(untreated)
-    found[Check.NO_CYCLE] = " waits for ".join(cycle_in(blocked_by))
-    found |= {check: "nobody confirmed it" for check in JUDGED if check.name not in judged}
-    return tuple(f"{check}: {detail}" for check, detail in found.items() if detail)
+    found[Check.ALL_ADDRESSED] = [*untreated]
+    told = {check: some_of(codes, NAMED) for check, codes in found.items() if codes}
+    if cycle := cycle_in(blocked_by):
+        told[Check.NO_CYCLE] = " waits for ".join(cycle)
+    told |= {check: "nobody confirmed it" for check in JUDGED if check.name not in judged}
+    return tuple(f"{check}: {detail}" for check, detail in told.items())
 
 
 def cycle_in(blocked_by: Mapping[str, Collection[str]]) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ class Answered:
     def checked(self) -> "Answered":
         """Return the answer as its words have it if it is called done and they say that it is not (ANS-9)."""
         said = answer_kind(self.text) if self.kind is AnswerKind.ADDRESSED else None
-        return replace(self, kind=said, is_torn=True) if said in UNDONE else self
+        if said not in UNDONE or (said is AnswerKind.ACCEPTED_AS_IS and tells_of_deed(self.text)):
+            return self  # "No change to the API, only the lock was added"
+        return replace(self, kind=said, is_torn=True)
 
     def beside(self, later: "Answered") -> "Answered":
         """Return which counts of this answer and a later one of equal worth (ANS-9)."""

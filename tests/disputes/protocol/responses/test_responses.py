@@ -265,6 +265,7 @@ def test_of_answers_that_contradict_each_other_the_one_that_is_not_done_counts()
         assert (answer.line, answer.kind, answer.is_torn) == (line, kind, True), text
     for text in (
         "| ISSUE-R1-001 | fixed | Not needed any more, since I dropped the module |",
+        "| ISSUE-R1-001 | fixed | No change to the API, only the lock was added |",
         "- ISSUE-R1-001 to ISSUE-R1-003: fixed\n- ISSUE-R1-001: not fixed",  # it says more of this one
         "| ISSUE-R1-001 | deferred | later |\n| ISSUE-R1-001 | won't fix | |",
     ):
