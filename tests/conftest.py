@@ -48,9 +48,8 @@ SKIPPED = 9  # the exit status where tests were skipped that may not be; none of
 # Files that take long, with their seconds on a busy machine: they begin first, and none of them is left over.
 SLOW = {
     "tests/browser/test_axe.py": 155,
-    "tests/end_to_end/hosts/test_zoo.py": 135,
     "tests/end_to_end/test_document_rounds.py": 125,
-    "tests/agents/providers/test_demo_cassettes.py": 115,
+    "tests/end_to_end/hosts/test_zoo.py": 110,
     "tests/end_to_end/hosts/test_chaos.py": 105,
     "tests/end_to_end/hosts/test_partition.py": 95,
     "tests/end_to_end/test_backup.py": 90,
@@ -62,6 +61,7 @@ SLOW = {
     "tests/end_to_end/test_published_package.py": 70,
     "tests/end_to_end/test_team_sign_in.py": 70,
     "tests/end_to_end/test_demo.py": 65,
+    "tests/agents/providers/test_demo_cassettes.py": 60,
     "tests/end_to_end/test_base_walks.py": 60,
     "tests/browser/test_first_hour.py": 45,
     "tests/browser/test_ruling.py": 45,

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,14 @@ from tests.browser.scene import Scene, create_scene
 from tests.factories import create_user
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 # Playwright's sync API runs an event loop in this thread; our queries here are as safe as without it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
+DESK = {"width": 1440, "height": 900}
 NAVIGATION, EXPECTED = 60_000, 30_000  # milliseconds; a loaded machine takes its time
+PATIENCE = 5.0  # seconds, for requests that are under way when their test is over
 
 # The shell first: it has no window to paint around each page, and takes about half the time of a processor.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -50,36 +53,99 @@ def scene(live_server: Any) -> Scene:
     return create_scene(create_user("lea", first_name="Lea", last_name="Lindt"))
 
 
-@pytest.fixture
-def open_page(chromium: "Browser", live_server: Any, scene: Scene) -> Iterator[Callable[..., "Page"]]:
-    """Opens a path as Lea. At the end: no request left the host, and the console holds no error."""
-    contexts: list[BrowserContext] = []
-    asked: list[str] = []
-    errors: list[str] = []
+class Window:
+    """A page in a context of its own, with what it asked for and what its console said since it was cleared.
 
-    def open_path(path: str, *, expect: int = 200, **options: Any) -> "Page":
-        options = {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"} | options
-        context = chromium.new_context(**options)
-        contexts.append(context)
-        context.set_default_timeout(EXPECTED)
-        context.set_default_navigation_timeout(NAVIGATION)
+    It is kept for the tests that follow: to begin another one takes three times as long as a page does.
+    """
+
+    def __init__(self, chromium: "Browser", options: dict[str, Any]) -> None:
+        self.context = chromium.new_context(**options)
+        self.context.set_default_timeout(EXPECTED)
+        self.context.set_default_navigation_timeout(NAVIGATION)
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.errors: list[str] = []
+        self.under_way: set[Any] = set()
+        self.page.on("request", self._begin)
+        self.page.on("response", lambda answer: self.under_way.discard(answer.request))
+        self.page.on("requestfailed", lambda request: self.under_way.discard(request))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on(
+            "console", lambda message: self.errors.append(message.text) if is_error(message) else None
+        )
+
+    def _begin(self, request: Any) -> None:
+        self.asked.append(request.url)
+        if request.resource_type != "ping":  # of which no end is told
+            self.under_way.add(request)
+
+    def open(self, root: str, path: str, session: str, **looks: Any) -> int:
+        """Open the path as whoever has the session; the status of the answer."""
+        self.page.set_viewport_size(looks.pop("viewport"))
+        self.page.emulate_media(**looks)
+        self.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": root}])
+        answer = self.page.goto(root + path)
+        assert answer is not None
+        return answer.status
+
+    def clear(self) -> None:
+        """Leave nothing for the next test but the files that a browser keeps, and nothing for the server."""
+        deadline = time.monotonic() + PATIENCE
+        while self.under_way and time.monotonic() < deadline:
+            self.page.wait_for_timeout(20)
+        self.page.evaluate("localStorage.clear(); sessionStorage.clear(); navigator.sendBeacon = () => true")
+        self.page.goto("about:blank")
+        self.context.clear_cookies()
+        for each in (self.asked, self.errors, self.under_way):
+            each.clear()
+
+
+@pytest.fixture(scope="session")
+def windows(chromium: "Browser") -> Iterator[dict[str, Window]]:
+    """One for each kind of device, by the options of its context."""
+    made: dict[str, Window] = {}
+    yield made
+    for window in made.values():
+        window.context.close()
+
+
+@pytest.fixture
+def open_page(
+    chromium: "Browser", windows: dict[str, Window], live_server: Any, scene: Scene
+) -> Iterator[Callable[..., "Page"]]:
+    """Opens a path as Lea, in the place of the page before it on such a device, unless it is to be alone.
+
+    At the end: no request left the host, and the console holds no error.
+    """
+    used: dict[str, Window] = {}
+    alone: list[Window] = []
+
+    def open_path(
+        path: str, *, expect: int = 200, is_alone: bool = False, viewport: Any = DESK,
+        color_scheme: str = "light", **options: Any,
+    ) -> "Page":  # fmt: skip
+        device = str(sorted(options.items()))
+        if is_alone:
+            alone.append(window := Window(chromium, options))
+        else:
+            window = used.get(device) or windows.pop(device, None) or Window(chromium, options)
+            used[device] = window
         client = Client()
         client.login(username="lea", password="secret-password")
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
-        context.add_cookies([cookie])
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if is_error(message) else None)
-        answer = page.goto(live_server.url + path)
-        assert answer is not None
-        assert answer.status == expect
-        return page
+        looks = {"viewport": viewport, "color_scheme": color_scheme}
+        assert window.open(live_server.url, path, session, **looks) == expect
+        return window.page
 
     yield open_path
-    for context in contexts:
-        context.close()
+    asked = [url for window in [*used.values(), *alone] for url in window.asked]
+    errors = [error for window in [*used.values(), *alone] for error in window.errors]
+    for window in alone:
+        window.context.close()
+    for device, window in used.items():
+        window.clear()
+        windows[device] = window
     assert [url for url in asked if not url.startswith((live_server.url, "data:"))] == []
     assert errors == []
 

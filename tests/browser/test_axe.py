@@ -125,7 +125,7 @@ def test_no_page_of_hostile_texts_has_a_grave_fault_in_the_light_in_the_dark_or_
     )  # fmt: skip
     of_documents = [f"/projects/{project.slug}/{page}" for page in ("", "rounds/", "rounds/1/", "end/")]
     in_each_way = {*our_pages(scene), *of_documents, *OF_THE_ADMIN}
-    page = open_page("/healthz", viewport=WIDE)
+    page = open_page("/healthz", viewport=WIDE, is_alone=True)
     root, looks = page.url.removesuffix("/healthz"), Looks(page, axe)
     filler = Filler(TEXTS)
     while filler.used < set(TEXTS):

@@ -82,7 +82,7 @@ document.hasFocus = () => false;
 
 
 def test_the_tab_counts_and_the_browser_tells_where_it_was_asked_to(open_page: Open, scene: Scene) -> None:
-    page = open_page("/notifications/")
+    page = open_page("/notifications/", is_alone=True)
     page.add_init_script(FAKE)
     page.reload()
     expect(page).to_have_title(f"({waiting()}) Notifications | Steroids Web")

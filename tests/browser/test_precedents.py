@@ -89,6 +89,7 @@ def test_an_amendment_is_looked_at_reworded_and_approved(open_page: Open, scene:
         shoot(ruled, f"amendment-ruled-{name}", full_page=True)
         listed = open_page("/admin/disputes/amendment/", **options)
         shoot(listed, f"amendments-{name}", full_page=True)
+    page = open_page(address)
     page.get_by_label("The words, in Markdown").fill("> Back off.")
     page.get_by_role("button", name="Draft it with these words").click()
     expect(page.get_by_text("A host is drafting it.")).to_be_visible()
