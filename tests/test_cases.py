@@ -2,9 +2,12 @@
 
 import pytest
 from django.core.cache import cache
+from django.test import TransactionTestCase
+from django_q.models import Schedule
 
 from tasks.models import Project
 from tests.cases import for_each
+from tests.conftest import empty_tables
 from tests.factories import create_project
 
 
@@ -47,3 +50,10 @@ def test_each_case_begins_with_the_rows_as_fixtures_made_them_and_an_empty_cache
     create_project("another")
     ledger.name = "Changed in memory"
     cache.set("seen", time)
+
+
+@pytest.mark.django_db(transaction=True, reset_sequences=True)
+def test_numbers_that_begin_anew_leave_those_alone_that_migrations_have_given() -> None:
+    empty_tables(TransactionTestCase())
+    Schedule.objects.create(name="again", func="agents.jobs.tick")
+    Schedule.objects.get(name="again").delete()
