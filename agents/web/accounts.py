@@ -1,21 +1,13 @@
-"""Accounts in trouble: until when, why, which agents they hold up, and ending a pause by hand (LAD-4)."""
+"""Accounts in trouble, as people see them: until when, why, and which agents they hold up (LAD-4)."""
 
 from dataclasses import dataclass
 
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.http import HttpRequest
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
-from agents.crew import pauses
 from agents.crew.choosing import Crew
-from agents.loop.bell import ring
 from agents.models import Agent, ProviderPause
-from disputes.web.view_helpers import next_url, refuses, staff_only
 from tasks.access import MAINTAIN, is_superuser, my_roles
-from tasks.errors import Refused
 from tasks.spans import clock
 from tasks.text.counting import some_of
 
@@ -65,20 +57,3 @@ def _roles_at(agent: Agent, roles: dict[int, str]) -> set[str]:
     """Return the person's roles where the agent works; an agent without projects works everywhere."""
     projects: set[int] = agent.only_in  # type: ignore[attr-defined]
     return {roles[pk] for pk in projects if pk in roles} if projects else set(roles.values())
-
-
-@staff_only
-@require_POST
-@refuses
-def try_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """End the pause of an account; the next run of its agents shows whether the trouble is over."""
-    paused = next((each for each in paused_accounts(request) if each.pause.pk == pk), None)
-    if paused is None:
-        raise Http404("No such account is paused.")
-    name = paused.pause.name
-    if not paused.may_end:
-        raise Refused("no_right", f"You may not end the pause of {name}.", "Ask a maintainer.", status=403)
-    pauses.end(name)
-    ring(0)
-    messages.success(request, f"{name} is tried again by the next run of its agents.")
-    return redirect(next_url(request, reverse("admin:index")))

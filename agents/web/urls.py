@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agents.web import accounts, board_views, project_views, run_views, setup_views, task_views
+from agents.web import account_views, board_views, project_views, run_views, setup_views, task_views
 from agents.web.moves import BY_HAND
 from agents.web.rounds import views as rounds
 from agents.web.setup import VERBS
@@ -33,5 +33,5 @@ urlpatterns = [
     path("runs/<int:pk>/", run_views.run_page, name="run"),
     path("runs/<int:pk>/log/", run_views.run_log, name="run-log"),
     path("runs/<int:pk>/stop/", run_views.stop, name="run-stop"),
-    path("accounts/<int:pk>/try/", accounts.try_again, name="account-try"),
+    path("accounts/<int:pk>/try/", account_views.try_again, name="account-try"),
 ]
