@@ -58,6 +58,7 @@ def _key(*words: str) -> str:
 @repeated
 def begin_try(counted: Sequence[Counter]) -> timedelta:
     """Count a try and return a zero wait, or return how long it has to wait; then it is not counted."""
+    _forget()
     with transaction.atomic():
         rows = _locked(counted)
         now = timezone.now()  # only once the rows are locked, because locking may have taken a while
@@ -86,19 +87,21 @@ def take_back(counted: Sequence[Counter]) -> None:
                 row.save()
 
 
-def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
-    """Return the rows of the counters, created if missing, locked until the transaction ends.
+def _forget() -> None:
+    """Delete what is over, in no transaction: whoever held such rows would stand in their owners' way."""
+    SignInTries.objects.filter(forget_at__lt=timezone.now()).delete()
 
-    Two tries may each forget the row that the other one needs; then the database aborts one of them.
-    """
-    now = timezone.now()
-    SignInTries.objects.filter(forget_at__lt=now).exclude(key__in=[each.key for each in counted]).delete()
-    SignInTries.objects.bulk_create(
-        (SignInTries(key=each.key, free_at=now, forget_at=now + MEMORY) for each in counted),
-        ignore_conflicts=True,
-    )
-    keys = [each.key for each in counted]
-    return list(locked(SignInTries.objects).filter(key__in=keys).order_by("key"))
+
+def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
+    """Return the rows of the counters, created if missing, locked until the transaction ends."""
+    now, keys = timezone.now(), [each.key for each in counted]
+    rows: list[SignInTries] = []
+    while len(rows) < len(counted):  # another try may have deleted one before it was locked
+        SignInTries.objects.bulk_create(
+            (SignInTries(key=key, free_at=now, forget_at=now + MEMORY) for key in keys), ignore_conflicts=True
+        )
+        rows = list(locked(SignInTries.objects).filter(key__in=keys).order_by("key"))
+    return rows
 
 
 def in_words(wait: timedelta) -> str:

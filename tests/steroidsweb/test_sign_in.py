@@ -199,7 +199,10 @@ def test_of_many_tries_at_once_no_more_than_five_get_through(at_once: Any) -> No
 def test_two_who_come_back_at_the_same_moment_both_sign_in(
     at_once: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each deletes what is known of the other one, which is too old, and then needs its own."""
+    """Each deletes what is known of the other one, which is too old, and then needs its own.
+
+    So does a third, whose row another try deletes just before it is locked.
+    """
     counted = [brake.counters(name, f"10.0.0.{number}") for number, name in enumerate(("lea", "tom"))]
     long_ago = timezone.now() - timedelta(days=1)
     for counter in (*counted[0], *counted[1]):
@@ -214,6 +217,17 @@ def test_two_who_come_back_at_the_same_moment_both_sign_in(
     monkeypatch.setattr(SignInTries.objects, "bulk_create", once_both_have_deleted)
     mine = iter(counted)
     assert at_once(2, lambda: brake.begin_try(next(mine))) == [timedelta(), timedelta()]
+
+    gone: list[Any] = []
+
+    def before_all_is_deleted(*given: Any, **more: Any) -> None:
+        create(*given, **more)
+        if not gone:
+            gone.append(SignInTries.objects.all().delete())
+
+    monkeypatch.setattr(SignInTries.objects, "bulk_create", before_all_is_deleted)
+    assert brake.begin_try(counted[0]) == timedelta()
+    assert list(SignInTries.objects.values_list("count", flat=True)) == [1, 1]
 
 
 # --- The address --------------------------------------------------------------------------------------------
