@@ -23,6 +23,7 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 DESK = {"width": 1440, "height": 900}
 NAVIGATION, EXPECTED = 60_000, 30_000  # milliseconds; a loaded machine takes its time
+FORGET = "localStorage.clear(); sessionStorage.clear(); navigator.sendBeacon = () => true"
 PATIENCE = 5.0  # seconds, for requests that are under way when their test is over
 
 # The shell first: it has no window to paint around each page, and takes about half the time of a processor.
@@ -91,10 +92,16 @@ class Window:
 
     def clear(self) -> None:
         """Leave nothing for the next test but the files that a browser keeps, and nothing for the server."""
+        from playwright.sync_api import Error
+
         deadline = time.monotonic() + PATIENCE
         while self.under_way and time.monotonic() < deadline:
             self.page.wait_for_timeout(20)
-        self.page.evaluate("localStorage.clear(); sessionStorage.clear(); navigator.sendBeacon = () => true")
+        try:
+            self.page.evaluate(FORGET)
+        except Error:  # it was on its way to another page
+            self.page.wait_for_load_state()
+            self.page.evaluate(FORGET)
         self.page.goto("about:blank")
         self.context.clear_cookies()
         for each in (self.asked, self.errors, self.under_way):
