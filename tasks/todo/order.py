@@ -102,11 +102,12 @@ def _whole(tasks: list[DraftTask]) -> list[DraftTask]:
 
 
 def _follow_each_other(tasks: list[DraftTask]) -> None:
-    whole = _whole(tasks)
-    for before, task in zip(whole, whole[1:], strict=False):
-        _wait(task, [before])
-    for task in whole:
-        _follow_each_other(task.parts)
+    levels = [tasks]
+    while levels:
+        whole = _whole(levels.pop())
+        for before, task in zip(whole, whole[1:], strict=False):
+            _wait(task, [before])
+        levels.extend(task.parts for task in whole if task.parts)
 
 
 def _in_line(each: list[Item], is_parallel: Callable[[Item], bool]) -> Iterator[tuple[Item, list[Item]]]:
@@ -124,7 +125,9 @@ def _in_line(each: list[Item], is_parallel: Callable[[Item], bool]) -> Iterator[
 
 def _wait(task: DraftTask, needed: list[DraftTask]) -> None:
     """Let the task, and what is within it, wait for these as well."""
-    known = set(map(id, task.needs))
-    task.needs += [each for each in needed if id(each) not in known]
-    for part in task.parts:
-        _wait(part, needed)
+    within = [task]
+    while within and needed:
+        each = within.pop()
+        known = set(map(id, each.needs))
+        each.needs += [other for other in needed if id(other) not in known]
+        within.extend(each.parts)

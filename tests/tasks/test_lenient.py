@@ -473,6 +473,10 @@ def test_the_numbered_tasks_of_a_plan_follow_each_other_and_a_star_marks_what_is
     assert [task.title for task in section.tasks if task.depends] == ["2. Keep rows"], (
         "numbers alone are no order"
     )
+    for title, mark in (("# Implementation Plan", ""), ("# Tasks", "[P] ")):
+        deep = "\n".join(f"{' ' * depth}- [ ] {depth}. {mark}a" for depth in range(1200))
+        (section,) = parse(read_leniently(f"{title}\n\n- [ ] 0. b\n{deep}\n").text).sections
+        assert len(section.tasks) == 1201, "however deep it is"
 
 
 def test_phases_follow_each_other_and_what_lacks_the_parallel_mark_waits_for_what_is_above(
