@@ -4,18 +4,15 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from agents.crew import pauses
 from agents.loop.bell import ring
 from agents.web import accounts
-from disputes.web.view_helpers import next_url, refuses, staff_only
+from disputes.web.view_helpers import next_url, staff_post
 from tasks.errors import Refused
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def try_again(request: HttpRequest, pk: int) -> HttpResponse:
     """End the pause of an account; the next run of its agents shows whether the trouble is over."""
     paused = next((each for each in accounts.paused_accounts(request) if each.pause.pk == pk), None)

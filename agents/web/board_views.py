@@ -5,10 +5,9 @@ from typing import Any
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_safe
 
 from agents.web import board
-from disputes.web.view_helpers import page, staff_only
+from disputes.web.view_helpers import page, staff_get
 from tasks.access import my_projects, projects_for, role_in
 from tasks.errors import Refused
 from tasks.models import Project, Task
@@ -24,8 +23,7 @@ KEYS = [
 ]
 
 
-@staff_only
-@require_safe
+@staff_get
 def boards(request: HttpRequest) -> HttpResponse:
     """Redirect to the board of the project that is named, or of the one viewed last, or of the first."""
     mine = projects_for(request.user)
@@ -36,8 +34,7 @@ def boards(request: HttpRequest) -> HttpResponse:
     return redirect("board", project.slug)
 
 
-@staff_only
-@require_safe
+@staff_get
 def board_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the tasks of a project in columns."""
     mine = my_projects(request)

@@ -4,12 +4,11 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.web.project import Overview
 from disputes.importing.folder import SessionFolder, session_of_text
 from disputes.importing.rows import import_session, read_session
-from disputes.web.view_helpers import page, project_of, refuses, staff_only
+from disputes.web.view_helpers import page, project_of, staff_form, staff_get, staff_post
 from tasks.access import MAINTAIN, require_role, role_in
 from tasks.events import Actor
 from tasks.models import Project
@@ -29,8 +28,7 @@ OTHERWISE = (
 )
 
 
-@staff_only
-@require_safe
+@staff_get
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """Show how far the project is, what is under way, and what to do next."""
     project = project_of(request, slug)
@@ -41,9 +39,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     return page(request, "agents/project.html", context)
 
 
-@staff_only
-@require_http_methods(["GET", "HEAD", "POST"])
-@refuses
+@staff_form
 def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """Import a pasted TODO.md: first show what it would do, with its faults by line, then do it."""
     project = project_of(request, slug)
@@ -95,9 +91,7 @@ def _imported(project: Project, text: str, request: HttpRequest, shown: str) -> 
     return report, is_shown
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def let_pass(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept a version of the followed TODO.md that landed work changed."""
     project = project_of(request, slug)
@@ -107,9 +101,7 @@ def let_pass(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("project", slug)
 
 
-@staff_only
-@require_http_methods(["GET", "HEAD", "POST"])
-@refuses
+@staff_form
 def import_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Import pasted documents of rounds: first show how they are understood, then import exactly that."""
     project = project_of(request, slug)

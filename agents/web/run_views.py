@@ -7,12 +7,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.loop import run_ends as verbs
 from agents.models import Prompt, Run
 from agents.web import costs, log, moves, runs
-from disputes.web.view_helpers import next_url, page, refuses, staff_only
+from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import RULE, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -25,8 +24,7 @@ def _run(request: HttpRequest, pk: int) -> Run:
     return get_object_or_404(runs.visible(request.user), pk=pk)
 
 
-@staff_only
-@require_safe
+@staff_get
 def runs_page(request: HttpRequest) -> HttpResponse:
     """Show what is under way, and what ended lately."""
     asked = runs.RunPageFilter(request.GET, queryset=runs.visible(request.user), request=request)
@@ -41,8 +39,7 @@ def runs_page(request: HttpRequest) -> HttpResponse:
     return page(request, "agents/runs.html", context)
 
 
-@staff_only
-@require_safe
+@staff_get
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one run: its facts, its prompt, and its log."""
     run = _run(request, pk)
@@ -58,8 +55,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, "agents/run.html", context)
 
 
-@staff_only
-@require_safe
+@staff_get
 def run_log(request: HttpRequest, pk: int) -> JsonResponse:
     """Return what is new in the log after `?after=MARK`, or else its end, and how the run is going."""
     run = _run(request, pk)
@@ -83,9 +79,7 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
     )
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the host to end the run; with `defer`, also defer its task, so that the loop leaves it alone."""
     run = _run(request, pk)

@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from agents.web import setup
 from agents.web.setup_forms import CommandsForm, RepositoryForm
-from disputes.web.view_helpers import page, project_of, staff_only
+from disputes.web.view_helpers import page, project_of, staff_form, staff_post
 from tasks import base
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, require_role, role_in
 from tasks.configuration.changing import configure
@@ -51,8 +51,7 @@ def _show(
     return page(request, "agents/setup.html", context, refused.status if refused else status)
 
 
-@staff_only
-@require_http_methods(["GET", "HEAD", "POST"])
+@staff_form
 def setup_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what is known of the target branch and what was tried; on POST, save the set-up and try it."""
     project = project_of(request, slug)
@@ -119,8 +118,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "agents/parts/setup_now.html", context)
 
 
-@staff_only
-@require_POST
+@staff_post
 def act(request: HttpRequest, slug: str, verb: str) -> HttpResponse:
     """Press one of the page's buttons."""
     project = project_of(request, slug)

@@ -4,12 +4,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from agents.web import moves
 from agents.web import task as pages
 from agents.web.board_views import show_board
-from disputes.web.view_helpers import next_url, page, refuses, staff_only, task_of
+from disputes.web.view_helpers import next_url, page, staff_get, staff_post, task_of
 from tasks.access import role_in
 from tasks.errors import Refused
 from tasks.text.numbers import whole_number
@@ -18,8 +17,7 @@ BOARD = "board"
 KEYS = [("O", "Open the dispute"), ("V", "Whole diff"), ("N", "Comment"), ("?", "This list")]
 
 
-@staff_only
-@require_safe
+@staff_get
 def task_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Show where the task stands and how it got there."""
     return _show(request, ref)
@@ -39,8 +37,7 @@ def _show(request: HttpRequest, ref: str, refused: Refused | None = None, note: 
     return page(request, "agents/task.html", context, refused.status if refused else 200)
 
 
-@staff_only
-@require_safe
+@staff_get
 def events_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Show everything that was recorded about the task, newest first."""
     task = task_of(request, ref)
@@ -54,8 +51,7 @@ def events_page(request: HttpRequest, ref: str) -> HttpResponse:
     return page(request, "agents/events.html", context)
 
 
-@staff_only
-@require_safe
+@staff_get
 def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
     """Show the whole diff of the last submission, or of the one that `?submission=` names."""
     task = task_of(request, ref)
@@ -64,9 +60,7 @@ def diff_page(request: HttpRequest, ref: str) -> HttpResponse:
     return page(request, "agents/diff.html", context)
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def move(request: HttpRequest, ref: str, verb: str) -> HttpResponse:
     """Defer, resume, cancel, finish or reopen the task; after a refusal, say why and keep what was typed."""
     task = task_of(request, ref)

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from disputes.models import Channel, Dispute
 from disputes.notifications import channels, sending
@@ -15,7 +15,7 @@ from disputes.notifications.forms import ChannelForm
 from disputes.notifications.messages import link
 from disputes.web.plain_text import plain
 from disputes.web.queue import listing
-from disputes.web.view_helpers import page, project_of, refuses, staff_only
+from disputes.web.view_helpers import page, project_of, staff_form, staff_get, staff_post
 from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
@@ -23,7 +23,6 @@ from tasks.models import Project
 PER_PAGE = 50
 COUNT_SECONDS = 5
 RECENT = 500
-either = require_http_methods(["GET", "HEAD", "POST"])
 
 
 def _channel(request: HttpRequest, pk: int) -> Channel:
@@ -48,8 +47,7 @@ def _home(channel: Channel) -> HttpResponse:
     return redirect("notifications")
 
 
-@staff_only
-@require_safe
+@staff_get
 def overview(request: HttpRequest) -> HttpResponse:
     """Show a person's own channels, with links to those of the projects they maintain."""
     rows = list(channels.own(request.user))
@@ -61,9 +59,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     return page(request, "notifications/overview.html", context)
 
 
-@staff_only
-@require_safe
-@refuses
+@staff_get
 def of_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the channels of a project to its maintainers."""
     project = project_of(request, slug)
@@ -76,9 +72,7 @@ def of_project(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@staff_only
-@either
-@refuses
+@staff_form
 def add(request: HttpRequest) -> HttpResponse:
     """Add a channel of one's own, or one of a project with ?of=slug."""
     project: Project | None = None
@@ -89,9 +83,7 @@ def add(request: HttpRequest) -> HttpResponse:
     return _edited(request, Channel(user=user, project=project))
 
 
-@staff_only
-@either
-@refuses
+@staff_form
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a channel; its address changes only if a new one is typed."""
     return _edited(request, _channel(request, pk))
@@ -123,9 +115,7 @@ def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse
     return page(request, "notifications/secret.html", context)
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     """Test, pause, resume or remove a channel, or give a webhook a new secret."""
     channel = _channel(request, pk)
@@ -153,8 +143,7 @@ def act(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     return _home(channel)
 
 
-@staff_only
-@require_safe
+@staff_get
 def deliveries(request: HttpRequest) -> HttpResponse:
     """List what was sent and what was not, newest first."""
     rows = channels.deliveries_for(request.user).order_by("-pk")
@@ -166,8 +155,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
     return page(request, "notifications/deliveries.html", context)
 
 
-@staff_only
-@require_POST
+@staff_post
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Send again what was given up."""
     row = get_object_or_404(channels.deliveries_for(request.user), pk=pk)

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods
 
 from disputes.web.rights import Rights
 from tasks.access import projects_for, role_in
@@ -110,6 +111,16 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)
 
     return answer
+
+
+def _staff_view(*methods: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    return lambda view: staff_only(require_http_methods(methods)(refuses(view)))
+
+
+# A page that only shows, what a form is sent to, and a page that shows a form and takes it.
+staff_get = _staff_view("GET", "HEAD")
+staff_post = _staff_view("POST")
+staff_form = _staff_view("GET", "HEAD", "POST")
 
 
 def attached(reply: HttpResponse, name: str) -> HttpResponse:

@@ -8,9 +8,8 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
-from disputes.web.view_helpers import page, refuses, staff_only
+from disputes.web.view_helpers import page, staff_get, staff_post
 from steroidsweb import audit
 from steroidsweb.models import AuditEntry, SignedIn
 from tasks.errors import Refused
@@ -24,8 +23,7 @@ OVER = Refused(
 )
 
 
-@staff_only
-@require_safe
+@staff_get
 def sessions(request: HttpRequest) -> HttpResponse:
     """Show the user's own sessions, with the current one first."""
     mine = SignedIn.objects.filter(user=request.user.pk, session__expire_date__gt=timezone.now())
@@ -38,9 +36,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     )
 
 
-@staff_only
-@refuses
-@require_POST
+@staff_post
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one of the user's own sessions; whoever has it open must sign in again."""
     row = SignedIn.objects.filter(pk=pk, user=request.user.pk).first()
@@ -54,8 +50,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("sessions")
 
 
-@staff_only
-@require_POST
+@staff_post
 def end_others(request: HttpRequest) -> HttpResponse:
     """End all of the user's sessions but this one."""
     others = SignedIn.objects.filter(user=request.user.pk).exclude(session=request.session.session_key)

@@ -3,17 +3,15 @@
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_safe
 
 from agents.web.rounds import figures
 from agents.web.rounds.figures import SessionPage
-from disputes.web.view_helpers import page, project_of, staff_only
+from disputes.web.view_helpers import page, project_of, staff_get
 from tasks.models import Project, Task
 from tasks.text.numbers import whole_number
 
 
-@staff_only
-@require_safe
+@staff_get
 def rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the rounds on a timeline, the gaps, and whether the session is coming to an end."""
     project = project_of(request, slug)
@@ -36,8 +34,7 @@ def _session_page(request: HttpRequest, project: Project) -> SessionPage:
         raise Http404 from None
 
 
-@staff_only
-@require_safe
+@staff_get
 def one_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Show the documents of one round side by side, and what it changed."""
     project = project_of(request, slug)

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST, require_safe
 
 from disputes import amendments
 from disputes.models import Amendment
@@ -11,7 +10,7 @@ from disputes.web.dispute.code import coloured, parse_diff
 from disputes.web.dispute.ruling_views import to_change
 from disputes.web.dispute.views import may_rule, needs_right
 from disputes.web.plain_text import plain
-from disputes.web.view_helpers import page, refuses, staff_only
+from disputes.web.view_helpers import page, staff_get, staff_post
 from tasks.access import projects_for
 from tasks.errors import Refused
 from tasks.text.numbers import whole_number
@@ -23,9 +22,7 @@ SHOWN = (
 )  # fmt: skip
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def ask(request: HttpRequest, pk: int) -> HttpResponse:
     """Have the amendment of a ruling drafted."""
     amendment = amendments.ask(to_change(request, pk), user=request.user)
@@ -38,8 +35,7 @@ def _to_see(request: HttpRequest, pk: int) -> Amendment:
     return get_object_or_404(rows.select_related(*SHOWN), pk=pk)
 
 
-@staff_only
-@require_safe
+@staff_get
 def amendment_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the addition to the specification as a diff; people who may rule can settle it here."""
     return _show(request, _to_see(request, pk))
@@ -66,9 +62,7 @@ def _show(
     return page(request, "disputes/amendment.html", context, refused.status if refused else 200)
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def settle(request: HttpRequest, pk: int, verb: str) -> HttpResponse:
     """Approve, reword or drop the amendment that was shown. A refusal keeps what was typed."""
     amendment = _to_see(request, pk)

@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
 
 from disputes import finding_identity, opinions, rulings, severity_changes
 from disputes.models import Dispute, Opinion
@@ -11,7 +10,7 @@ from disputes.protocol.rulings.synthesis import Source
 from disputes.web.dispute.forms import RulingForm, SynthesisForm
 from disputes.web.dispute.ruling_views import first_error
 from disputes.web.dispute.views import card_to_rule, refusal, url_of
-from disputes.web.view_helpers import refuses, staff_only
+from disputes.web.view_helpers import staff_post
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Finding, StaleTask
@@ -24,9 +23,7 @@ def _finding(request: HttpRequest, dispute: Dispute) -> Finding:
     return get_object_or_404(Finding.objects.standing(), task=dispute.task, code=code)
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
     """Lower or raise a finding's severity. A finding that need not be settled any more is in no conflict."""
     card = card_to_rule(request, pk)
@@ -41,9 +38,7 @@ def change_severity(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(url_of(conflict))
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     """Record whether a finding is an earlier one, raised again."""
     card = card_to_rule(request, pk)
@@ -60,9 +55,7 @@ def confirm_same(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(url_of(conflict))
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def propose(request: HttpRequest, pk: int) -> HttpResponse:
     """Hand in a synthesis, which becomes option C."""
     conflict = card_to_rule(request, pk).conflict
@@ -81,9 +74,7 @@ def propose(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(url_of(conflict))
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def ask_opinion(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask for an opinion, which is never a ruling. What was typed stays in the browser's draft."""
     conflict = card_to_rule(request, pk).conflict

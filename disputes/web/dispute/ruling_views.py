@@ -5,7 +5,6 @@ from django.db import transaction
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
 
 from disputes import amendments, rulings
 from disputes.models import Conflict, Decision
@@ -15,16 +14,14 @@ from disputes.web.dispute.forms import RulingForm, seconds_since
 from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
 from disputes.web.plain_text import plain
 from disputes.web.queue.neighbours import next_after
-from disputes.web.view_helpers import next_url, refuses, staff_only
+from disputes.web.view_helpers import next_url, staff_post
 from tasks.access import projects_for
 from tasks.errors import Invalid, Refused
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Rule on a conflict, then go to the next one. A refusal keeps what was typed."""
     card = card_to_rule(request, pk)
@@ -90,9 +87,7 @@ def to_change(request: HttpRequest, pk: int) -> Decision:
     return found
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a ruling back while no prompt has used it."""
     decision = to_change(request, pk)
@@ -111,9 +106,7 @@ def _reopened(conflict: Conflict) -> Conflict | None:
     return conflict.reopened_as.open().first()
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     """Open a new conflict that names the ruled one. What was typed for the old one is kept."""
     decision = to_change(request, pk)

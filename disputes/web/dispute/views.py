@@ -6,7 +6,6 @@ from django.db.models import BigIntegerField, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
 from disputes import rulings
 from disputes.models import Conflict, Dispute
@@ -19,7 +18,7 @@ from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
-from disputes.web.view_helpers import not_allowed, page, staff_only
+from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post
 from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
 from tasks.errors import Refused
@@ -99,8 +98,7 @@ def url_of(conflict: Conflict) -> str:
 # --- The page ---------------------------------------------------------------------------------------------
 
 
-@staff_only
-@require_safe
+@staff_get
 def dispute_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a dispute: its first open conflict, or the one that `?conflict=C-9` names.
 
@@ -187,8 +185,7 @@ def refusal(
     return show(request, card, form, refused=error, **typed)
 
 
-@staff_only
-@require_safe
+@staff_get
 def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the whole diff of what is disputed; `?view=split` shows old and new side by side."""
     dispute = to_see(request, pk)
@@ -210,8 +207,7 @@ def diff_page(request: HttpRequest, pk: int) -> HttpResponse:
 # --- Trying out -------------------------------------------------------------------------------------------
 
 
-@staff_only
-@require_POST
+@staff_post
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Return the lines with which the next coder's prompt would begin."""
     try:

@@ -5,12 +5,11 @@ from dataclasses import astuple, fields
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
 
 from disputes import tallies
 from disputes.web import view_helpers
 from disputes.web.insights import charts, summary
-from disputes.web.view_helpers import attached, staff_only
+from disputes.web.view_helpers import attached, staff_get
 from tasks.access import projects_for
 from tasks.models import Project
 
@@ -29,8 +28,7 @@ def _asked(request: HttpRequest) -> tuple[list[Project], list[Project], int]:
     return own, asked, int(days) if days in map(str, tallies.PERIODS) else DAYS
 
 
-@staff_only
-@require_safe
+@staff_get
 def page(request: HttpRequest) -> HttpResponse:
     """Show all figures with their charts and tables."""
     own, asked, days = _asked(request)
@@ -63,8 +61,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return view_helpers.page(request, "disputes/insights.html", context)
 
 
-@staff_only
-@require_safe
+@staff_get
 def as_json(request: HttpRequest) -> HttpResponse:
     """Return the same figures for programs."""
     _, asked, days = _asked(request)
@@ -72,8 +69,7 @@ def as_json(request: HttpRequest) -> HttpResponse:
     return attached(reply, f"insights-{days}-days.json")
 
 
-@staff_only
-@require_safe
+@staff_get
 def as_csv(request: HttpRequest) -> HttpResponse:
     """Return the same figures for spreadsheets, one per row."""
     _, asked, days = _asked(request)

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from disputes import bulk, triage
 from disputes.models import Bulk
@@ -14,7 +13,7 @@ from disputes.web.queue import listing
 from disputes.web.queue.filters import QueueFilter
 from disputes.web.queue.holders import endings
 from disputes.web.queue.triage_views import chosen_ending
-from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, refuses, staff_only
+from disputes.web.view_helpers import next_url, not_allowed, page, refusal_page, staff_get, staff_post
 from tasks.access import RULE, projects_for, require_any
 from tasks.errors import Invalid, Refused
 from tasks.text.numbers import whole_number
@@ -41,9 +40,7 @@ def _back(request: HttpRequest) -> str:
     return f"{reverse(_tab(request).name)}{'?' if query else ''}{query}"
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def preview(request: HttpRequest) -> HttpResponse:
     """Show what the verb would do to each selected dispute, or to all that match the filters."""
     require_any(request.user, RULE, "rule")
@@ -112,9 +109,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
     return {ref: seen for ref, _, seen in pairs}
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def apply(request: HttpRequest) -> HttpResponse:
     """Do it to the items that are still ticked, then show the results."""
     require_any(request.user, RULE, "rule")
@@ -167,8 +162,7 @@ def _bulk(request: HttpRequest, pk: int) -> Bulk:
     return get_object_or_404(mine if request.user.is_superuser else mine.filter(user=request.user), pk=pk)
 
 
-@staff_only
-@require_safe
+@staff_get
 def result(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what came of each item."""
     return _result(request, _bulk(request, pk))
@@ -192,8 +186,7 @@ def _result(request: HttpRequest, made: Bulk, refused: Refused | None = None) ->
     return page(request, "disputes/bulk_result.html", context, refused.status if refused else 200)
 
 
-@staff_only
-@require_POST
+@staff_post
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Take back as much of the bulk action as can be taken back."""
     made = _bulk(request, pk)

@@ -9,12 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_POST, require_safe
 
 from disputes import triage
 from disputes.models import Dispute
 from disputes.web.queue.holders import Holders, ending_of
-from disputes.web.view_helpers import next_url, not_allowed, page, refuses, staff_only
+from disputes.web.view_helpers import next_url, not_allowed, page, staff_get, staff_post
 from tasks.access import RULE, may, no_right, projects_for, require
 from tasks.errors import Invalid, Refused
 from tasks.text.numbers import whole_number
@@ -28,8 +27,7 @@ def _dispute(request: HttpRequest, pk: int) -> Dispute:
     )
 
 
-@staff_only
-@require_safe
+@staff_get
 def holders_page(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what can be done with a dispute short of ruling; the queue shows it as a row's menu."""
     dispute = _dispute(request, pk)
@@ -59,8 +57,7 @@ def _refusal(request: HttpRequest, dispute: Dispute, error: Refused) -> HttpResp
 # --- Claims -----------------------------------------------------------------------------------------------
 
 
-@staff_only
-@require_POST
+@staff_post
 def claim(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the claim or prolong it, and reply with who has it and until when."""
     dispute = _dispute(request, pk)
@@ -72,8 +69,7 @@ def claim(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse({"mine": mine, "by": name, "until": until})
 
 
-@staff_only
-@require_POST
+@staff_post
 def release(request: HttpRequest, pk: int) -> HttpResponse:
     """Release the claim, because the person leaves the page."""
     dispute = _dispute(request, pk)
@@ -86,8 +82,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 # --- Whose turn, who follows, what sleeps -----------------------------------------------------------------
 
 
-@staff_only
-@require_POST
+@staff_post
 def assign(request: HttpRequest, pk: int) -> HttpResponse:
     """Assign to the person with the key `to`; `me` toggles one's own turn, an empty value unassigns."""
     dispute = _dispute(request, pk)
@@ -119,8 +114,7 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
     return person
 
 
-@staff_only
-@require_POST
+@staff_post
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
     """Start following, or stop if `follow` is `off`."""
     dispute = _dispute(request, pk)
@@ -131,8 +125,7 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
     return _done(request, dispute, f"You follow {dispute.ref}.")
 
 
-@staff_only
-@require_POST
+@staff_post
 def snooze(request: HttpRequest, pk: int) -> HttpResponse:
     """Snooze the dispute until what `ending` names, or until the time in `until`."""
     dispute = _dispute(request, pk)
@@ -160,9 +153,7 @@ def chosen_ending(request: HttpRequest) -> tuple[Any, str]:
     return (timezone.make_aware(moment) if timezone.is_naive(moment) else moment), ""
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def wake(request: HttpRequest, pk: int) -> HttpResponse:
     """Put the dispute back into the queue at once."""
     dispute = _dispute(request, pk)

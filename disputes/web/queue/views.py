@@ -9,14 +9,13 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
 from disputes import triage
 from disputes.models import Decision, Dispute, SavedView
 from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
-from disputes.web.view_helpers import next_url, page, staff_only
+from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import PreparedForReaders, projects_for, with_projects
 from tasks.models.prepared import Prepared
 from tasks.text.numbers import whole_number
@@ -65,8 +64,7 @@ def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
 
 
-@staff_only
-@require_safe
+@staff_get
 def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     """Show one tab of the queue."""
     user, reach = request.user, listing.VisibleProjects.of(request)
@@ -150,8 +148,7 @@ def last_ruling(user: Any) -> Decision | None:
 # --- Saved views ------------------------------------------------------------------------------------------
 
 
-@staff_only
-@require_POST
+@staff_post
 def save_view(request: HttpRequest) -> HttpResponse:
     """Save a tab with its filters under a name; using the same name again replaces it."""
     tab = next((each for each in listing.TABS if each.name == request.POST.get("tab")), listing.MINE)
@@ -172,8 +169,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     return redirect(here)
 
 
-@staff_only
-@require_POST
+@staff_post
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete one of the person's own views."""
     view = get_object_or_404(SavedView, pk=pk, user=request.user)

@@ -4,11 +4,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from disputes.models import Dispute
 from disputes.opening import live_dispute
-from disputes.web.view_helpers import next_url, project_of, refusal_page, refuses, staff_only, task_of
+from disputes.web.view_helpers import next_url, project_of, refusal_page, staff_post, task_of
 from tasks.access import RULE, projects_for, require
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -17,18 +16,14 @@ from tasks.remarks.comments import add_comment, settle
 from tasks.text.numbers import whole_number
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def on_task(request: HttpRequest, ref: str) -> HttpResponse:
     """Comment on a task; the event names the task's dispute, if there is one."""
     task = task_of(request, ref)
     return _say(request, task.project, task, live_dispute(task))
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def on_project(request: HttpRequest, slug: str) -> HttpResponse:
     """Comment on a whole project."""
     project = project_of(request, slug)
@@ -65,9 +60,7 @@ def _back(request: HttpRequest, dispute: Dispute | None) -> str:
     return next_url(request, reverse("dispute", args=[dispute.pk]) if dispute else reverse("queue"))
 
 
-@staff_only
-@require_POST
-@refuses
+@staff_post
 def resolve(request: HttpRequest, pk: int) -> HttpResponse:
     """Settle a thread, or open it again."""
     visible = Comment.objects.filter(project__in=projects_for(request.user))

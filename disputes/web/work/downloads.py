@@ -2,26 +2,23 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_safe
 
 from disputes.models import Dispute
 from disputes.records import FILES
-from disputes.web.view_helpers import attached, project_of, staff_only
+from disputes.web.view_helpers import attached, project_of, staff_get
 from tasks.access import projects_for
 
 MARKDOWN = "text/markdown; charset=utf-8"
 
 
-@staff_only
-@require_safe
+@staff_get
 def of_project(request: HttpRequest, slug: str, file: str) -> HttpResponse:
     """Download the record of a whole project."""
     project = project_of(request, slug)
     return attached(HttpResponse(FILES[file](project), content_type=MARKDOWN), f"{project.slug}-{file}")
 
 
-@staff_only
-@require_safe
+@staff_get
 def of_dispute(request: HttpRequest, pk: int, file: str) -> HttpResponse:
     """Download the part of the record that is about one dispute."""
     visible = Dispute.objects.filter(project__in=projects_for(request.user))

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import endings
 from disputes.sessions import finishing
-from disputes.web.view_helpers import page, project_of, staff_only
+from disputes.web.view_helpers import page, project_of, staff_form, staff_post
 from disputes.web.work.ending import EndingPage, Typed
 from tasks.access import MAINTAIN, require
 from tasks.errors import Invalid, Refused
@@ -67,8 +66,7 @@ def _typed(request: HttpRequest) -> Typed:
     )
 
 
-@staff_only
-@require_http_methods(["GET", "HEAD", "POST"])
+@staff_form
 def ending(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what is left and which exits are open; a POST ends the project by the chosen one."""
     if request.method != "POST":
@@ -88,8 +86,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
     return _after(request, slug, end, typed)
 
 
-@staff_only
-@require_POST
+@staff_post
 def extend(request: HttpRequest, slug: str) -> HttpResponse:
     """Allow more checkpoints to a project at its limit."""
 
@@ -100,8 +97,7 @@ def extend(request: HttpRequest, slug: str) -> HttpResponse:
     return _after(request, slug, extended)
 
 
-@staff_only
-@require_POST
+@staff_post
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
     """Defer the gaps that are left, so that what a session has accepted lands."""
 
@@ -112,8 +108,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
     return _after(request, slug, put_off)
 
 
-@staff_only
-@require_POST
+@staff_post
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Resume a project that has ended."""
     typed = _typed(request)

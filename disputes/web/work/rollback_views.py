@@ -4,12 +4,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
 
 from disputes.completion import rollbacks
 from disputes.models import Decision
 from disputes.sessions.gaps import session_of
-from disputes.web.view_helpers import not_allowed, page, staff_only, task_of
+from disputes.web.view_helpers import not_allowed, page, staff_form, staff_post, task_of
 from disputes.web.work.rollback import RollbackPage
 from tasks.access import RULE, no_right
 from tasks.errors import Invalid, Refused
@@ -41,8 +40,7 @@ def _refusal(request: HttpRequest, task: Task, typed: dict[str, str], error: Exc
     return _page(request, task, typed, error)
 
 
-@staff_only
-@require_http_methods(["GET", "HEAD", "POST"])
+@staff_form
 def rollback(request: HttpRequest, ref: str) -> HttpResponse:
     """Show what each round contains; a POST takes back the rounds after the chosen one."""
     task = task_of(request, ref)
@@ -67,8 +65,7 @@ def rollback(request: HttpRequest, ref: str) -> HttpResponse:
     return redirect("task-rollback", ref)
 
 
-@staff_only
-@require_POST
+@staff_post
 def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
     """Repeat an archived ruling, as it was or with other words."""
     task = task_of(request, ref)
@@ -84,8 +81,7 @@ def reapply(request: HttpRequest, ref: str, pk: int) -> HttpResponse:
     return redirect("task-rollback", ref)
 
 
-@staff_only
-@require_POST
+@staff_post
 def revert(request: HttpRequest, ref: str) -> HttpResponse:
     """Ask for a task that reverts what has landed."""
     task = task_of(request, ref)
