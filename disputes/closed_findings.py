@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Expression, QuerySet
+from django.db.models import QuerySet
 
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
@@ -30,11 +30,7 @@ def _settled() -> QuerySet[Conflict]:
     return settled.select_related("dispute").prefetch_related("decisions").order_by("pk")
 
 
-def _settled_of(task: Expression) -> QuerySet[Conflict]:
-    return _settled().filter(dispute__task=task)
-
-
-_settled_of_one = Prepared(_settled_of)
+_settled_of_one = Prepared(lambda task: _settled().filter(dispute__task=task))
 
 
 def settled_among(conflicts: Iterable[tuple[Conflict, Decision | None]]) -> dict[int, Conflict]:

@@ -302,16 +302,13 @@ def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
     return Run.objects.filter(project=project, status__in=Run.SEATED).order_by().values_list("pk")
 
 
-def _received(project: Expression, since: Expression) -> QuerySet[Submission]:
-    return outlook.being_kept(project, since).order_by().values_list("pk")
-
-
 def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:
     return outlook.last_pushes(since).filter(project=project).order_by().values_list("pk")[:1]
 
 
 _held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
-_seated, _being_kept = Prepared(_runs_with_a_seat), Prepared(_received)
+_seated = Prepared(_runs_with_a_seat)
+_being_kept = Prepared(lambda project, since: outlook.being_kept(project, since).order_by().values_list("pk"))
 _last_push = Prepared(_last_pushes)
 
 

@@ -72,11 +72,8 @@ def _clashes(task: Expression) -> QuerySet[Landing]:
     return clashed.select_related("submission").order_by("-pk")[:1]
 
 
-def _answers_of(submission: Expression) -> QuerySet[Answer]:
-    return Answer.objects.filter(submission=submission).select_related("finding")
-
-
-_last_clash, _answers = Prepared(_clashes), Prepared(_answers_of)
+_last_clash = Prepared(_clashes)
+_answers = Prepared(lambda submission: Answer.objects.filter(submission=submission).select_related("finding"))
 _any_guideline, _last_rollback = Prepared(_guidelines), Prepared(_rollbacks)
 _ended_coder, _ended_reviewer = Prepared(_coders), Prepared(_reviewers)
 _under_review, _verification = Prepared(_submissions), Prepared(_verifications)

@@ -54,24 +54,14 @@ def _due(task: Task) -> Q:
     return due | again
 
 
-def _ruled(task: Expression) -> QuerySet[Decision]:
-    return Decision.objects.of(task).order_by().values_list("pk")[:1]
-
-
-def _disputed(task: Expression) -> QuerySet[Conflict]:
-    return Conflict.objects.of(task).order_by().values_list("pk")[:1]
-
-
-def _reviewed(task: Expression) -> QuerySet[Finding]:
-    return Finding.objects.filter(task=task).order_by().values_list("pk")[:1]
-
-
 def _landings_of(task: Expression) -> QuerySet[Landing]:
     return Landing.objects.filter(task=task).order_by("-pk").values_list("status", "landed_at")
 
 
 _landings = Prepared(_landings_of)
-_any_decision, _any_conflict, _any_finding = Prepared(_ruled), Prepared(_disputed), Prepared(_reviewed)
+_any_decision = Prepared(lambda task: Decision.objects.of(task).order_by().values_list("pk")[:1])
+_any_conflict = Prepared(lambda task: Conflict.objects.of(task).order_by().values_list("pk")[:1])
+_any_finding = Prepared(lambda task: Finding.objects.filter(task=task).order_by().values_list("pk")[:1])
 
 
 def settled_lines(task: Task) -> list[str]:

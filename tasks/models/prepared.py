@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -27,7 +28,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A query's text for one kind of database, and what turns its result into rows."""
+    """A query's text, and what turns its result into rows."""
 
     text: str
     given: tuple[int, ...]  # the number of the value at each placeholder
@@ -38,7 +39,7 @@ class _Built:
 
 @dataclass(frozen=True, slots=True)
 class _BuiltUpdate:
-    """An update's text for one kind of database, and the fields that it writes."""
+    """An update's text, and the fields that it writes."""
 
     text: str
     given: tuple[int, ...]
@@ -73,17 +74,16 @@ class Prepared:
     def __init__(self, build: Callable[..., QuerySet[Any, Any]], takes: int | None = None) -> None:
         self._build = build
         self._takes = len(signature(build).parameters) if takes is None else takes
-        self._known: dict[str, _Built] = {}
 
     def rows(self, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows for these values as the database returns them."""
         with connection.cursor() as cursor:
-            cursor.execute(*_asked(self._built(), values))
+            cursor.execute(*_asked(self._built, values))
             return cursor.fetchall()
 
     def found(self, *values: Any) -> list[Any]:
         """Return what the query set yields for these values."""
-        built = self._built()
+        built = self._built
         compiler = copy(built.compiler)
         compiler.connection = connection
         compiler.as_sql = lambda *_, **__: _asked(built, values)
@@ -98,15 +98,13 @@ class Prepared:
         """Return the first item that the query set yields for these values, or None if there is none."""
         return next(iter(self.found(*values)), None)
 
+    @cached_property
     def _built(self) -> _Built:
-        known = self._known.get(connection.vendor)
-        if known is None:
-            rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
-            compiler = rows.query.get_compiler(connection=connection)
-            text, given = _text_of(compiler)
-            converters = compiler.get_converters(column for column, _, _ in compiler.select)
-            known = self._known[connection.vendor] = _Built(text, given, compiler, converters, rows)
-        return known
+        rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
+        compiler = rows.query.get_compiler(connection=connection)
+        text, given = _text_of(compiler)
+        converters = compiler.get_converters(column for column, _, _ in compiler.select)
+        return _Built(text, given, compiler, converters, rows)
 
 
 class PreparedForKeys:
@@ -146,28 +144,25 @@ class PreparedUpdate:
     def __init__(self, rows: Callable[..., QuerySet[Any, Any]], *changed: str, **always: Any) -> None:
         self._rows, self._changed, self._always = rows, changed, always
         self._takes = len(signature(rows).parameters)
-        self._known: dict[str, _BuiltUpdate] = {}
 
     def write(self, *values: Any, **changes: Any) -> int:
         """Write the changes to the rows that these values select, and return how many rows that were."""
-        built = self._built()
+        built = self._built
         named = zip(self._changed, built.fields, strict=True)
         written = [_as_kept(changes[name], field) for name, field in named]
         with connection.cursor() as cursor:
             cursor.execute(*_asked(built, (*values, *written)))
             return int(cursor.rowcount)
 
+    @cached_property
     def _built(self) -> _BuiltUpdate:
-        known = self._known.get(connection.vendor)
-        if known is None:
-            rows = self._rows(*(Value(_Given(number)) for number in range(self._takes)))
-            written = {name: Value(_Given(number)) for number, name in enumerate(self._changed, self._takes)}
-            query = rows.query.chain(UpdateQuery)
-            query.add_update_values(self._always | written)
-            fields = tuple(rows.model._meta.get_field(name) for name in self._changed)
-            text, given = _text_of(query.get_compiler(connection=connection))
-            known = self._known[connection.vendor] = _BuiltUpdate(text, given, fields)
-        return known
+        rows = self._rows(*(Value(_Given(number)) for number in range(self._takes)))
+        written = {name: Value(_Given(number)) for number, name in enumerate(self._changed, self._takes)}
+        query = rows.query.chain(UpdateQuery)
+        query.add_update_values(self._always | written)
+        fields = tuple(rows.model._meta.get_field(name) for name in self._changed)
+        text, given = _text_of(query.get_compiler(connection=connection))
+        return _BuiltUpdate(text, given, fields)
 
 
 class PreparedInsert:
@@ -175,28 +170,26 @@ class PreparedInsert:
 
     def __init__(self, model: type[Model]) -> None:
         self._model = model
-        self._known: dict[str, str] = {}
+        self._fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+        self._text = ""
 
     def insert(self, row: Model) -> None:
         """Write the row and set its primary key. Raises IntegrityError."""
-        fields = [field for field in self._model._meta.concrete_fields if not field.primary_key]
         here = connections[DEFAULT_DB_ALIAS]  # `connection` looks it up anew for each field
-        values = [field.get_db_prep_save(field.pre_save(row, add=True), here) for field in fields]
+        values = [field.get_db_prep_save(field.pre_save(row, add=True), here) for field in self._fields]
         with connection.cursor() as cursor:
-            cursor.execute(self._text(row, fields), values)
+            self._text = self._text or self._built(row)
+            cursor.execute(self._text, values)
             row.pk = cursor.fetchone()[0]
         row._state.adding, row._state.db = False, connection.alias
 
-    def _text(self, row: Model, fields: "list[Field[Any, Any]]") -> str:
-        known = self._known.get(connection.vendor)
-        if known is None:
-            query = InsertQuery(self._model)
-            query.insert_values(fields, [row])
-            compiler: Any = query.get_compiler(connection=connection)
-            compiler.returning_fields = [self._model._meta.pk]
-            [(known, _)] = compiler.as_sql()
-            self._known[connection.vendor] = known
-        return known
+    def _built(self, row: Model) -> str:
+        query = InsertQuery(self._model)
+        query.insert_values(self._fields, [row])
+        compiler: Any = query.get_compiler(connection=connection)
+        compiler.returning_fields = [self._model._meta.pk]
+        [(text, _)] = compiler.as_sql()
+        return str(text)
 
 
 def _text_of(compiler: Any) -> tuple[str, tuple[int, ...]]:

@@ -1,9 +1,5 @@
 """What happened to a task last, as its pages show it."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
 from tasks.models import Event, Task
 from tasks.models.prepared import Prepared
 
@@ -15,8 +11,4 @@ def newest_events(task: Task) -> list[Event]:
     return _newest.found(task.pk)
 
 
-def _of_task(task: Any) -> QuerySet[Event]:
-    return Event.objects.filter(task=task).order_by("-pk")[:EVENTS]
-
-
-_newest = Prepared(_of_task)
+_newest = Prepared(lambda task: Event.objects.filter(task=task).order_by("-pk")[:EVENTS])
