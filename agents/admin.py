@@ -263,8 +263,8 @@ class PromptInline(base.ReadOnlyAdmin, StackedInline):
 @admin.register(Run)
 class RunAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     list_display = (
-        "number", base.task_ref, "role", "round", "agent_label", "host", "status", "outcome_label",
-        "started_at", "ended_at",
+        base.related("pk", "run", "pk"), base.task_ref, "role", "round", "agent_label", "host", "status",
+        "outcome_label", "started_at", "ended_at",
     )  # fmt: skip
     list_filter = (base.ProjectFilter, "status", "role", "outcome", "error_class")
     list_select_related = ("task__project", "host")
@@ -317,10 +317,6 @@ class RunAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
         """Return the URL of the run's page, which follows its log."""
         return reverse("run", args=[run.pk])
 
-    @display(description="run", ordering="pk")
-    def number(self, run: Run) -> int:
-        return run.pk
-
     @display(
         description="outcome",
         ordering="outcome",
@@ -339,7 +335,10 @@ class RunAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
 @admin.register(Output)
 class OutputAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     project_path = "run__project"
-    list_display = ("run_number", "task", "seq", "beginning")
+    list_display = (
+        base.related("run_id", "run", "run"), base.related("run.task.ref", "task", "run__task"), "seq",
+        "beginning",
+    )  # fmt: skip
     list_filter = (base.ProjectFilter,)
     list_select_related = ("run__task__project",)
     search_fields = ("=run__pk",)
@@ -350,14 +349,6 @@ class OutputAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Output]:
         return super().get_queryset(request).defer("text").annotate(head=Left("text", 100))
-
-    @display(description="run", ordering="run")
-    def run_number(self, output: Output) -> int:
-        return output.run_id
-
-    @display(description="task", ordering="run__task")
-    def task(self, output: Output) -> str:
-        return output.run.task.ref
 
     @display(description="text")
     def beginning(self, output: Any) -> str:

@@ -35,8 +35,8 @@ class ConflictInline(base.ReadOnlyAdmin, base.ScopedInline):
 @admin.register(Dispute)
 class DisputeAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     list_display = (
-        "ref", base.severity_label, base.shortened("question"), base.task_ref, "status",
-        base.related("blocks_words", "blocks", "blocks"), "opened_at",
+        base.related("ref", "dispute", "pk"), base.severity_label, base.shortened("question"), base.task_ref,
+        "status", base.related("blocks_words", "blocks", "blocks"), "opened_at",
     )  # fmt: skip
     list_display_links = ("ref", "question")
     list_filter = (base.ProjectFilter, "status", "severity")
@@ -44,10 +44,6 @@ class DisputeAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     search_fields = ("question", "task__title", "project__slug")
     inlines = (ConflictInline,)
     date_hierarchy = "opened_at"
-
-    @display(description="dispute", ordering="pk")
-    def ref(self, dispute: Dispute) -> str:
-        return dispute.ref
 
     def view_on_site(self, dispute: Dispute) -> str:
         """Return the path of the dispute's page in the queue."""
@@ -71,7 +67,7 @@ class DecisionInline(base.ReadOnlyAdmin, base.ScopedInline):
 class ConflictAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     project_path = "dispute__project"
     list_display = (
-        "ref", base.severity_label, base.shortened("question"),
+        base.related("ref", "conflict", "pk"), base.severity_label, base.shortened("question"),
         base.related("dispute.task.ref", "task", "dispute__task"), "kind", "origin", "status", "followed",
     )  # fmt: skip
     list_display_links = ("ref", "question")
@@ -80,10 +76,6 @@ class ConflictAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     search_fields = ("question", "finding__code", "dispute__task__title")
     inlines = (DecisionInline,)
     ordering = ("-pk",)
-
-    @display(description="conflict", ordering="pk")
-    def ref(self, conflict: Conflict) -> str:
-        return conflict.ref
 
     def view_on_site(self, conflict: Conflict) -> str:
         """Return the path of the page of the conflict's dispute in the queue."""

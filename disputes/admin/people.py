@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.decorators import action, display
+from unfold.decorators import action
 
 from disputes.models import Bulk, Channel, Delivery, OnCall, SavedView
 from disputes.notifications import sending
@@ -33,7 +33,10 @@ class ChannelAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
 class DeliveryAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     """What was sent, what is still waiting and what was given up, over all channels."""
 
-    list_display = ("uid", "topic", "channel", "event", "due_at", "tries", "sent_at", "failed_at", "trouble")
+    list_display = (
+        "uid", "topic", "channel", "event", "due_at", "tries", "sent_at", "failed_at",
+        base.shortened("error"),
+    )  # fmt: skip
     list_filter = (
         "topic",
         ("failed_at", admin.EmptyFieldListFilter),
@@ -42,10 +45,6 @@ class DeliveryAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
     list_select_related = ("channel", "event")
     search_fields = ("=uid", "channel__name", "error")
     actions = ("try_again",)
-
-    @display(description="error", ordering="error")
-    def trouble(self, delivery: Delivery) -> str:
-        return base.shortened("error")(delivery)
 
     @action(description="Try again what was given up")
     def try_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
@@ -66,7 +65,7 @@ class OnCallForm(forms.ModelForm):
 
 
 @admin.register(OnCall)
-class OnCallAdmin(base.ProjectScopedAdmin):
+class OnCallAdmin(base.DeletableAdmin, base.ProjectScopedAdmin):
     """The on-call rota of each project. All triagers are told when nobody is on call."""
 
     form = OnCallForm
@@ -86,17 +85,6 @@ class OnCallAdmin(base.ProjectScopedAdmin):
             people = get_user_model().objects.filter(is_active=True, **memberships)
             kwargs["queryset"] = people.distinct().order_by("username")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_change_permission(request, obj)
-
-    def delete_model(self, request: HttpRequest, obj: OnCall) -> None:
-        self.record(request, obj, "deleted", str(obj))
-        super().delete_model(request, obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[OnCall]) -> None:
-        for day in queryset.select_related("project", "user"):
-            self.delete_model(request, day)
 
 
 @admin.register(SavedView)

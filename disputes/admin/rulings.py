@@ -149,9 +149,6 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         words = "Make this a standing guideline"
         return format_html('<a class="text-link" href="{}">{}</a>', url_to_add(precedent), words)
 
-    def has_rule_permission(self, request: HttpRequest) -> bool:
-        return self.allowed(request, RULE)
-
     def _each(self, request: HttpRequest, rows: QuerySet[Precedent], act: Callable[..., bool]) -> int:
         """Apply the act to the rows in whose projects the person may rule, and return how many it changed."""
         mine = [row for row in rows if self.allowed(request, RULE, row)]
@@ -173,7 +170,10 @@ class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     """What rulings add to specifications. People approve and drop amendments on separate pages."""
 
     project_path = "decision__conflict__dispute__project"
-    list_display = ("about", "path", "section", "stands", "carried_by", "asked_by", "asked_at")
+    list_display = (
+        "about", "path", "section", related("stands_in", "state", "state"),
+        related("task.ref", "task", "task"), "asked_by", "asked_at",
+    )  # fmt: skip
     list_display_links = None
     list_filter = (ProjectFilter, "state")
     list_select_related = ("decision__conflict__dispute", "task__project", "asked_by")
@@ -188,14 +188,6 @@ class AmendmentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
             reverse("amendment", args=[amendment.pk]), conflict.dispute.ref,
             Truncator(plain(conflict.question)).chars(80),
         )  # fmt: skip
-
-    @display(description="state", ordering="state")
-    def stands(self, amendment: Amendment) -> str:
-        return amendment.stands_in
-
-    @display(description="task", ordering="task")
-    def carried_by(self, amendment: Amendment) -> str:
-        return amendment.task.ref if amendment.task else "-"
 
     def view_on_site(self, amendment: Amendment) -> str:
         """Return the path of the page where people approve the amendment."""
@@ -223,9 +215,6 @@ class GuidelineAdmin(MadeByAdmin, ProjectScopedAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         expires_at = timezone.now() + timedelta(days=GUIDELINE_DAYS)
         return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
-
-    def has_rule_permission(self, request: HttpRequest) -> bool:
-        return self.allowed(request, RULE)
 
     @admin.action(description="End now", permissions=["rule"])
     def end_now(self, request: HttpRequest, queryset: QuerySet[Guideline]) -> None:

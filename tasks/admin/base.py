@@ -21,7 +21,7 @@ from django.utils.text import Truncator
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
-from tasks.access import MAINTAIN, READ, is_superuser, project_ids, projects_for
+from tasks.access import MAINTAIN, READ, RULE, is_superuser, project_ids, projects_for
 from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.models.event import record
@@ -165,6 +165,11 @@ class BaseAdmin(OneByOne, ModelAdmin):
             offered.append(str(name))
         return any(lookup == name or lookup.startswith(f"{name}__") for name in offered)
 
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        """Return the columns that lead to the row; Django compares them by name, and a column may be none."""
+        named = super().get_list_display_links(request, list_display)
+        return named and [each for each in list_display if getattr(each, "__name__", each) in named]
+
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if isinstance(db_field, models.JSONField):
             kwargs["form_class"] = partial(JSONText, when_empty=db_field.get_default)
@@ -209,6 +214,21 @@ class MadeByAdmin:
         if not change:
             obj.by = request.user
         super().save_model(request, obj, form, change)  # type: ignore[misc]
+
+
+class DeletableAdmin:
+    """A mixin for rows of a project that whoever may change them may delete, which is recorded."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_change_permission(request, obj)  # type: ignore[attr-defined]
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.record(request, obj, "deleted", str(obj))  # type: ignore[attr-defined]
+        super().delete_model(request, obj)  # type: ignore[misc]
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset.select_related(*self.list_select_related):  # type: ignore[attr-defined]
+            self.delete_model(request, row)
 
 
 class ReadOnlyAdmin:
@@ -288,6 +308,10 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def has_rule_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may use the actions that only those who may rule are offered."""
+        return self.allowed(request, RULE)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)

@@ -287,7 +287,9 @@ class SectionForm(forms.ModelForm):
 
 
 @admin.register(Section)
-class SectionAdmin(base.ProjectScopedAdmin):
+class SectionAdmin(base.DeletableAdmin, base.ProjectScopedAdmin):
+    """Sections; Django itself refuses to delete one that has tasks."""
+
     form = SectionForm
     list_display = ("title", "project", "parent", "rank", landed_of_all, "is_stopped")
     list_filter = (base.ProjectFilter, "is_stopped")
@@ -303,20 +305,8 @@ class SectionAdmin(base.ProjectScopedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return ("project",) if obj else ()
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether the user may change the section; Django itself refuses to delete one that has tasks."""
-        return self.has_change_permission(request, obj)
-
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         if {"parent", "depends_on"} & set(form.changed_data):
             waiting = Task.objects.filter(project=form.instance.project, status=Status.PENDING)
             recount(waiting.select_related("section__parent"))
-
-    def delete_model(self, request: HttpRequest, obj: Section) -> None:
-        self.record(request, obj, "deleted", obj.title)
-        super().delete_model(request, obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Section]) -> None:
-        for section in queryset:
-            self.delete_model(request, section)

@@ -226,9 +226,6 @@ class TaskAdmin(base.ProjectScopedAdmin):
 
     # --- Verbs ---------------------------------------------------------------------------------------------
 
-    def has_rule_permission(self, request: HttpRequest) -> bool:
-        return self.allowed(request, RULE)
-
     def has_maintain_permission(self, request: HttpRequest) -> bool:
         return self.allowed(request, MAINTAIN)
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -120,6 +120,15 @@ def test_a_list_costs_as_many_queries_for_six_rows_as_for_two(client: Client, ro
             assert response.status_code == 200, label
             costs.append(len(queries))
     assert {label: costs for label, costs in counts.items() if costs[0] != costs[1]} == {}
+
+
+def test_every_column_that_is_to_lead_to_its_row_does(rf: RequestFactory, root: User) -> None:
+    request = rf.get("/")
+    request.user = root
+    for model, shown in admin.site._registry.items():
+        columns = shown.get_list_display(request)
+        links = shown.get_list_display_links(request, columns) or ()
+        assert set(links) <= set(columns), f"{model.__name__} names links that are no columns"
 
 
 def test_a_page_says_what_it_lists_or_adds(client: Client, root: User) -> None:
