@@ -11,12 +11,13 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tasks import access, idempotency
+from tasks import access
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
+from tasks.idempotency import idempotent
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
@@ -137,15 +138,13 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
         return self.get_paginated_response(ProjectSerializer(page, many=True, context=context).data)
 
     @extend_schema(request=NewProjectSerializer, responses={201: ProjectSerializer})
-    def create(self, request: Request) -> Response:
+    @idempotent(201)
+    def create(self, request: Request) -> dict[str, Any]:
         """Add a project and become its maintainer.
 
         Only superusers may do this, because hosts fetch the repository with their own rights.
         """
         access.require_superuser(request.user, "add projects")
-        return idempotency.answer(request, lambda: (self._add(request), 201))
-
-    def _add(self, request: Request) -> dict[str, Any]:
         said = validated(NewProjectSerializer, request.data)
         with as_refused():
             project = add_project(
@@ -303,12 +302,10 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         return Response(TaskDetailSerializer(self.get_object()).data)
 
     @extend_schema(request=NewTaskSerializer, responses={201: MovedTaskSerializer})
-    def create(self, request: Request) -> Response:
+    @idempotent(201)
+    def create(self, request: Request) -> dict[str, Any]:
         """Add a task to a project that you maintain."""
         access.require_any(request.user, access.MAINTAIN, "add tasks")
-        return idempotency.answer(request, lambda: (self._add(request), 201))
-
-    def _add(self, request: Request) -> dict[str, Any]:
         said = validated(NewTaskSerializer, request.data)
         slug, title = said.pop("project"), as_line(said.pop("title"))
         project = access.visible_project(request.user, slug)
@@ -320,11 +317,9 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
 
     @extend_schema(request=StatusSerializer, responses=MovedTaskSerializer)
     @action(detail=True, methods=["post"])
-    def status(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def status(self, request: Request, ref: str) -> dict[str, Any]:
         """Defer, cancel, finish, resume or reopen a task by hand."""
-        return idempotency.answer(request, lambda: (self._move(request), 200))
-
-    def _move(self, request: Request) -> dict[str, Any]:
         task = self.get_object()
         access.require(request.user, task.project, access.RULE, "move tasks")
         said = validated(StatusSerializer, request.data)

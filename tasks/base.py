@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Max, Min
 from django.utils import timezone
 
 from tasks.base_state import set_base, try_again  # noqa: F401 - belong to this module, but a setting changes them too
@@ -98,12 +99,10 @@ def find_commands(project: Project, *, actor: Actor) -> Task:
         section = project.sections.order_by("rank", "pk").first()
         if section is None:
             section = Section.objects.create(project=project, title="Tasks")
-        last = project.tasks.order_by("-number").first()
-        first = project.tasks.order_by("rank").first()
+        known = project.tasks.aggregate(last=Max("number", default=0), first=Min("rank", default=1))
         task = Task.objects.create(
-            project=project, section=section, number=(last.number if last else 0) + 1,
-            rank=(first.rank - 1) if first else 0, title=SETUP_TITLE, body=SETUP_BODY,
-            origin=Task.Origin.SETUP,
+            project=project, section=section, number=known["last"] + 1,
+            rank=known["first"] - 1, title=SETUP_TITLE, body=SETUP_BODY, origin=Task.Origin.SETUP,
         )  # fmt: skip
         record(project, "created", actor=actor, task=task, new=task.status)
     return task

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -83,9 +84,17 @@ def once(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Re
     return Response(reply, status=status)
 
 
-def answer(request: Request, work: Callable[[], tuple[dict[str, Any], int]]) -> Response:
-    """Return the stored reply to this same request, or do the work if it is the first time.
+def idempotent(status: int = 200) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., Response]]:
+    """Make an endpoint of a method that returns its reply; sent again, it gets the reply from before.
 
-    Raises what `earlier_reply` and `once` raise.
+    It raises what `earlier_reply` and `once` raise.
     """
-    return earlier_reply(request) or once(request, work)
+
+    def endpoint(method: Callable[..., dict[str, Any]]) -> Callable[..., Response]:
+        @wraps(method)
+        def answer(view: Any, request: Request, **kwargs: Any) -> Response:
+            return earlier_reply(request) or once(request, lambda: (method(view, request, **kwargs), status))
+
+        return answer
+
+    return endpoint

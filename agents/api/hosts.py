@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from agents.models import Host, Run
 from agents.setup import hosts
-from tasks import idempotency
 from tasks.access import require_superuser
+from tasks.idempotency import idempotent
 
 
 class HostSerializer(serializers.ModelSerializer[Host]):
@@ -59,26 +59,24 @@ class HostViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Host]):
 
     @extend_schema(request=None, responses=HostActSerializer)
     @action(detail=True, methods=["post"])
-    def drain(self, request: Request, name: str) -> Response:
+    @idempotent()
+    def drain(self, request: Request, name: str) -> dict[str, Any]:
         """Let the host take no new runs; the runs it has go on to their end."""
         return self._set(request, name, True)
 
     @extend_schema(request=None, responses=HostActSerializer)
     @action(detail=True, methods=["post"])
-    def resume(self, request: Request, name: str) -> Response:
+    @idempotent()
+    def resume(self, request: Request, name: str) -> dict[str, Any]:
         """Let the host take runs again."""
         return self._set(request, name, False)
 
-    def _set(self, request: Request, name: str, is_draining: bool) -> Response:
+    def _set(self, request: Request, name: str, is_draining: bool) -> dict[str, Any]:
         require_superuser(request.user, "start or stop hosts")
-
-        def work() -> tuple[dict[str, Any], int]:
-            host = hosts.named(name)
-            hosts.set_draining(host, is_draining)
-            left = hosts.left_on(host)
-            end = f"It still has {left}." if left else "It is empty and can be stopped."
-            said = f"takes no new runs. {end}" if is_draining else "takes new runs again."
-            row = self.get_queryset().get(pk=host.pk)
-            return {**HostSerializer(row).data, "message": f"{host.name} {said}"}, 200
-
-        return idempotency.answer(request, work)
+        host = hosts.named(name)
+        hosts.set_draining(host, is_draining)
+        left = hosts.left_on(host)
+        end = f"It still has {left}." if left else "It is empty and can be stopped."
+        said = f"takes no new runs. {end}" if is_draining else "takes new runs again."
+        row = self.get_queryset().get(pk=host.pk)
+        return {**HostSerializer(row).data, "message": f"{host.name} {said}"}

@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 from agents.models import Agent, Run
 from agents.setup.adding import agent_from, missing_program
-from tasks import idempotency
 from tasks.access import projects_for, require_superuser
 from tasks.adding import as_refused
 from tasks.api import ProjectNameFilter, TaskNameFilter, validated
 from tasks.errors import Invalid
+from tasks.idempotency import idempotent
 from tasks.models import Project
 
 
@@ -124,12 +124,10 @@ class AgentViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Agent]):
         return super().list(request, *args, **kwargs)
 
     @extend_schema(request=NewAgentSerializer, responses={201: AddedAgentSerializer})
-    def create(self, request: Request) -> Response:
+    @idempotent(201)
+    def create(self, request: Request) -> dict[str, Any]:
         """Add an agent that hosts start by a command."""
         require_superuser(request.user, "add agents")
-        return idempotency.answer(request, lambda: (self._add(request), 201))
-
-    def _add(self, request: Request) -> dict[str, Any]:
         said = validated(NewAgentSerializer, request.data)
         projects = list(Project.objects.filter(slug__in=said["projects"]))
         if unknown := set(said["projects"]) - {project.slug for project in projects}:

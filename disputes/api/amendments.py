@@ -14,10 +14,10 @@ from disputes import amendments
 from disputes.api.disputes import refuse_runs
 from disputes.models import Amendment
 from disputes.protocol.rulings.amendments import WORDS_MAX
-from tasks import idempotency
 from tasks.access import RULE, projects_for, require
 from tasks.api import ProjectNameFilter, validated
 from tasks.events import Actor
+from tasks.idempotency import idempotent
 from tasks.models import Submission
 
 AS_SHOWN = (
@@ -117,33 +117,27 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
     @extend_schema(request=SeenSerializer, responses=SettledSerializer)
     @action(detail=True, methods=["post"])
-    def approve(self, request: Request, pk: str) -> Response:
+    @idempotent()
+    def approve(self, request: Request, pk: str) -> dict[str, Any]:
         """Have exactly the commit that you looked at verified and landed. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._approve(request), 200))
-
-    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
-    @action(detail=True, methods=["post"])
-    def drop(self, request: Request, pk: str) -> Response:
-        """Drop the amendment. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._drop(request), 200))
-
-    @extend_schema(request=RewordSerializer, responses=SettledSerializer)
-    @action(detail=True, methods=["post"])
-    def reword(self, request: Request, pk: str) -> Response:
-        """Have the amendment drafted again with other words. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._reword(request), 200))
-
-    def _approve(self, request: Request) -> dict[str, Any]:
         amendment, said = self._to_settle(request, SeenSerializer)
         task = amendments.approve(amendment, seen=said["version"], user=request.user)
         return self._told(f"Approved: {task.ref} is verified, then it lands.")
 
-    def _drop(self, request: Request) -> dict[str, Any]:
+    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
+    @action(detail=True, methods=["post"])
+    @idempotent()
+    def drop(self, request: Request, pk: str) -> dict[str, Any]:
+        """Drop the amendment. Only people may do this."""
         amendment, said = self._to_settle(request, SeenSerializer)
         amendments.drop(amendment, seen=said["version"], user=request.user)
         return self._told("The amendment is dropped.")
 
-    def _reword(self, request: Request) -> dict[str, Any]:
+    @extend_schema(request=RewordSerializer, responses=SettledSerializer)
+    @action(detail=True, methods=["post"])
+    @idempotent()
+    def reword(self, request: Request, pk: str) -> dict[str, Any]:
+        """Have the amendment drafted again with other words. Only people may do this."""
         amendment, said = self._to_settle(request, RewordSerializer)
         amendments.reword(amendment, said["words"], seen=said["version"], user=request.user)
         return self._told("It is drafted again with these words.")

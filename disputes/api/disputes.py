@@ -19,13 +19,13 @@ from disputes.presenting import presentation
 from disputes.protocol.rulings.options import read_choice
 from disputes.protocol.rulings.synthesis import Source
 from disputes.web.queue.listing import in_order
-from tasks import idempotency
 from tasks.access import RULE, projects_for, require, tasks_for, tasks_named
 from tasks.api import REF, ProjectNameFilter, validated
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import NewestFilter, SeverityFilter
+from tasks.idempotency import idempotent
 from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
 
@@ -331,35 +331,56 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
     @extend_schema(request=ResolveSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"])
-    def resolve(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def resolve(self, request: Request, ref: str) -> dict[str, Any]:
         """Rule on a conflict. Only people may do this, and it takes effect at once."""
-        return idempotency.answer(request, lambda: (self._resolve(request, ref), 200))
+        dispute, data = self._to_act(request, ResolveSerializer, "rule on a dispute", "rules")
+        chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
+        decided = [
+            rulings.decide(
+                conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
+                cites=data["cites"],
+                text=data["text"] or _own_words(conflict, option, data["notes"]),
+            )
+            for conflict, option in _meant(data["decision"], chosen)
+        ]  # fmt: skip
+        dispute = self.get_object()
+        named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
+        task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
+        return _told(dispute, f"Ruled {named}{task}.")
 
     @extend_schema(request=SynthesisSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"])
-    def synthesis(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def synthesis(self, request: Request, ref: str) -> dict[str, Any]:
         """Propose a synthesis on an open conflict; it becomes option C. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._propose(request, ref), 200))
+        dispute, data = self._to_act(request, SynthesisSerializer, "propose a synthesis", "does")
+        [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
+        made = rulings.propose_synthesis(
+            conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
+            trade_off=data["trade_off"], covers_both=data["covers_both"],
+        )  # fmt: skip
+        return _told(self.get_object(), f"Option C of {conflict.ref} is proposed by {made.by}.")
 
     @extend_schema(request=AskSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"], url_path="ask-judge")
-    def ask_judge(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def ask_judge(self, request: Request, ref: str) -> dict[str, Any]:
         """Ask a judge for an opinion on an open disagreement; it is not a ruling. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.JUDGE), 200))
+        return self._ask(request, ref, Opinion.Kind.JUDGE)
 
     @extend_schema(request=AskSerializer, responses=ActedSerializer)
     @action(detail=True, methods=["post"], url_path="ask-mediator")
-    def ask_mediator(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def ask_mediator(self, request: Request, ref: str) -> dict[str, Any]:
         """Ask a mediator for a proposal, which becomes option C. Only people may do this."""
-        return idempotency.answer(request, lambda: (self._ask(request, ref, Opinion.Kind.MEDIATOR), 200))
+        return self._ask(request, ref, Opinion.Kind.MEDIATOR)
 
     @extend_schema(request=AskSerializer, responses=AmendedSerializer)
     @action(detail=True, methods=["post"])
-    def amend(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def amend(self, request: Request, ref: str) -> dict[str, Any]:
         """Have the ruling drafted into the project's specification. A person then approves the draft."""
-        return idempotency.answer(request, lambda: (self._amend(request, ref), 200))
-
-    def _amend(self, request: Request, ref: str) -> dict[str, Any]:
         dispute, said = self._to_act(request, AskSerializer, "ask for an amendment", "does")
         conflict = _ruled_on(dispute, ref, said["conflict"])
         ruling = conflict.standing_decision()
@@ -389,31 +410,6 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         dispute = self.get_object()
         require(request.user, dispute.project, RULE, "rule")
         return dispute, validated(form, request.data)
-
-    def _propose(self, request: Request, ref: str) -> dict[str, Any]:
-        dispute, data = self._to_act(request, SynthesisSerializer, "propose a synthesis", "does")
-        [conflict] = _chosen(dispute, ref, data["conflict"], take_all=False)
-        made = rulings.propose_synthesis(
-            conflict, data["text"], by=Source.HUMAN, actor=Actor.person(request.user),
-            trade_off=data["trade_off"], covers_both=data["covers_both"],
-        )  # fmt: skip
-        return _told(self.get_object(), f"Option C of {conflict.ref} is proposed by {made.by}.")
-
-    def _resolve(self, request: Request, ref: str) -> dict[str, Any]:
-        dispute, data = self._to_act(request, ResolveSerializer, "rule on a dispute", "rules")
-        chosen = _chosen(dispute, ref, data["conflict"], take_all=data["all"])
-        decided = [
-            rulings.decide(
-                conflict, option, user=request.user, rationale=data["notes"], undo_seconds=0,
-                cites=data["cites"],
-                text=data["text"] or _own_words(conflict, option, data["notes"]),
-            )
-            for conflict, option in _meant(data["decision"], chosen)
-        ]  # fmt: skip
-        dispute = self.get_object()
-        named = ", ".join(f"{d.conflict.ref}: {d.letter} ({d.option})" for d in decided)
-        task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
-        return _told(dispute, f"Ruled {named}{task}.")
 
 
 def _told(dispute: Dispute, message: str, **more: Any) -> dict[str, Any]:

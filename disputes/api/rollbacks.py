@@ -1,21 +1,19 @@
 """The REST API for taking rounds of a task back, used with a person's token."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from disputes.completion import rollbacks
 from disputes.models import Decision
-from tasks import idempotency
 from tasks.access import MAINTAIN, RULE, require, tasks_for
 from tasks.api import MovedTaskSerializer, TaskDetailSerializer, validated
 from tasks.errors import Refused
+from tasks.idempotency import idempotent
 from tasks.models import Task
 
 
@@ -70,26 +68,27 @@ class PersonsVerb(APIView):
 
     roles: ClassVar[frozenset[str]] = MAINTAIN
 
-    def once(self, request: Request, ref: str, verb: Callable[[Task], str]) -> Response:
-        """Carry out the action and reply with the task and a message. Rights are checked before the body."""
-
-        def work() -> tuple[dict[str, Any], int]:
-            task = self._task(request, ref)
-            require(request.user, task.project, self.roles, "take rounds back")
-            message = verb(task)
-            task = self._task(request, ref)
-            archived = rollbacks.archived(task).select_related("conflict__submission")[:100]
-            told = {**TaskDetailSerializer(task).data, "message": message}
-            return {**told, "archived": ArchivedSerializer(archived, many=True).data}, 200
-
-        return idempotency.answer(request, work)
-
-    def _task(self, request: Request, ref: str) -> Task:
+    def to_change(self, request: Request, ref: str) -> Task:
+        """Return the task if the person may take the action on it. Raises Http404 or Refused."""
         if getattr(request.user, "task_pk", None) is not None:
             raise Refused(
                 "wrong_role", "No agent takes rounds back.", "A human of the project does.", status=403
             )
-        return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
+        task = _task(request, ref)
+        require(request.user, task.project, self.roles, "take rounds back")
+        return task
+
+
+def _task(request: Request, ref: str) -> Task:
+    return get_object_or_404(tasks_for(request.user).select_related("project", "section").named(ref))
+
+
+def _told(request: Request, ref: str, message: str) -> dict[str, Any]:
+    """Return the task as it is after the action, its archived rulings, and the message."""
+    task = _task(request, ref)
+    archived = rollbacks.archived(task).select_related("conflict__submission")[:100]
+    told = {**TaskDetailSerializer(task).data, "message": message}
+    return {**told, "archived": ArchivedSerializer(archived, many=True).data}
 
 
 def _documented(name: str, body: type[serializers.Serializer[Any]]) -> Any:
@@ -98,41 +97,32 @@ def _documented(name: str, body: type[serializers.Serializer[Any]]) -> Any:
 
 class RollbackView(PersonsVerb):
     @_documented("task_rollback", RollbackSerializer)
-    def post(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def post(self, request: Request, ref: str) -> dict[str, Any]:
         """Take back the rounds after `to_round`. Only maintainers may do this; nothing is deleted."""
-
-        def verb(task: Task) -> str:
-            data = validated(RollbackSerializer, request.data)
-            made = rollbacks.roll_back(task, data["to_round"], user=request.user, reason=data["reason"])
-            return f"{task.ref} begins round {made.to_round + 1} again."
-
-        return self.once(request, ref, verb)
+        task, data = self.to_change(request, ref), validated(RollbackSerializer, request.data)
+        made = rollbacks.roll_back(task, data["to_round"], user=request.user, reason=data["reason"])
+        return _told(request, ref, f"{task.ref} begins round {made.to_round + 1} again.")
 
 
 class ReapplyView(PersonsVerb):
     roles = RULE
 
     @_documented("task_reapply", ReapplySerializer)
-    def post(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def post(self, request: Request, ref: str) -> dict[str, Any]:
         """Repeat a ruling from a round that was taken back, as it was or with other words."""
-
-        def verb(task: Task) -> str:
-            data = validated(ReapplySerializer, request.data)
-            decision = get_object_or_404(rollbacks.archived(task), pk=data["ruling"])
-            again = rollbacks.reapply(decision, user=request.user, text=data.get("text"))
-            return f"{again.conflict.ref} is ruled {again.letter} ({again.option}) again."
-
-        return self.once(request, ref, verb)
+        task, data = self.to_change(request, ref), validated(ReapplySerializer, request.data)
+        decision = get_object_or_404(rollbacks.archived(task), pk=data["ruling"])
+        again = rollbacks.reapply(decision, user=request.user, text=data.get("text"))
+        return _told(request, ref, f"{again.conflict.ref} is ruled {again.letter} ({again.option}) again.")
 
 
 class RevertView(PersonsVerb):
     @_documented("task_revert", RevertSerializer)
-    def post(self, request: Request, ref: str) -> Response:
+    @idempotent()
+    def post(self, request: Request, ref: str) -> dict[str, Any]:
         """Make a task that reverts what has landed for this one. Only maintainers may do this."""
-
-        def verb(task: Task) -> str:
-            data = validated(RevertSerializer, request.data)
-            made = rollbacks.make_revert_task(task, user=request.user, reason=data["reason"])
-            return f"{made.ref} will take it back."
-
-        return self.once(request, ref, verb)
+        task, data = self.to_change(request, ref), validated(RevertSerializer, request.data)
+        made = rollbacks.make_revert_task(task, user=request.user, reason=data["reason"])
+        return _told(request, ref, f"{made.ref} will take it back.")

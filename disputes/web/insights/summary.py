@@ -207,9 +207,7 @@ class Report:
         return dict(self.period.sums.get(measure.value, {}))
 
     def _share(self, measure: Measure, hit: str, *others: str) -> Share:
-        counts = self._counts(measure)
-        hits = counts.get(hit, 0)
-        return Share(hits, hits + sum(counts.get(other, 0) for other in others))
+        return _share_of(self._counts(measure), hit, *others)
 
     # --- Rulings ---
 
@@ -287,7 +285,7 @@ class Report:
         return [
             SignFigures(
                 SEEN_AS.get(name, name).capitalize(), sum(counts.values()),
-                Share(counts.get("confirmed", 0), counts.get("confirmed", 0) + counts.get("false", 0)),
+                _share_of(counts, "confirmed", "false"),
             )
             for name, counts in sorted(by_name.items())
         ]  # fmt: skip
@@ -338,9 +336,8 @@ class Report:
         cost = figures.split(self._counts(Measure.STEP_COST))
         rows = [
             Rung(
-                label, Share(counts.get("passed", 0), counts.get("passed", 0) + counts.get("failed", 0)),
-                counts.get("open", 0), cost.get(label, {}).get("known", 0),
-                cost.get(label, {}).get("mills", 0) / 1000,
+                label, _share_of(counts, "passed", "failed"), counts.get("open", 0),
+                cost.get(label, {}).get("known", 0), cost.get(label, {}).get("mills", 0) / 1000,
             )
             for label, counts in became.items()
         ]  # fmt: skip
@@ -361,6 +358,11 @@ class Report:
     @property
     def ended(self) -> int:
         return sum(self._counts(Measure.RUNS).values())
+
+
+def _share_of(counts: dict[str, int], hit: str, *others: str) -> Share:
+    hits = counts.get(hit, 0)
+    return Share(hits, hits + sum(counts.get(other, 0) for other in others))
 
 
 def _turned(key: str) -> str:
