@@ -102,15 +102,20 @@ def _reject(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     return handins.review(user, ref, data, approves=False)
 
 
-submit = _view("submit", handins.submit, serializers.SubmitSerializer)
-approve = _view("approve", _approve, serializers.ReviewSerializer)
-reject = _view("reject", _reject, serializers.ReviewSerializer)
-dispute = _view("dispute", handins.dispute, serializers.OpenDisputeSerializer)
-log = _view("log", handins.log, serializers.LogSerializer)
-blocked = _view("blocked", handins.blocked, serializers.BlockedSerializer)
-escalate = _view("escalate", handins.escalate, serializers.EscalateSerializer)
-comment = _view("comment", handins.comment, serializers.CommentSerializer)
-opinion = _view("opinion", handins.opinion, serializers.GiveOpinionSerializer)
+HAND_INS = {
+    name: _view(name, verb, body)
+    for name, verb, body in (
+        ("submit", handins.submit, serializers.SubmitSerializer),
+        ("approve", _approve, serializers.ReviewSerializer),
+        ("reject", _reject, serializers.ReviewSerializer),
+        ("dispute", handins.dispute, serializers.OpenDisputeSerializer),
+        ("log", handins.log, serializers.LogSerializer),
+        ("blocked", handins.blocked, serializers.BlockedSerializer),
+        ("escalate", handins.escalate, serializers.EscalateSerializer),
+        ("comment", handins.comment, serializers.CommentSerializer),
+        ("opinion", handins.opinion, serializers.GiveOpinionSerializer),
+    )
+}
 
 
 class MeView(APIView):

@@ -278,7 +278,7 @@ def _wanted(project: Project, crew: choosing.Crew) -> Q:
         wanted |= verified if in_parallel else verified & Q(is_seated=False)
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
     to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
-    if _rests_after_a_push(project):
+    if _last_push.rows(project.pk, outlook.a_moment_ago()):  # the branch rests until it is over
         to_code &= ~Q(status=Status.PENDING)
     if crew.is_idle(project.pk, Run.Role.CODER):
         wanted |= to_code & ~Q(stage__in=_names(shut))
@@ -310,10 +310,6 @@ _held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
 _seated = Prepared(_runs_with_a_seat)
 _being_kept = Prepared(lambda project, since: outlook.being_kept(project, since).order_by().values_list("pk"))
 _last_push = Prepared(_last_pushes)
-
-
-def _rests_after_a_push(project: Project) -> bool:
-    return bool(_last_push.rows(project.pk, outlook.a_moment_ago()))
 
 
 def _may_go_on() -> Q:

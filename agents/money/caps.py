@@ -46,10 +46,6 @@ class Reached:
         return f"The cap of {WORDS[self.cap.whose]} is reached: {spent} of {limit} {verb}."
 
 
-def _decimal(value: float | int | None) -> Decimal | None:
-    return None if value is None else Decimal(str(value))
-
-
 def _capped(config: ProjectSettings) -> dict[Cap, Decimal]:
     """Return the limits of the caps that the project has."""
     every = {
@@ -61,7 +57,7 @@ def _capped(config: ProjectSettings) -> dict[Cap, Decimal]:
         Cap.DAY_TOKENS: config.day_tokens_max,
         Cap.PROJECT_COST: config.project_cost_max,
     }
-    return {cap: limit for cap, value in every.items() if (limit := _decimal(value)) is not None}
+    return {cap: Decimal(str(limit)) for cap, limit in every.items() if limit is not None}
 
 
 def _first(caps: dict[Cap, Decimal], whose: str, spent: Spent) -> Reached | None:

@@ -136,6 +136,13 @@ class PulledRunView(APIView):
             )  # fmt: skip
         return run
 
+    def ready_run_of(self, request: Request, pk: int) -> Run:
+        """Return the run that makes the request. Raises Refused also while its work is not prepared."""
+        run = self.run_of(request, pk)
+        if not leases.is_ready(run):
+            raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
+        return run
+
 
 class WorkView(PulledRunView):
     """Returns the work of a claimed run."""
@@ -212,9 +219,7 @@ class BaseView(PulledRunView):
         },
     )  # fmt: skip
     def get(self, request: Request, pk: int) -> HttpResponse | Response:
-        run = self.run_of(request, pk)
-        if not leases.is_ready(run):
-            raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
+        run = self.ready_run_of(request, pk)
         found = PullBundle.objects.filter(run=run).first()
         if found is None or not found.base:
             return Response(status=204)
@@ -247,9 +252,7 @@ class BundleView(PulledRunView):
         "Sent again it replaces what was brought before.",
     )  # fmt: skip
     def put(self, request: Request, pk: int) -> Response:
-        run = self.run_of(request, pk)
-        if not leases.is_ready(run):
-            raise Refused("not_ready", f"The work of run {pk} is not ready yet.", "Ask again in a second.")
+        run = self.ready_run_of(request, pk)
         data = request.data if isinstance(request.data, bytes) else b""
         if len(data) > leases.BUNDLE_MAX:
             raise Refused(

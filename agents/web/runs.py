@@ -11,21 +11,17 @@ from django.utils import timezone
 from agents.models import Run
 from agents.web import costs, log, moves
 from tasks.access import projects_for
-from tasks.models import Project
 
 LIVE_MAX, PER_PAGE = 200, 50
-
-
-def _own_projects(request: Any) -> QuerySet[Project]:
-    return projects_for(request.user)
 
 
 class RunPageFilter(django_filters.FilterSet):
     """The filters that the URL of the page may set."""
 
     project = django_filters.ModelChoiceFilter(
-        queryset=_own_projects, to_field_name="slug", label="Project", empty_label="Project"
-    )
+        queryset=lambda request: projects_for(request.user), to_field_name="slug", label="Project",
+        empty_label="Project",
+    )  # fmt: skip
     role = django_filters.ChoiceFilter(label="Role", choices=Run.Role.choices, empty_label="Role")
     outcome = django_filters.ChoiceFilter(label="Outcome", choices=Run.Outcome.choices, empty_label="Outcome")
 

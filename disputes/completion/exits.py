@@ -56,16 +56,12 @@ def standing_of(project: Project) -> Standing:
     """Return everything that decides whether the project may end, except what people type."""
     last = checkpoints.last_checkpoint(project)
     return Standing(
-        gaps=_gaps(project),
+        gaps=[_gap(project, task) for task in _counted.found(project.pk)],
         conflicts=_conflicts(project),
         rounds=last.number if last else 0,
         max_rounds=checkpoints.rounds_allowed(project),
         convergence=_convergence(project, last),
     )
-
-
-def _gaps(project: Project) -> list[Gap]:
-    return [_gap(project, task) for task in _counted.found(project.pk)]
 
 
 def _counted_in(project: Expression) -> QuerySet[Task]:

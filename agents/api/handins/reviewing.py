@@ -82,7 +82,7 @@ def _under_review(caller: Caller, task: Task) -> Submission:
         )  # fmt: skip
     if caller.run and caller.run.sha != submission.sha:
         raise Refused("stale_turn", f"{task.ref} has a newer submission than you reviewed.", "End your work.")
-    if caller.run and caller.run.agent_id and _coded_by(submission, caller.run.agent_id):
+    if caller.run and caller.run.agent_id and _coders.rows(submission.pk, caller.run.agent_id):
         raise Refused(
             "self_review", "An agent may not review its own submission.",
             "End your work; another reviewer takes it.", status=403,
@@ -106,10 +106,6 @@ def _doubts(data: dict[str, Any], read: ReadReview, approves: bool) -> tuple[Pro
     if isinstance(data["review"], dict):
         return read.warnings
     return doubts_about_approval(read) if approves else doubts_about_rejection(read)
-
-
-def _coded_by(submission: Submission, agent_pk: int) -> bool:
-    return bool(_coders.rows(submission.pk, agent_pk))
 
 
 def _coders_of(submission: Expression, agent: Expression) -> QuerySet[Run]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING, Purpose, Section
+from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING, Purpose
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.verdict_words import (
     VERDICT_WORDS,
@@ -140,7 +140,7 @@ def stated_verdicts(layout: Layout, inside: list[bool]) -> list[StatedVerdict]:
     for index, words, verdict in found:
         if is_cut and verdict is not Verdict.NEEDS_REVISION:
             continue
-        scope = _scope(words, layout.where[index]) or subject
+        scope = next(iter(gaps_in(words[:120])), "") or layout.where[index].gap or subject
         line = layout.lines[index]
         raw = _raw(words)
         stated.setdefault((scope, verdict), StatedVerdict(scope, raw, verdict, line.number, index))
@@ -377,10 +377,6 @@ SUBJECT = regex(
     r"[\s*_-]*(?:gaps?|focus|reviewing|proposal|subject|scope|resolution|engineer(?:'s)? proposal)\b[\s*_]*:",
     re.IGNORECASE,
 )
-
-
-def _scope(words: str, section: Section) -> str:
-    return next(iter(gaps_in(words[:120])), "") or section.gap
 
 
 def _subject(layout: Layout) -> str:
