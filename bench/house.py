@@ -341,18 +341,13 @@ def _package_file(dotted: str) -> Path | None:
 
 
 @cache
-def _package_tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def hooks(module: str, name: str, depth: int = 0) -> frozenset[str]:
     """Return the names that a package's class and its bases have, read from files and not imported."""
     path = _package_file(module)
     if path is None or depth > 20:
         return frozenset()
     imports: dict[str, str] = {}
-    for node in _statements(_package_tree(path).body):
+    for node in _statements(tree_of(path).body):
         if isinstance(node, ast.ImportFrom):
             parts = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
             parts = parts[: len(parts) - node.level + 1] if node.level else []
@@ -558,7 +553,7 @@ class _House:
 @cache
 def _django_settings() -> frozenset[str]:
     path = _package_file("django.conf.global_settings")
-    names = (name for node in _package_tree(path).body for name in _defined(node)) if path else ()
+    names = (name for node in tree_of(path).body for name in _defined(node)) if path else ()
     return frozenset(names) | SETTINGS_OF_PACKAGES
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from disputes.models import Conflict
 from tasks.models import Event, Task
 from tasks.models.prepared import Prepared
 from tests.factories import create_token
@@ -22,6 +23,11 @@ def as_user(client: Client, user: User) -> Client:
     """The same browser, signed in."""
     client.force_login(user)
     return client
+
+
+def page(conflict: Conflict, what: str = "") -> str:
+    """The address of the page of the conflict's dispute, or of what is below it."""
+    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def client_with(secret: str) -> APIClient:

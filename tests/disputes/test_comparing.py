@@ -10,6 +10,7 @@ from disputes import finding_identity, intake, opening, rulings, severity_change
 from disputes.models import Conflict, Flag
 from tasks.errors import Refused
 from tasks.models import Answer, Event, Finding, Project, Task
+from tests.asking import page
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -210,10 +211,6 @@ def test_who_may_not_rule_says_nothing(later: Finding, who: str, otto: User) -> 
 
 
 # --- The page ---------------------------------------------------------------------------------------------
-
-
-def page(conflict: Conflict, what: str = "") -> str:
-    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def sent(client: Client, conflict: Conflict, user: User, **body: str) -> Any:

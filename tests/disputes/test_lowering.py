@@ -15,6 +15,7 @@ from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Answer, Event, Finding, Project, Task
 from tasks.states import Severity
+from tests.asking import page
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task
 
@@ -364,10 +365,6 @@ def test_who_may_not_rule_changes_no_severity(conflict: Conflict, who: str, otto
 
 
 # --- The page ---------------------------------------------------------------------------------------------
-
-
-def page(conflict: Conflict, what: str = "") -> str:
-    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def sent(client: Client, conflict: Conflict, user: User, **body: str) -> Any:

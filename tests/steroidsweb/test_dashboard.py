@@ -39,11 +39,6 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _empty_caches() -> None:
-    cache.clear()
-
-
 def visit(client: Client, user: User) -> str:
     client.force_login(user)
     response = client.get("/admin/")

@@ -14,6 +14,7 @@ from agents.models import Agent, ProviderPause, Run
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Report
 from tasks.models import Project
 from tasks.spans import clock
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import create_run, create_task
 
@@ -158,14 +159,8 @@ def paused(ledger: Project) -> ProviderPause:
     return pauses.pause("codex", QUOTA, "<b>Wait</b>", until=timezone.now() + timedelta(hours=1))
 
 
-def as_user(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def test_the_dashboard_says_until_when_and_why_and_for_whom(paused: ProviderPause, lea: User) -> None:
-    page = as_user(lea).get("/admin/").content.decode()
+    page = as_user(Client(), lea).get("/admin/").content.decode()
     assert f"{timezone.localtime(paused.until):%H:%M}" in page
     assert "&lt;b&gt;Wait&lt;/b&gt;" in page
     assert "ledgers-codex" in page
@@ -173,23 +168,23 @@ def test_the_dashboard_says_until_when_and_why_and_for_whom(paused: ProviderPaus
 
 
 def test_a_viewer_sees_it_and_a_stranger_does_not(paused: ProviderPause, vera: User, otto: User) -> None:
-    seen = as_user(vera).get("/admin/").content.decode()
+    seen = as_user(Client(), vera).get("/admin/").content.decode()
     assert "ledgers-codex" in seen
     assert "Try again now" not in seen
-    assert "ledgers-codex" not in as_user(otto).get("/admin/").content.decode()
+    assert "ledgers-codex" not in as_user(Client(), otto).get("/admin/").content.decode()
 
 
 def test_a_maintainer_ends_the_pause_and_nobody_else(
     paused: ProviderPause, lea: User, tom: User, otto: User
 ) -> None:
     address = f"/accounts/{paused.pk}/try/"
-    assert as_user(otto).post(address).status_code == 404
-    assert as_user(tom).post(address).status_code == 403
-    assert as_user(lea).get(address).status_code == 405
+    assert as_user(Client(), otto).post(address).status_code == 404
+    assert as_user(Client(), tom).post(address).status_code == 403
+    assert as_user(Client(), lea).get(address).status_code == 405
     assert pauses.paused().keys() == {"codex"}
-    assert as_user(lea).post(address).status_code == 302
+    assert as_user(Client(), lea).post(address).status_code == 302
     assert pauses.paused() == {}
-    assert as_user(lea).post(address).status_code == 404
+    assert as_user(Client(), lea).post(address).status_code == 404
 
 
 def test_the_list_of_agents_says_who_is_paused(paused: ProviderPause, admin_client: Client) -> None:

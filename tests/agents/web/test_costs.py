@@ -16,14 +16,9 @@ from agents.money.spending import Spent
 from agents.web import costs
 from tasks.models import Project, Task
 from tests.cases import for_each
-from tests.factories import create_project, create_run, create_task, create_token, create_user
+from tests.factories import create_project, create_run, create_task, create_token
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def vera(db: None) -> Any:
-    return create_user("vera")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from disputes.notifications.messages import message_of
 from disputes.notifications.subjects import subject_of
 from tasks.models import Event, Project, Task, Verification
 from tests.agents.world import World, make_world  # noqa: F401
-from tests.asking import client_of
+from tests.asking import as_user, client_of
 from tests.factories import create_host, create_submission, create_task
 
 pytestmark = pytest.mark.django_db
@@ -29,11 +29,6 @@ PAGE = "/projects/ledger/setup/"
 ASKS = f'hx-get="{PAGE}now/"'
 NAMES = ["tests/test_rates.py::test_half_up", "tests/test_rates.py::test_<b>"]
 NOW = timezone.now()
-
-
-def signed_in(client: Client, user: User) -> Client:
-    client.force_login(user)
-    return client
 
 
 def html(client: Client, path: str = PAGE, expect: int = 200) -> str:
@@ -82,7 +77,7 @@ def commands(client: Client, path: str = PAGE, **typed: str) -> dict[str, str]:
 
 def test_it_says_what_is_red_and_what_was_tried(client: Client, red: Project, vera: User) -> None:
     card = alerts.about_base(red).get()
-    shown = html(signed_in(client, vera))
+    shown = html(as_user(client, vera))
     wanted = [
         "main is red: tests ended with 1", "aaaaaaaaaaaa", "test_half_up", "test_rates.py::test_&lt;b&gt;",
         "2 of 9 tests", "pyproject.toml", "cargo is not on this host.", "E assert &lt;i&gt;1&lt;/i&gt;",
@@ -101,7 +96,7 @@ def test_its_card_says_everywhere_that_the_project_waits(client: Client, red: Pr
         f"/queue/{card.dispute.ref}/": "The whole project waits",
         "/admin/disputes/dispute/": "the project",
     }
-    signed_in(client, lea)
+    as_user(client, lea)
     pages = {path: " ".join(re.sub("<[^>]+>", "", html(client, path)).split()) for path in places}
     assert [path for path, words in places.items() if words not in pages[path]] == []
     opened = Event.objects.get(kind="alert_opened")
@@ -131,7 +126,7 @@ def test_its_card_offers_to_accept_only_what_can_be_compared_with(
 
 
 def test_it_asks_again_only_while_something_is_under_way(client: Client, ledger: Project, vera: User) -> None:
-    signed_in(client, vera)
+    as_user(client, vera)
     told = {}
     for name, state, host, trouble in (
         ("nobody", "unknown", False, ""), ("fetching", "unknown", True, ""), ("trying", "trying", True, ""),
@@ -168,7 +163,7 @@ def test_who_was_signed_out_meanwhile_signs_in_again(client: Client, ledger: Pro
 
 
 def test_it_costs_the_same_however_much_was_tried(client: Client, red: Project, lea: User) -> None:
-    signed_in(client, lea)
+    as_user(client, lea)
     client.get(PAGE)
     with CaptureQueriesContext(connection) as few:
         client.get(PAGE)
@@ -184,7 +179,7 @@ def test_it_costs_the_same_however_much_was_tried(client: Client, red: Project, 
 
 
 def test_the_buttons_do_what_the_card_does(client: Client, red: Project, tom: User) -> None:
-    signed_in(client, tom)
+    as_user(client, tom)
     assert "Look for commands again" not in html(client), "who edits the commands is a maintainer"
     assert client.post(f"{PAGE}again/", {"mark": mark_of(red)}).status_code == 403
 
@@ -210,7 +205,7 @@ def test_the_buttons_do_what_the_card_does(client: Client, red: Project, tom: Us
 
 def test_what_was_typed_over_newer_commands_is_kept(client: Client, red: Project, lea: User) -> None:
     User.objects.filter(pk=lea.pk).update(is_superuser=True)
-    signed_in(client, lea)
+    as_user(client, lea)
     typed = commands(client, test_command="make check", test_timeout="900")
     Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
 
@@ -253,7 +248,7 @@ def test_only_superusers_say_what_hosts_run_outside_of_a_sandbox(
         may = is_superuser or sandbox == "required"
         Project.objects.filter(pk=red.pk).update(settings={"test_command": "make test"})
         User.objects.filter(pk=lea.pk).update(is_superuser=is_superuser)
-        signed_in(client, lea)
+        as_user(client, lea)
         assert ("Only a superuser changes the commands" in html(client)) is not may
         assert client.post(PAGE, commands(client, **evil, test_timeout="900")).status_code == 302
         red.refresh_from_db()
@@ -267,7 +262,7 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
     right = project.repo_url
     User.objects.filter(pk=lea.pk).update(is_superuser=True)
     Project.objects.filter(pk=project.pk).update(repo_url=f"{right}-not", base_state="unknown")
-    signed_in(client, User.objects.get(pk=lea.pk))
+    as_user(client, User.objects.get(pk=lea.pk))
     path = f"/projects/{project.slug}/setup/"
 
     trying.advance(host, lambda key, work: work())
@@ -304,7 +299,7 @@ def test_a_wrong_address_is_seen_and_mended_here(client: Client, world: World, l
 
 
 def test_commands_that_came_closest_are_filled_in(client: Client, red: Project, lea: User) -> None:
-    signed_in(client, lea)
+    as_user(client, lea)
     closest = {"prepare_command": "pip install .", "test_command": "pytest -q", "test_timeout": 900.0}
     Project.objects.filter(pk=red.pk).update(base_red=red.base_red | {"settings": closest})
     assert "Of what was tried, these got furthest." in html(client)
@@ -326,10 +321,10 @@ def test_what_could_not_be_run_before_the_kept_commands_is_named(
     kept = tried(ledger, 3, outcome="green", problem="", failed=[], is_kept=True)
     tried(ledger, 4, outcome="broken", failed=[])
     note = "Number 1 came before the one that is kept, but could not be run here."
-    assert note in html(signed_in(client, lea))
-    assert note not in html(signed_in(client, tom)), "who may not look for commands again"
+    assert note in html(as_user(client, lea))
+    assert note not in html(as_user(client, tom)), "who may not look for commands again"
     Trial.objects.filter(pk=kept.pk).update(why="configured")
-    assert note not in html(signed_in(client, lea))
+    assert note not in html(as_user(client, lea))
 
 
 def test_tests_of_one_language_that_are_kept_without_the_others_are_called_a_part(
@@ -339,7 +334,7 @@ def test_tests_of_one_language_that_are_kept_without_the_others_are_called_a_par
     tried(ledger, 2, test="npm run tests")
     kept = tried(ledger, 3, outcome="green", problem="", failed=[], is_kept=True, test="npm test")
     note = "Number 1 also runs the tests of another language or package, and was red: what is kept verifies"
-    assert note in html(signed_in(client, lea))
+    assert note in html(as_user(client, lea))
     for changed, values in ((both, {"outcome": "skipped"}), (kept, {"why": "configured"})):
         Trial.objects.filter(pk=changed.pk).update(**values)
         assert note not in html(client)
@@ -350,7 +345,7 @@ def test_tests_of_one_language_that_are_kept_without_the_others_are_called_a_par
 
 def test_the_card_names_the_tests_and_shows_the_output(client: Client, red: Project, tom: User) -> None:
     card = alerts.about_base(red).get()
-    shown = html(signed_in(client, tom), f"/queue/{card.dispute.ref}/")
+    shown = html(as_user(client, tom), f"/queue/{card.dispute.ref}/")
     wanted = [
         "What build and tests said", "Commit aaaa.", "<code>pytest -q</code>",
         "<li><code>tests/test_rates.py::test_&lt;b&gt;</code></li>", "E assert &lt;i&gt;1&lt;/i&gt; == 2",
@@ -369,7 +364,7 @@ def test_a_task_names_what_is_red_in_it(client: Client, ledger: Project, tom: Us
         failed=NAMES, newly_red=NAMES[1:], flaky=["tests/test_clock.py::test_tick"], tail="E <i>boom</i>\n",
         problem="tests newly red",
     )  # fmt: skip
-    signed_in(client, tom)
+    as_user(client, tom)
     shown = html(client, "/tasks/ledger-7/")
     wanted = [
         "What is red", "1 newly red", "tests/test_rates.py::test_&lt;b&gt;", "test_tick", "1 flaky",

@@ -14,7 +14,7 @@ from disputes.protocol.rulings.synthesis import Source
 from tasks.errors import Refused
 from tasks.events import Actor
 from tasks.models import Event, Project
-from tests.asking import client_of, client_with
+from tests.asking import client_of, client_with, page
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -193,10 +193,6 @@ def test_nor_does_an_agent_that_calls_itself_human(conflict: Conflict) -> None:
 
 
 # --- The page ---------------------------------------------------------------------------------------------
-
-
-def page(conflict: Conflict, what: str = "") -> str:
-    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def sent(client: Client, conflict: Conflict, user: User, **body: str) -> Any:

@@ -12,14 +12,11 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import CHANGE, LEAVE, NOT_FOR_THE_CODER, ROWS, Kind, offered
 from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Event, Project, Task
+from tests.asking import page
 from tests.cases import for_each
 from tests.factories import create_finding, create_review, create_submission, create_task, create_token
 
 pytestmark = pytest.mark.django_db
-
-
-def page(conflict: Conflict, what: str = "") -> str:
-    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def form(conflict: Conflict, option: str, **kwargs: str) -> dict[str, str]:

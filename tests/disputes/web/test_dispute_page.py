@@ -16,7 +16,7 @@ from disputes import opening, rulings
 from disputes.models import Conflict, Decision, Dispute
 from disputes.protocol.rulings.prompt_lines import ruling_lines
 from tasks.models import Answer, Comment, Event, Project, Submission, Task
-from tests.asking import as_user
+from tests.asking import as_user, page
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
@@ -69,10 +69,6 @@ def parked(project: Project) -> Conflict:
     task = create_task(project, status="in_progress", round=1)
     create_submission(task, state="red", problem="tests: exit code 1")
     return opening.stop_for_help(task, "blocked", "Who has the key?", detail="`KEY` is not set.")
-
-
-def page(conflict: Conflict, what: str = "") -> str:
-    return f"/queue/{conflict.dispute.ref}/{what}"
 
 
 def typed(conflict: Conflict, option: str = "other", **kwargs: str) -> dict[str, str]:

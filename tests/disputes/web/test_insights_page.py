@@ -15,6 +15,7 @@ from disputes.models import Dispute
 from disputes.web.insights import charts
 from disputes.web.insights.views import harmless
 from tasks.models import Project
+from tests.asking import as_user
 from tests.cases import for_each
 from tests.disputes.ruled_work import create_day, create_ruling
 from tests.factories import create_project, create_task
@@ -22,12 +23,6 @@ from tests.factories import create_project, create_task
 HOSTILE = '=HYPERLINK("https://example.org")<script>alert(1)</script>'
 # A page in the admin's frame; the rest of the fifteen is for what the frame asks.
 QUERIES = 18
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def figures(client: Client, query: str = "") -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -54,17 +49,17 @@ def test_only_ones_own_projects_are_counted(ruled: Project, vera: User, otto: Us
     create_ruling(other, otto, timezone.now(), coder="coder-of-others")
 
     for path in ("/insights/", "/insights/figures.csv", "/insights/figures.json"):
-        assert b"coder-of-others" not in signed_in(vera).get(path).content
-        assert b"secret" not in signed_in(vera).get(path).content
-        assert b"coder-of-others" in signed_in(otto).get(path).content
-        assert signed_in(vera).get(f"{path}?project=secret").status_code == 404
-        assert signed_in(vera).get(f"{path}?project=nowhere").status_code == 404
+        assert b"coder-of-others" not in as_user(Client(), vera).get(path).content
+        assert b"secret" not in as_user(Client(), vera).get(path).content
+        assert b"coder-of-others" in as_user(Client(), otto).get(path).content
+        assert as_user(Client(), vera).get(f"{path}?project=secret").status_code == 404
+        assert as_user(Client(), vera).get(f"{path}?project=nowhere").status_code == 404
         assert Client().get(path).status_code == 302
-        assert signed_in(vera).post(path).status_code == 405
+        assert as_user(Client(), vera).post(path).status_code == 405
 
 
 def test_a_person_without_projects_is_told_so(ruled: Project, otto: User) -> None:
-    page = signed_in(otto).get("/insights/").content.decode()
+    page = as_user(Client(), otto).get("/insights/").content.decode()
 
     assert "You are in no project" in page
     assert "coder-1" not in page
@@ -74,7 +69,7 @@ def test_a_superuser_sees_all_and_one_project_where_it_is_asked_for(
     ruled: Project, otto: User, admin_user: User
 ) -> None:
     create_ruling(create_project("other"), otto, timezone.now(), coder="coder-9")
-    client = signed_in(admin_user)
+    client = as_user(Client(), admin_user)
 
     assert ("Sides, by coder", "coder-9", "for the reviewer") in figures(client)
     assert ("Sides, by coder", "coder-9", "for the reviewer") not in figures(client, "?project=ledger")
@@ -84,7 +79,7 @@ def test_a_superuser_sees_all_and_one_project_where_it_is_asked_for(
 
 
 def test_every_share_has_its_number_and_its_interval(ruled: Project, vera: User) -> None:
-    found = figures(signed_in(vera))
+    found = figures(as_user(Client(), vera))
     share = found["Sides, by coder", "coder-1", "for the reviewer"]
 
     assert share["n"] == 7
@@ -97,10 +92,10 @@ def test_every_share_has_its_number_and_its_interval(ruled: Project, vera: User)
 
 
 def test_of_few_there_is_a_number_but_no_share(ruled: Project, vera: User) -> None:
-    few = figures(signed_in(vera), "?days=7")["Silence flags", "all", "confirmed"]
+    few = figures(as_user(Client(), vera), "?days=7")["Silence flags", "all", "confirmed"]
 
     assert (few["value"], few["low"], few["high"], few["n"]) == (None, None, None, 0)
-    assert "too few" in signed_in(vera).get("/insights/").content.decode()
+    assert "too few" in as_user(Client(), vera).get("/insights/").content.decode()
 
 
 def test_one_rejection_is_not_said_as_many(ledger: Project, vera: User) -> None:
@@ -108,15 +103,15 @@ def test_one_rejection_is_not_said_as_many(ledger: Project, vera: User) -> None:
         create_task(
             ledger, status="completed", finished_by="hand", rejections=rejections, status_at=timezone.now()
         )
-    names = [name for section, name, _ in figures(signed_in(vera)) if section == "Tasks"]
+    names = [name for section, name, _ in figures(as_user(Client(), vera)) if section == "Tasks"]
     assert names == [
         "completed", "rejected 0 times", "rejected 1 time", "rejected 2 times", "rejected 6 or more times",
     ]  # fmt: skip
-    assert "1 times" not in signed_in(vera).get("/insights/").content.decode()
+    assert "1 times" not in as_user(Client(), vera).get("/insights/").content.decode()
 
 
 def test_a_shorter_period_holds_less(ruled: Project, vera: User) -> None:
-    client = signed_in(vera)
+    client = as_user(Client(), vera)
 
     assert figures(client, "?days=7")["Rulings", "all", "made"]["value"] == 7
     assert figures(client, "?days=30")["Rulings", "all", "made"]["value"] == 8
@@ -125,10 +120,10 @@ def test_a_shorter_period_holds_less(ruled: Project, vera: User) -> None:
 
 def test_the_figures_are_the_same_once_the_days_are_counted(ruled: Project, vera: User, tom: User) -> None:
     create_day(ruled, tom, timezone.now() - timedelta(days=3))
-    before = figures(signed_in(vera), "?days=90")
+    before = figures(as_user(Client(), vera), "?days=90")
     tallies.rebuild()
 
-    assert figures(signed_in(vera), "?days=90") == before
+    assert figures(as_user(Client(), vera), "?days=90") == before
 
 
 def test_what_is_open_is_told_with_what_waits_too_long(ledger: Project, vera: User) -> None:
@@ -140,7 +135,7 @@ def test_what_is_open_is_told_with_what_waits_too_long(ledger: Project, vera: Us
         Dispute.objects.filter(task=task).update(
             status="open", closed_at=None, closed_reason="", opened_at=timezone.now() - timedelta(days=days)
         )
-    found = figures(signed_in(vera))
+    found = figures(as_user(Client(), vera))
 
     assert found["Disputes", "now", "open"]["value"] == 4
     assert found["Disputes", "now", "open for more than a day"]["value"] == 3
@@ -151,7 +146,7 @@ def test_what_is_open_is_told_with_what_waits_too_long(ledger: Project, vera: Us
 
 
 def test_the_page_draws_without_scripts_or_styles_and_with_a_table_beside(ruled: Project, vera: User) -> None:
-    page = signed_in(vera).get("/insights/?days=90").content.decode()
+    page = as_user(Client(), vera).get("/insights/?days=90").content.decode()
     main = page[page.index('<main class="insights">') : page.index("</main>")]
 
     assert main.count('<svg class="figure-chart"') == 2
@@ -165,7 +160,7 @@ def test_names_that_agents_chose_are_words_on_the_page_and_no_formula_in_a_sprea
     ledger: Project, tom: User
 ) -> None:
     create_ruling(ledger, tom, timezone.now(), coder=HOSTILE)
-    client = signed_in(tom)
+    client = as_user(Client(), tom)
 
     assert b"<script>alert" not in client.get("/insights/").content
     reply = client.get("/insights/figures.csv")
@@ -186,11 +181,11 @@ def test_other_cells_stay_as_they_are(cell: Any) -> None:
 
 
 def test_the_csv_has_all_that_the_json_has(ruled: Project, vera: User) -> None:
-    reply = signed_in(vera).get("/insights/figures.csv?days=90")
+    reply = as_user(Client(), vera).get("/insights/figures.csv?days=90")
     rows = list(csv.DictReader(io.StringIO(reply.content.decode())))
 
     assert {(row["section"], row["name"], row["figure"]) for row in rows} == set(
-        figures(signed_in(vera), "?days=90")
+        figures(as_user(Client(), vera), "?days=90")
     )
 
 
@@ -202,7 +197,7 @@ def test_the_number_of_queries_does_not_grow(
         create_day(create_project(f"more{n}", members={vera: "viewer"}), tom, timezone.now())
     if is_counted:
         tallies.rebuild()
-    client = signed_in(vera)
+    client = as_user(Client(), vera)
 
     with django_assert_max_num_queries(QUERIES):
         client.get("/insights/?days=90")
