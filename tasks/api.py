@@ -15,7 +15,7 @@ from tasks import access
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.filtering import SeverityField, SeverityFilter
+from tasks.filtering import OptionalText, SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
 from tasks.idempotency import idempotent
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
@@ -110,16 +110,13 @@ class NewProjectSerializer(serializers.Serializer[Any]):
 
     slug = serializers.SlugField(max_length=40, help_text="Begins every task's name: ledger-214.")
     repository = serializers.CharField(max_length=500, help_text="An address that git can fetch and push.")
-    name = serializers.CharField(max_length=120, required=False, allow_blank=True, default="")
-    branch = serializers.CharField(
-        max_length=200, required=False, allow_blank=True, default="",
-        help_text="Empty: the one that the repository calls its default.",
-    )  # fmt: skip
+    name = OptionalText(max_length=120)
+    branch = OptionalText(max_length=200, help_text="Empty: the one that the repository calls its default.")
     kind = serializers.ChoiceField(Project.Kind.choices, required=False, default=Project.Kind.CODE)
-    brief = serializers.CharField(
-        required=False, allow_blank=True, max_length=BODY_MAX, default="",
+    brief = OptionalText(
+        max_length=BODY_MAX,
         help_text="What documents are for, and for whom: every prompt of a round holds it.",
-    )  # fmt: skip
+    )
 
 
 class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
@@ -230,13 +227,12 @@ class NewTaskSerializer(serializers.Serializer[Any]):
 
     project = serializers.CharField(max_length=40, help_text="The short name of the project.")
     title = serializers.CharField(max_length=TITLE_MAX)
-    body = serializers.CharField(required=False, allow_blank=True, max_length=BODY_MAX, default="")
-    section = serializers.CharField(
-        required=False, allow_blank=True, max_length=SECTION_TITLE_MAX, default="",
-        help_text="One that is not there is made; empty: the first one.",
-    )  # fmt: skip
+    body = OptionalText(max_length=BODY_MAX)
+    section = OptionalText(
+        max_length=SECTION_TITLE_MAX, help_text="One that is not there is made; empty: the first one."
+    )
     severity = SeverityField(required=False, default="medium")
-    source = serializers.CharField(required=False, allow_blank=True, max_length=SOURCE_MAX, default="")
+    source = OptionalText(max_length=SOURCE_MAX)
     tags = serializers.ListField(
         child=serializers.CharField(max_length=60), required=False, max_length=50, default=list
     )
@@ -248,7 +244,7 @@ class NewTaskSerializer(serializers.Serializer[Any]):
 
 class StatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=STATUS_CHOICES)
-    notes = serializers.CharField(required=False, allow_blank=True, max_length=20_000, default="")
+    notes = OptionalText(max_length=20_000)
 
 
 # The move by which a person brings a task to a status; the other statuses come from hand-ins and rulings.

@@ -1,4 +1,4 @@
-"""What requests to the API may say: severities in any case, and for a list only the filters that it names."""
+"""What requests to the API may say: optional texts, severities in any case, and the filters of a list."""
 
 from typing import Any
 
@@ -50,6 +50,13 @@ class NewestFilter(django_filters.Filter):
 
 def _as_we_write_it(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
+
+
+class OptionalText(serializers.CharField):
+    """A text in a request's body that may be empty or left out."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_blank=True, default="", **kwargs)
 
 
 class SeverityField(serializers.ChoiceField):

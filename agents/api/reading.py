@@ -15,6 +15,7 @@ from tasks.access import projects_for, require_superuser
 from tasks.adding import as_refused
 from tasks.api import ProjectNameFilter, TaskNameFilter, validated
 from tasks.errors import Invalid
+from tasks.filtering import OptionalText
 from tasks.idempotency import idempotent
 from tasks.models import Project
 
@@ -85,7 +86,7 @@ class NewAgentSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=1000), min_length=1, max_length=100,
         help_text='Its words: ["my-agent", "{prompt}"], or one of the known commands alone: ["claude"].',
     )  # fmt: skip
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    model = OptionalText(max_length=120)
     slots = serializers.IntegerField(required=False, min_value=1, max_value=1000, default=1)
     projects = serializers.ListField(
         child=serializers.CharField(max_length=40), required=False, max_length=200, default=list,

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from disputes.protocol.text.documents import MAX_BYTES
 from tasks.configuration.stages import REASONS, UNKNOWN
-from tasks.filtering import SeverityField
+from tasks.filtering import OptionalText, SeverityField
 from tasks.models.choices import validate_sha
 
 NOTES_MAX = 20_000
@@ -64,12 +64,12 @@ def _fields_of(kind: type[Body]) -> Any:
 class SubmitSerializer(Body):
     sha = serializers.CharField(validators=[validate_sha])
     response = Document(required=False, default="")
-    notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    notes = OptionalText(max_length=NOTES_MAX)
+    model = OptionalText(max_length=120)
 
 
 class ReviewSerializer(Body):
-    notes = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    notes = OptionalText(max_length=NOTES_MAX)
     review = Document(required=False, default="")
     check = serializers.BooleanField(
         required=False, default=False, help_text="Only say how the review is read; nothing is handed in."
@@ -77,21 +77,21 @@ class ReviewSerializer(Body):
     confirm = serializers.BooleanField(
         required=False, default=False, help_text="Take it as it was read, though the reader was unsure."
     )
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    model = OptionalText(max_length=120)
 
 
 class OpenDisputeSerializer(Body):
     reason = serializers.CharField(max_length=300)
-    position = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
-    finding = serializers.CharField(required=False, allow_blank=True, max_length=24, default="")
+    position = OptionalText(max_length=NOTES_MAX)
+    finding = OptionalText(max_length=24)
     severity = SeverityField(required=False)
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    model = OptionalText(max_length=120)
 
 
 class LogSerializer(Body):
     notes = serializers.CharField(max_length=NOTES_MAX)
     minor = serializers.BooleanField()
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    model = OptionalText(max_length=120)
 
 
 class BlockedSerializer(Body):
@@ -105,7 +105,7 @@ class EscalateSerializer(Body):
 
 class CommentSerializer(Body):
     body = serializers.CharField(max_length=NOTES_MAX)
-    target = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
+    target = OptionalText(max_length=300)
     parent = serializers.IntegerField(required=False, allow_null=True, default=None)
     back = serializers.BooleanField(required=False, default=False)
     disagree = serializers.BooleanField(required=False, default=False)
@@ -115,14 +115,12 @@ class CommentSerializer(Body):
 class GiveOpinionSerializer(Body):
     """A judge gives `verdict` and `reasons`; a mediator gives `proposal` and `trade_off`, or `none`."""
 
-    verdict = serializers.CharField(
-        required=False, allow_blank=True, max_length=20, default="", help_text="ENFORCE, DISMISS or ESCALATE"
-    )
-    reasons = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
-    proposal = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
-    trade_off = serializers.CharField(required=False, allow_blank=True, max_length=NOTES_MAX, default="")
+    verdict = OptionalText(max_length=20, help_text="ENFORCE, DISMISS or ESCALATE")
+    reasons = OptionalText(max_length=NOTES_MAX)
+    proposal = OptionalText(max_length=NOTES_MAX)
+    trade_off = OptionalText(max_length=NOTES_MAX)
     none = serializers.BooleanField(required=False, default=False)
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    model = OptionalText(max_length=120)
 
     def validate_verdict(self, value: str) -> str:
         return value.strip().lower()

@@ -4,6 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from tasks.filtering import OptionalText
+
 LOG_MAX = 64 * 1024
 REASON_MAX = 300
 TOKENS_MAX = 10**12
@@ -56,9 +58,7 @@ class WorkSerializer(serializers.Serializer[Any]):
 class BeatSerializer(serializers.Serializer[Any]):
     """What the agent reports while it works, all optional. Usage is counted from the beginning of the run."""
 
-    log = serializers.CharField(
-        required=False, allow_blank=True, trim_whitespace=False, max_length=LOG_MAX, default=""
-    )
+    log = OptionalText(trim_whitespace=False, max_length=LOG_MAX)
     tokens_in = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
     tokens_cached = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
     tokens_out = serializers.IntegerField(required=False, min_value=0, max_value=TOKENS_MAX)
@@ -80,7 +80,7 @@ class ReleaseSerializer(serializers.Serializer[Any]):
     failed = serializers.BooleanField(
         required=False, default=False, help_text="It was tried and nothing came of it: counts as a failure."
     )
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=REASON_MAX, default="")
+    reason = OptionalText(max_length=REASON_MAX)
 
 
 class ReleasedSerializer(serializers.Serializer[Any]):

@@ -24,7 +24,7 @@ from tasks.api import REF, ProjectNameFilter, validated
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.filtering import NewestFilter, SeverityFilter
+from tasks.filtering import NewestFilter, OptionalText, SeverityFilter
 from tasks.idempotency import idempotent
 from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
@@ -206,27 +206,25 @@ class ResolveSerializer(serializers.Serializer[Any]):
     decision = serializers.CharField(
         max_length=40, help_text="The letter, key or title of an option that the conflict offers."
     )
-    notes = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
-    text = serializers.CharField(required=False, allow_blank=True, max_length=TEXT_MAX, default="")
-    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+    notes = OptionalText(max_length=TEXT_MAX)
+    text = OptionalText(max_length=TEXT_MAX)
+    conflict = OptionalText(max_length=30)
     all = serializers.BooleanField(required=False, default=False)
-    cites = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="",
+    cites = OptionalText(
+        max_length=200,
         help_text="The precedents that the ruling follows, by conflict (C-9) or dispute (D-7), with commas.",
-    )  # fmt: skip
+    )
 
 
 class SynthesisSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(
         max_length=TEXT_MAX, help_text="What both sides could live with: option C from then on"
     )
-    trade_off = serializers.CharField(
-        required=False, allow_blank=True, max_length=TEXT_MAX, default="", help_text="What each side gives up"
-    )
+    trade_off = OptionalText(max_length=TEXT_MAX, help_text="What each side gives up")
     covers_both = serializers.BooleanField(
         required=False, default=False, help_text="Whether it meets both concerns"
     )
-    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+    conflict = OptionalText(max_length=30)
 
 
 class ActedSerializer(DisputeDetailSerializer):
@@ -248,7 +246,7 @@ class AmendedSerializer(ActedSerializer):
 
 
 class AskSerializer(serializers.Serializer[Any]):
-    conflict = serializers.CharField(required=False, allow_blank=True, max_length=30, default="")
+    conflict = OptionalText(max_length=30)
 
 
 class DisputePages(PageNumberPagination):
