@@ -186,9 +186,9 @@ class BeatView(PulledRunView):
         tags=["pull"], request=bodies.BeatSerializer, responses=bodies.BeatenSerializer,
     )  # fmt: skip
     def post(self, request: Request, pk: int) -> Response:
+        run = self.run_of(request, pk)
         said = validated(bodies.BeatSerializer, _without_nul(request.data))
         log = said.pop("log")
-        run = self.run_of(request, pk)
         return idempotency.once(request, lambda: (self._beaten(copy(run), log, said), 200))
 
     def _beaten(self, run: Run, log: str, usage: dict[str, Any]) -> dict[str, Any]:
@@ -274,8 +274,8 @@ class ReleaseView(LastCallView, PulledRunView):
     def post(self, request: Request, pk: int) -> Response:
         if (earlier := self.answered(request)) is not None:
             return earlier  # the first call ended the token
-        said = validated(bodies.ReleaseSerializer, request.data)
         run = self.run_of(request, pk)
+        said = validated(bodies.ReleaseSerializer, request.data)
 
         def release() -> tuple[dict[str, Any], int]:
             leases.release(run, **said)

@@ -289,8 +289,9 @@ def test_one_run_does_not_reach_another(world: World, coder: Puller) -> None:
     world.task()
     first = coder.claim().json()
     coder.claim()
-    answer = coder.ask("POST", first["addresses"]["beat"])
-    assert (answer.status_code, answer.json()["code"]) == (403, "other_run")
+    for name, body in (("beat", {}), ("beat", {"tokens_in": -1}), ("release", {"reason": "x" * 1000})):
+        answer = coder.ask("POST", first["addresses"][name], body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "other_run"), (name, body)
 
 
 # --- The work -----------------------------------------------------------------------------------------------
