@@ -75,6 +75,11 @@ class Host(models.Model):
         """Whether the host begins new work. One without slots only serves pages and background jobs."""
         return self.slots > 0 and not self.is_draining
 
+    @property
+    def has_room(self) -> bool:
+        """Whether its disk had room for another run when it last reported."""
+        return self.disk_free is None or self.disk_free >= ROOM_MIN
+
     def state(self, *, is_alive: bool) -> str:
         """Return the state that people are shown. A host that is full or draining takes no new runs."""
         if self.is_removed:
@@ -83,4 +88,4 @@ class Host(models.Model):
             return "away"
         if self.is_draining:
             return "draining"
-        return "full" if self.disk_free is not None and self.disk_free < ROOM_MIN else "alive"
+        return "alive" if self.has_room else "full"

@@ -15,8 +15,9 @@ from agents.models import Host, Run
 from agents.web import costs
 from agents.web.accounts import paused_accounts
 from agents.web.checklist import checklist_for, set_up_by
-from agents.web.log import last_lines, last_pieces, silent_for
+from agents.web.log import last_lines, last_pieces, silence_of
 from agents.web.numbers import numbers
+from agents.web.standing.reasons import held
 from disputes.models import Dispute
 from disputes.web.queue.listing import CountOf, capped
 from tasks import access
@@ -35,7 +36,7 @@ class LiveRun:
 
     run: Run
     lines: list[str]
-    silent: float | None  # seconds without output, once they are worth mentioning
+    silence: str  # for how long nothing was heard of it, once that is worth mentioning
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +71,28 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     sets_up = bool(maintained) or access.is_superuser(request)
     found, crew = numbers(request), Crew()
     active = [project for project in projects.values() if project.status == Project.Status.ACTIVE]
+    shows_setup = sets_up and not found.has_landed
+    checklist = checklist_for(request.user, to_set_up) if shows_setup else None
+    in_checklist = checklist.project if checklist else None
     return {
         **context,
         "title": "Dashboard",
         "has_projects": bool(projects),
-        "checklist": checklist_for(request.user, to_set_up) if sets_up and not found.has_landed else None,
+        "checklist": checklist,
         "disputes": access.with_projects(_disputes.found(request.user), projects),
         "dispute_count": capped(found.waiting),
         "runs": _runs(request.user, projects),
         "run_count": found.runs,
         "run_words": capped(found.runs),
-        "silence": settings.DURATIONS["silence"],
         "landed": access.with_projects(_landed.found(request.user), projects),
         "to_land": capped(found.to_land) if found.to_land else "",
         "events": access.with_projects(_events.found(request.user), projects),
         "spent": costs.today(projects.values()),
         "sections": _sections(request.user, projects),
         "paused": paused_accounts(request, crew) if found.has_pauses else [],
+        "held": [(each, why) for each in active if each != in_checklist and (why := held(each))],
         "unwatched": unwatched(active, crew, is_escalated=found.is_escalated),
+        "shows_health": bool(projects) or access.is_superuser(request),
         **health(),
         "given_up": found.given_up,
         "untold": found.untold,
@@ -129,7 +134,7 @@ _live_runs = access.PreparedForReaders(_newest_runs)
 def _runs(user: Any, projects: dict[int, Project]) -> list[LiveRun]:
     """Return the newest runs under way, with the end of the log for the first few."""
     return [
-        LiveRun(run, last_lines(run.log_end, TAIL_LINES), silent_for(run))
+        LiveRun(run, last_lines(run.log_end, TAIL_LINES), silence_of(run))
         for run in access.with_projects(_live_runs.found(user), projects)
     ]
 
@@ -172,17 +177,25 @@ _known_hosts = Prepared(
 
 
 def health() -> dict[str, Any]:
-    """Return which hosts reported lately, and when the loop last ran."""
+    """Return which hosts reported lately, which no longer do or are full, and when the loop last ran."""
     now = timezone.now()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
     hosts = _known_hosts.found()
-    alive = sum(bool(host.seen_at and host.seen_at >= alive_since) for host in hosts)
+    alive = [host for host in hosts if host.seen_at and host.seen_at >= alive_since]
+    full = [host for host in alive if not host.has_room]
+    lost = [
+        host for host in hosts if host.seen_at and host not in alive and host.boot_id and not host.is_draining
+    ]
     last_tick = max((host.ticked_at for host in hosts if host.ticked_at), default=None)
+    is_healthy = bool(alive and last_tick and last_tick >= turning_since)
     return {
         "hosts": hosts[:HOSTS],
         "host_count": len(hosts),
-        "hosts_alive": alive,
+        "hosts_alive": len(alive),
+        "full": full[:HOSTS],
+        "lost": lost[:HOSTS],
         "last_tick": last_tick,
-        "is_healthy": bool(alive and last_tick and last_tick >= turning_since),
+        "is_healthy": is_healthy,
+        "is_well": is_healthy and not full and not lost,
     }

@@ -102,13 +102,18 @@ def after(run: Run, mark: int) -> Part:
 # --- How a run is going -----------------------------------------------------------------------------------
 
 
-def silent_for(run: Run, now: datetime | None = None) -> float | None:
-    """Return the seconds since a running agent's last output, or None if they are not worth mentioning."""
-    last = run.last_output_at or run.started_at
+def silence_of(run: Run, now: datetime | None = None) -> str:
+    """Return for how long nothing was heard of a running agent or its host; empty if that is not long."""
+    now, last = now or timezone.now(), run.last_output_at or run.started_at
     if run.status != Run.Status.RUNNING or last is None or run.is_pulled:
-        return None  # a pulled agent reports by its beats instead
-    seconds = ((now or timezone.now()) - last).total_seconds()
-    return seconds if seconds > settings.DURATIONS["silence"] * SILENT_SHARE else None
+        return ""  # a pulled agent reports by its beats instead
+    if run.lease_until and run.lease_until < now:  # nobody is there to stop it
+        seconds = (now - run.lease_until).total_seconds() + settings.DURATIONS["lease"]
+        return f"nothing heard of its host for {duration(seconds)}"
+    seconds, limit = (now - last).total_seconds(), settings.DURATIONS["silence"]
+    if seconds <= limit * SILENT_SHARE:
+        return ""
+    return f"silent for {duration(seconds)}, stopped at {duration(limit)}"
 
 
 def state_of(run: Run, now: datetime | None = None) -> str:
@@ -119,9 +124,8 @@ def state_of(run: Run, now: datetime | None = None) -> str:
         return f"{run.get_outcome_display() or 'Ended'}{ago}"
     if run.stop_requested:
         return "Being stopped"
-    if (seconds := silent_for(run, now)) is not None:
-        limit = settings.DURATIONS["silence"]
-        return f"Silent for {duration(seconds)}, stopped at {duration(limit)}"
+    if silence := silence_of(run, now):
+        return silence[0].upper() + silence[1:]
     if run.beaten_at is not None:
         seconds = max((now - run.beaten_at).total_seconds(), 0)
         return f"{run.get_status_display()} elsewhere, last beat {duration(seconds)} ago"

@@ -72,7 +72,7 @@ def run_log(request: HttpRequest, pk: int) -> JsonResponse:
             "ended": ended and not part.has_more,
             "state": log.state_of(run),
             "status": run.status,
-            "silent": log.silent_for(run) is not None,
+            "silent": bool(log.silence_of(run)),
             "cost": cost.line if cost else "",
             "tokens": cost.tokens if cost else "",
         }

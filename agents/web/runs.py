@@ -49,7 +49,7 @@ class RunRow:
 
     @property
     def is_silent(self) -> bool:
-        return log.silent_for(self.run, self.now) is not None
+        return bool(log.silence_of(self.run, self.now))
 
     @property
     def cost(self) -> costs.RunCost | None:

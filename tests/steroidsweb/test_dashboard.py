@@ -269,6 +269,33 @@ def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: P
     assert "check_circle" not in visit(client, tom)
 
 
+def test_what_is_wrong_stands_first_with_what_to_do(client: Client, ledger: Project, tom: User) -> None:
+    """Also once something has landed and the checklist is gone."""
+    now = timezone.now()
+    atlas = create_host("atlas", seen_at=now, ticked_at=now, disk_free=1_000_000_000)
+    land(create_task(ledger))
+    wanted = {
+        "no room left on its disk": lambda: Host.objects.filter(pk=atlas.pk).update(disk_free=3_000_000),
+        "manage.py host remove boreas": lambda: create_host("boreas", seen_at=now - timedelta(hours=2)),
+        "main is red: 2 failed: test_a, test_b": lambda: Project.objects.update(
+            base_state="red", base_problem="2 failed: test_a, test_b"
+        ),
+        "Waits for the repository: No route.": lambda: Project.objects.update(trouble="No route."),
+    }
+    assert "warning</span>" not in visit(client, tom)
+    for words, happens in wanted.items():
+        assert words not in visit(client, tom)
+        happens()
+        before_the_queue = visit(client, tom).split('id="needs-you"')[0]
+        assert words in before_the_queue
+        assert before_the_queue.count("Scheduler ran") == 1
+    Project.objects.update(status="paused")
+    assert "No route." not in visit(client, tom)
+    Host.objects.filter(name="boreas").update(boot_id="")  # it was stopped, so nothing is amiss
+    Host.objects.filter(name="atlas").update(disk_free=None)
+    assert "warning</span>" not in visit(client, tom)
+
+
 # --- The sidebar --------------------------------------------------------------------------------------------
 
 

@@ -216,7 +216,7 @@ class Facts:
         """Every run under way, in all projects: no more than there are seats."""
         fields = (
             "task", "project", "agent", "agent_label", "host", "role", "seat", "status", "queued_at",
-            "started_at", "last_output_at", "stop_requested",
+            "started_at", "last_output_at", "lease_until", "stop_requested",
         )  # fmt: skip
         return list(Run.objects.live().only(*fields).order_by("pk"))
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.utils import timezone
 
 from agents.models import Run
 from agents.money import caps
-from agents.web.log import silent_for
+from agents.web.log import silence_of
 from agents.web.standing.facts import NAMED, Asked, Facts
+from tasks import base
 from tasks.models import Landing, Project, Submission, Task
 from tasks.spans import clock, duration, since
 from tasks.states import Severity, Status
@@ -136,6 +138,8 @@ def _no_host(task: Task, asked: Asked, facts: Facts) -> str:
         return f": only the host {asked.only_on} has its commits, {away}"
     if all(host.is_draining for host in facts.hosts):
         return ": every host is draining and takes no new runs"
+    if not any(host.has_room for host in facts.hosts):
+        return ": no host that is alive has room on its disk"
     return "" if facts.has_free_slot() else ": all slots of the hosts are taken"
 
 
@@ -143,8 +147,8 @@ def _output(run: Run, now: datetime) -> str:
     last = run.last_output_at or run.started_at
     if last is None:
         return ""
-    if (silent := silent_for(run, now)) is not None:
-        return f", silent for {duration(silent)}, stopped at {duration(settings.DURATIONS['silence'])}"
+    if silence := silence_of(run, now):
+        return f", {silence}"
     seconds = (now - last).total_seconds()
     return f", last output {duration(seconds)} ago" if run.last_output_at else ", no output yet"
 
@@ -166,6 +170,13 @@ def of_project(project: Project, now: datetime) -> str:
         when = f"; tried again at {clock(again, now)}" if again and again > now else ""
         return f"Waits for the repository{when}: {project.trouble}"
     return ""
+
+
+def held(project: Project) -> str:
+    """Return what keeps coders from beginning in the project until it is mended; empty if nothing does."""
+    if why := of_project(project, timezone.now()):
+        return why
+    return base.said(project) if project.base_state in {base.Base.RED, base.Base.BROKEN} else ""
 
 
 def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:

@@ -209,6 +209,8 @@ def test_a_run_says_who_since_when_and_its_last_output(ledger: Project) -> None:
     assert line(task, NOW).endswith("(5 m), last output 3 s ago.")
     Run.objects.update(last_output_at=NOW - silence / 2)
     assert "silent for" in line(task, NOW)
+    Run.objects.update(lease_until=NOW - timedelta(hours=2))  # so nobody stops it, however silent it is
+    assert line(task, NOW).endswith(", nothing heard of its host for 2 h 01 m.")
     Run.objects.update(stop_requested=True)
     assert line(task, NOW).startswith("coder-1 is being stopped")
     Run.objects.update(stop_requested=False, status="closing")
@@ -227,6 +229,8 @@ def test_a_queued_run_says_which_hosts_keep_it_waiting(ledger: Project) -> None:
     assert line(task).endswith(": all slots of the hosts are taken.")
     Host.objects.update(is_draining=True)
     assert line(task).endswith(": every host is draining and takes no new runs.")
+    Host.objects.update(is_draining=False, disk_free=1000)
+    assert line(task).endswith(": no host that is alive has room on its disk.")
     Host.objects.update(seen_at=NOW - timedelta(days=1))
     assert of(task).is_wrong
     assert line(task).endswith(": no host is alive to start it.")
