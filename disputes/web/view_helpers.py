@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -44,10 +44,15 @@ def staff_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return answer
 
 
+SIGNED_OUT = "You are signed out, so nothing was done. What you typed is kept: sign in to go on."
+
+
 def _signed_out(request: HttpRequest) -> HttpResponse:
     if not wants_page(request):
         refused = Refused("signed_out", "You are signed out.", "Reload the page to sign in.", status=401)
         return JsonResponse(refused.as_json(), status=401)
+    if request.method == "POST":
+        messages.info(request, SIGNED_OUT)
     return redirect_to_login(here_or_form(request), reverse("admin:login"))
 
 

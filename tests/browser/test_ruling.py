@@ -89,6 +89,27 @@ def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: S
     press(page, "c")
     expect(page.locator("#option-C")).to_be_checked()
 
+    page = open_page(f"/queue/{scene.dispute.ref}/", is_alone=True)
+    page.keyboard.type("b" * 15, delay=100)  # begun too early, and still at it when the page takes letters
+    expect(page.locator("html[data-keys=on]")).to_be_attached()
+    expect(page.locator("[name=option]:checked")).to_have_count(0)
+
+
+def test_a_paste_that_does_not_fit_says_so(open_page: Open, scene: Scene) -> None:
+    page = open_page(f"/queue/{scene.dispute.ref}/")
+    press(page, "d")
+    for length, count in ((20_000, 0), (20_001, 1)):
+        page.evaluate(
+            """length => {
+                const clipboardData = new DataTransfer();
+                clipboardData.setData("text", "x".repeat(length));
+                const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+                document.getElementById("id_text").dispatchEvent(paste);
+            }""",
+            length,
+        )
+        expect(page.get_by_text("Only 20,000 characters fit here")).to_have_count(count)
+
 
 def test_choosing_fills_the_text_and_a_change_of_mind_loses_nothing(
     open_page: Open, scene: Scene, shoot: Shoot

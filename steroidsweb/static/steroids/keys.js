@@ -15,18 +15,21 @@ export function inField(event) {
 
 /**
  * Call the function of the pressed key, outside of fields. A function that returns false did nothing.
- * For a moment after arrival letters that do more than move are no commands: they were meant for the page before.
+ * For a moment after arrival letters that do more than move are no commands: they were meant for the page before,
+ * and so is what is typed on from there without a pause.
  */
 export function onKeys(actions) {
-    let arrived = performance.now();
+    let quietUntil = performance.now() + QUIET;
     setTimeout(() => (document.documentElement.dataset.keys = "on"), QUIET);
-    window.addEventListener("pageshow", (event) => event.persisted && (arrived = performance.now()));
+    window.addEventListener("pageshow", (event) => event.persisted && (quietUntil = performance.now() + QUIET));
     document.addEventListener("keydown", (event) => {
         const busy = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey;
         if (busy || leaving || inField(event) || document.querySelector("dialog[open]")) {
             return;
         }
-        if (performance.now() - arrived < QUIET && /^[a-z0-9]$/i.test(event.key) && !MOVES.test(event.key)) {
+        const now = performance.now();
+        if (now < quietUntil && /^[a-z0-9]$/i.test(event.key) && !MOVES.test(event.key)) {
+            quietUntil = Math.max(quietUntil, now + LULL);
             return;
         }
         const action = actions[event.key.length === 1 ? event.key.toUpperCase() : event.key];
@@ -146,6 +149,14 @@ document.addEventListener("click", (event) => {
     event.target.closest("[data-close]")?.closest("[data-toast]").remove();
     if (event.target.closest("[data-help]")) {
         help();
+    }
+});
+
+document.addEventListener("paste", (event) => {
+    const { value, maxLength, selectionStart, selectionEnd } = event.target;
+    const pasted = event.clipboardData?.getData("text") ?? "";
+    if (maxLength > 0 && value.length - (selectionEnd - selectionStart) + pasted.length > maxLength) {
+        say(`Only ${maxLength.toLocaleString("en")} characters fit here: the end of what you pasted is left out.`);
     }
 });
 
