@@ -47,8 +47,9 @@ class Checklist:
 
     @property
     def next(self) -> SetupStep | None:
-        """The first step that a person can take; None if there is none."""
-        return next((step for step in self.steps if step.state in {OPEN, WRONG}), None)
+        """The first step that the person can take, or else that anybody can; None if there is none."""
+        missing = [step for step in self.steps if step.state in {OPEN, WRONG}]
+        return next((step for step in missing if step.url or step.command), missing[0] if missing else None)
 
     @property
     def done(self) -> int:
@@ -156,9 +157,8 @@ def _agent(crew: Iterable[Any], role: str, user: Any, does: str) -> SetupStep:
         return SetupStep(title, DONE, f"{best.name} has handed work in.", edit, "Open")
     if best.provider in {Agent.Provider.PULL, Agent.Provider.REPLAY}:  # there is nothing to start here
         return SetupStep(title, DONE, f"{best.name}, {best.get_provider_display().lower()}", edit, "Open")
-    return SetupStep(
-        title, OPEN, f"{best.name} is not checked yet: “Save and check” starts it once.", edit, "Check"
-    )
+    how = ": “Save and check” starts it once." if edit else ". A superuser checks it."
+    return SetupStep(title, OPEN, f"{best.name} is not checked yet{how}", edit, "Check")
 
 
 def _tasks(project: Project | None) -> SetupStep:

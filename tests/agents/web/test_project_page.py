@@ -209,6 +209,9 @@ def test_the_list_is_for_those_who_set_something_up(
         assert bool(steps(client)) == has_list, user
     client.force_login(lea)
     assert "/admin/agents/agent/add/" not in html(client, "/admin/"), "a superuser adds agents"
+    create_agent("coder", name="smith")
+    assert steps(client)["Coder"] == ("open", "smith is not checked yet. A superuser checks it.")
+    assert "Next: tasks." in html(client), "what is next is what she can do"
 
 
 # --- Tasks that are pasted --------------------------------------------------------------------------------
