@@ -26,6 +26,7 @@ from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, UNFINISHED, Severity, Status
 from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+from tasks.todo.json_lists import read_json
 from tasks.todo.lenient import Reading, read_leniently
 
 # What a marker means for a new task: it has never run here, so it can be neither under way nor in dispute.
@@ -111,7 +112,9 @@ def import_todo(
     numbers; with it, a task takes over only what has changed since then. Raises TodoError with every problem,
     of which cycles report only the first, or because the file has no task; then nothing has changed.
     """
-    read = None if strict else read_leniently(text, is_followed=earlier is not None)
+    read = None
+    if not strict:
+        read = (earlier is None and read_json(text)) or read_leniently(text, is_followed=earlier is not None)
     try:
         return _import(project, read.text if read else text, read, actor, earlier)
     except TodoError as error:

@@ -87,7 +87,7 @@ MARKS = {"/": "-"} | dict.fromkeys(f"vV{TICKS}", "x")
 LEGEND = regex(r"\[(\S)\][*_`]{0,3}[ \t]*(?:[:=–—-][ \t]*|is |means )?([a-zA-Z]+(?: [a-z]+)?)")
 STANDS = {
     "-": "partial|partly|partially|in progress|wip|started|doing|ongoing|underway",
-    "x": "done|complete|completed|finished|shipped|merged|landed|yes",
+    "x": "done|complete|completed|closed|finished|shipped|merged|landed|yes",
     ">": "deferred|postponed|on hold|parked|moved|blocked",
     "~": "cancelled|canceled|dropped|rejected|obsolete",
 }
@@ -158,7 +158,7 @@ def legend_in(line: str) -> dict[str, str]:
 
 def marker_of(status: str) -> str:
     """Return the marker for a status in words, such as Complete or a tick; a blank if it is unknown."""
-    words = re.sub(r"[^a-z ]", "", status.lower()).strip()
+    words = " ".join(re.findall(r"[a-z]+", status.lower()))
     known = (marker for marker, each in STANDS.items() if re.match(rf"(?:{each})\b", words))
     return next(known, "x" if set(status) & set(TICKS) else " ")
 

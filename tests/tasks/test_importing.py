@@ -78,6 +78,89 @@ def problems_of(project, text, actor) -> list[tuple[int, str]]:
     return [(problem.line, problem.reason) for problem in caught.value.problems]
 
 
+# --- Lists that other programs keep as JSON -----------------------------------------------------------------
+
+TASK_MASTER = """{
+ "master": {
+  "tasks": [
+   {"id": 1, "title": "Build", "status": "done", "priority": "high", "dependencies": []},
+   {"id": 2, "title": "Serve", "description": "Over HTTP.", "details": "## Not a heading\\n- [ ] no task",
+    "testStrategy": "Ask it.", "status": "pending", "priority": "medium", "dependencies": [1, 99],
+    "subtasks": [
+     {"id": 1, "title": "Listen", "status": "in-progress", "dependencies": [2]},
+     {"id": 2, "title": "Answer", "status": "pending", "dependencies": [1]},
+     {"id": 3, "title": "Build", "status": "deferred", "dependencies": ["2.2"],
+      "acceptanceCriteria": ["a", "b"]}
+    ]},
+   {"id": 3, "status": "pending"}
+  ],
+  "metadata": {"created": "2026-01-01", "tags": ["master"]}
+ },
+ "later": {"tasks": [{"id": "1", "title": "Build", "status": "cancelled", "dependencies": ["1"]}]}
+}"""
+ISSUES = """[
+ {"number": 4, "title": "It fails", "body": "Always.", "state": "OPEN", "url": "https://example.org/4",
+ "labels": [{"name": "bug"}, {"name": "P1"}]},
+ {"number": 5, "title": "It fails", "state": "CLOSED", "labels": []}]"""
+
+
+def test_a_list_in_json_is_read_with_its_sections_parts_and_order(ledger, actor):
+    text = TASK_MASTER.replace('"dependencies": [2]', '"dependencies": []')
+    report = import_todo(ledger, text, actor=actor)
+    told = {
+        (task.section.title, task.title): (
+            task.status, task.severity, sorted(task.depends_on.values_list("title", flat=True)),
+        )
+        for task in ledger.tasks.select_related("section")
+    }  # fmt: skip
+    assert told == {
+        ("master", "Build"): ("completed", "high", []),
+        ("master", "Serve"): ("pending", "medium", ["Answer", "Build", "Build (2.3)", "Listen"]),
+        ("master", "Listen"): ("pending", "medium", ["Build"]),
+        ("master", "Answer"): ("pending", "medium", ["Build", "Listen"]),
+        ("master", "Build (2.3)"): ("deferred", "medium", ["Answer", "Build"]),
+        ("later", "Build"): ("cancelled", "medium", []),
+    }
+    assert get("Serve").body == "Over HTTP.\n\n## Not a heading\n- [ ] no task\n\nTest strategy:\nAsk it."
+    assert get("Build (2.3)").body == "Acceptance criteria:\n- a\n- b"
+    assert report.notes[:3] == (
+        "Line 1: The file is JSON: 6 tasks in 2 lists.",
+        "Line 1: An entry without a title is left out.",
+        "Line 1: “Serve” waits for 99, which is not in the list; left out.",
+    )
+    before = snapshot()
+    again = import_todo(ledger, text, actor=actor)
+    assert (len(again.unchanged), again.created, again.updated) == (6, (), ())
+    assert snapshot() == before
+    with pytest.raises(TodoError, match=r"“Listen”"):
+        import_todo(ledger, TASK_MASTER, actor=actor)
+
+
+def test_an_export_of_issues_is_a_list_in_json(ledger, actor):
+    import_todo(ledger, f'{{"master": {{"tasks": {ISSUES}}}}}', actor=actor)
+    assert [section.title for section in ledger.sections.all()] == ["Tasks"]
+    import_todo(ledger, ISSUES, actor=actor)
+    told = ledger.tasks.order_by("number").values_list(
+        "title", "status", "severity", "source", "body", "tags"
+    )
+    assert list(told) == [
+        ("It fails", "pending", "high", "https://example.org/4", "Always.", ["bug", "P1"]),
+        ("It fails (5)", "completed", "medium", "", "", []),
+    ]
+
+
+def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
+    for text, line, reason in (
+        ('{\n "tasks": [\n  {"title": "a"},\n ]\n}', 4, "This is no valid JSON: "),
+        ('{"name": "a package", "scripts": {"test": "x"}}', 1, "The file holds no task."),
+        ('{"a": ' * 100_000, 1, "This JSON is nested too deeply."),
+    ):
+        with pytest.raises(TodoError) as caught:
+            import_todo(ledger, text, actor=actor)
+        assert [(each.line, each.reason[: len(reason)]) for each in caught.value.problems] == [(line, reason)]
+    assert not ledger.tasks.exists()
+
+
 # --- A first import ---------------------------------------------------------------------------------------
 
 

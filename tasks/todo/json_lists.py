@@ -1,0 +1,181 @@
+"""Core: reads lists of tasks that other programs keep as JSON, such as the tasks.json of Task Master."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any
+
+from tasks.states import MARKERS
+from tasks.text.counting import counted
+from tasks.todo import format
+from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+from tasks.todo.lenient import Reading
+from tasks.todo.wording import marker_of, severity_of
+
+BEGINS = ('{"', "[{")
+LISTS = "tasks"  # the key of a list that has no name of its own
+DEEP = 3  # objects around a list
+# The keys under which programs keep the same thing; a text is kept below its label.
+KEYS = {
+    "name": ("id", "number", "key"),
+    "status": ("status", "state"),
+    "source": ("url", "html_url"),
+    "depends": ("dependencies", "depends_on", "dependsOn"),
+    "parts": ("subtasks", "subTasks"),
+    "tags": ("tags", "labels"),
+}
+TEXTS = {
+    "description": "", "body": "", "details": "",
+    "testStrategy": "Test strategy:", "acceptanceCriteria": "Acceptance criteria:",
+}  # fmt: skip
+
+
+def read_json(text: str) -> Reading | None:
+    """Return the lists of a JSON file in the form that `parse` reads; None if the text is no such file.
+
+    A list is an array of objects with a title; each named list becomes a section. A task waits for its
+    subtasks, and these wait for whatever their task waits for. Raises TodoError for broken JSON.
+    """
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    if "".join(text[:100].split())[:2] not in BEGINS:
+        return None
+    try:
+        lists = list(_lists_in(json.loads(text), "", DEEP))
+    except json.JSONDecodeError as error:
+        reason = f"This is no valid JSON: {error.msg} at column {error.colno}."
+        raise TodoError([Problem.at(format.split_lines(text), error.lineno, reason)]) from error
+    except RecursionError as error:
+        raise TodoError([Problem(1, "", "This JSON is nested too deeply.")]) from error
+    if not lists:
+        return None
+    notes: list[str] = []
+    read = [(name or format.FIRST_SECTION, tuple(_List(notes).tasks(items))) for name, items in lists]
+    sections = [TodoSection(name, tasks=tasks) for name, tasks in read]
+    if len(read) == 1:  # its name says nothing
+        sections = [TodoSection(format.FIRST_SECTION, 0, tasks=read[0][1])]
+    tasks = counted(sum(len(section.tasks) for section in sections), "task")
+    lines = format.split_lines(format.render(TodoFile("", tuple(sections))))
+    told = (f"The file is JSON: {tasks} in {counted(len(lists), 'list')}.", *notes)
+    return Reading(tuple(lines), (1,) * len(lines), tuple(Problem(1, "", note) for note in told))
+
+
+def _lists_in(found: Any, name: str, deep: int) -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(found, list) and any(_title(each) for each in found):
+        yield format.as_line(name)[: format.SECTION_TITLE_MAX], found
+    elif isinstance(found, dict) and deep:
+        for key, value in found.items():
+            yield from _lists_in(value, name if key == LISTS else key, deep - 1)
+
+
+def _title(item: Any) -> str:
+    title = item.get("title") if isinstance(item, dict) else None
+    return format.as_line(title) if isinstance(title, str) else ""
+
+
+@dataclass(eq=False, slots=True)
+class _Item:
+    """An entry of a list, the one that it is a part of, and what it waits for."""
+
+    told: dict[str, Any]
+    whole: "_Item | None" = None
+    names: tuple[str, ...] = ()
+    title: str = ""
+    needs: dict["_Item", None] = field(default_factory=dict)
+
+    def get(self, kind: str) -> Any:
+        return next((self.told[key] for key in KEYS[kind] if self.told.get(key) not in (None, "")), None)
+
+    def around(self) -> Iterator["_Item"]:
+        """Yield the items that it is a part of, from the inside out."""
+        if self.whole:
+            yield self.whole
+            yield from self.whole.around()
+
+
+class _List:
+    """One list while it is being read; its tasks name each other by their numbers."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.items: list[_Item] = []
+        self.titles: set[str] = set()
+
+    def tasks(self, found: list[Any]) -> list[TodoTask]:
+        """Return the tasks of the list, each in front of its parts."""
+        for each in found:
+            self.take(each, None)
+        by_name = {name: item for item in reversed(self.items) for name in item.names}
+        for item in self.items:  # an item comes behind the one that it is a part of
+            self.find_needs(item, by_name)
+        return [_task(item) for item in self.items]
+
+    def take(self, told: Any, whole: _Item | None) -> None:
+        if not (title := _title(told)):
+            self.notes.append("An entry without a title is left out.")
+            return
+        item = _Item(told, whole)
+        name = str(item.get("name") or "")
+        item.names = tuple(f"{each}.{name}" for each in whole.names) if whole else ()
+        item.names += (name,) if name and (whole is None or "." in name) else ()
+        item.title = self.unique(title[: format.TITLE_MAX], next(iter(item.names), ""))
+        self.items.append(item)
+        for part in _listed(item.get("parts")):
+            self.take(part, item)
+
+    def unique(self, title: str, name: str) -> str:
+        """Return the title, with the task's name or a number behind it if another task has that title."""
+        found = title
+        marks = (f" ({mark})" for mark in chain(filter(None, [name]), count(2)))
+        while found in self.titles:
+            mark = next(marks)
+            found = f"{title[: format.TITLE_MAX - len(mark)]}{mark}"
+        self.titles.add(found)
+        return found
+
+    def find_needs(self, item: _Item, by_name: dict[str, _Item]) -> None:
+        """Note what it waits for: its parts, what it names, and whatever the one around it names.
+
+        A number in a part means another part of the same task, if there is one, or else a task of the list.
+        """
+        for each in _listed(item.get("depends")):
+            beside = [f"{name}.{each}" for name in item.whole.names] if item.whole else []
+            found = next(filter(None, map(by_name.get, [*beside, str(each)])), None)
+            if found is None:
+                self.notes.append(f"“{item.title}” waits for {each}, which is not in the list; left out.")
+            elif found is not item and found not in item.around():
+                item.needs[found] = None
+        if item.whole:
+            item.needs |= {other: None for other in item.whole.needs if other.whole is not item.whole}
+            item.whole.needs[item] = None
+
+
+def _task(item: _Item) -> TodoTask:
+    source = format.as_line(str(item.get("source") or ""))
+    tags = tuple(filter(None, map(_tag, _listed(item.get("tags")))))
+    urgent = (severity_of(word) for word in (str(item.told.get("priority", "")), *tags))
+    return TodoTask(
+        title=item.title,
+        status=MARKERS[marker_of(str(item.get("status") or ""))],
+        source=source if len(source) <= format.SOURCE_MAX else "",
+        severity=next(filter(None, urgent), None),
+        tags=tags,
+        depends=tuple(other.title for other in item.needs),
+        body=format.as_text("\n\n".join(_texts(item))),
+    )
+
+
+def _listed(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else () if value is None else (value,)
+
+
+def _tag(value: Any) -> str:
+    return format.as_line(str(value.get("name", "") if isinstance(value, dict) else value))
+
+
+def _texts(item: _Item) -> Iterator[str]:
+    for key, label in TEXTS.items():
+        value = item.told.get(key)
+        text = "\n".join(f"- {each}" for each in value) if isinstance(value, list) else value
+        if isinstance(text, str) and text.strip():
+            yield f"{label}\n{text}".strip()
