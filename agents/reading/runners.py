@@ -115,7 +115,9 @@ RUNNERS: dict[str, Runner] = {
     "ava": Runner(
         signs=("✘ [fail]: ", " tests passed", " test passed", " tests failed", " test failed"),
         failed=_line(r"^ {2}✘ \[fail\]: (.+?)(?: Error thrown in test| Rejected promise returned by test)?$"),
-        told=_line(r"^ {2}(?P<bad>\d{1,7}) (?:tests? failed|uncaught exceptions?)"),
+        told=_line(
+            r"^ {2}(?:(?P<bad>\d{1,7}) (?:tests? failed|uncaught exceptions?)|(?P<ran>\d{1,7}) tests? passed)"
+        ),
     ),
     "tap-spec": Runner(
         signs=("\n  total: ",),

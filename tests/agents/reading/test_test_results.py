@@ -263,6 +263,8 @@ def test_programs_of_tests_that_are_green_say_how_many_ran() -> None:
         ("[==========] 0 tests from 0 test suites ran. (0 ms total)\n[  PASSED  ] 0 tests.\n", 0, 0),
         ("[doctest] test cases: 4 | 4 passed | 0 failed | 0 skipped\n", 4, 0),
         ("All tests passed (5 assertions in 2 test cases)\n", 2, 0),
+        ("  ✔ sells\n  ✔ rounds\n  ─\n\n  2 tests passed\n", 2, 0),
+        ("  ✔ sells\n  ─\n\n  1 test passed\n  1 test skipped\n", 1, 0),
         ("test cases:  3 | 1 passed |  2 failed\nassertions: 12 | 9 passed | 3 failed\n", 3, 2),
         ("●●\n2 successes / 0 failures / 0 errors / 0 pending : 0.01 seconds\n", 2, 0),
     ):
