@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from disputes import opening
 from disputes.models import Bulk, Conflict, Decision, StaleConflict
 from disputes.rulings.effects import act
-from disputes.rulings.offers import SHOWN, draft, shown_hash
+from disputes.rulings.offers import SHOWN, draft, is_in_vain, shown_hash
 from tasks.access import RULE, require
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
@@ -67,7 +67,8 @@ def decide(
     require(user, project, RULE, "rule")
     choice = conflict.choice(option)
     if choice is None:
-        offered = ", ".join(f"{c.letter} {c.option}" for c in conflict.choices)
+        choices = (c for c in conflict.choices if not is_in_vain(conflict, c.option))
+        offered = ", ".join(f"{c.letter} {c.option}" for c in choices)
         raise Invalid(
             "unknown_option", f"{option} is no option of {conflict.ref}.", f"Offered are {offered}."
         )

@@ -76,8 +76,8 @@ class Command(ProgramCommand):
 def _loop_line(loop: dict[str, Any]) -> str:
     if loop["is_healthy"]:
         return f"The loop turns; {loop['hosts_alive']} of {counted(loop['host_count'], 'host')} alive."
-    last = f"it last did {_since(loop['last_tick'])}" if loop["last_tick"] else "it never did"
-    return f"The loop does not turn: {last}. Start it with `manage.py run_orchestrator`."
+    last = f": it last did {_since(loop['last_tick'])}" if loop["last_tick"] else ""
+    return f"The loop does not turn{last}. Start it with `manage.py run_orchestrator`."
 
 
 def _begun(run: dict[str, Any]) -> str:

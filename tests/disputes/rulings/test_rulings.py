@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from agents.loop import orchestrator
 from agents.web.standing import standing
-from disputes import followup, intake, opening, rulings
+from disputes import alerts, followup, intake, opening, rulings
 from disputes.models import NOT_STATED, Conflict, Decision
 from disputes.protocol.reviews.review import read_review
 from disputes.protocol.rulings.prompt_lines import HEADING, ruling_lines
@@ -782,6 +782,14 @@ def test_nor_does_a_card_that_asks_for_help(ledger: Project, tom: User, option: 
     conflict = parked(ledger)
     refusal = refuse("unknown_option", lambda: rule(conflict, option, tom, text="Words."))
     assert refusal.hint == "Offered are 1 retry, 2 defer, 3 cancel."
+
+
+def test_a_refusal_names_only_what_the_card_offers_now(ledger: Project, tom: User) -> None:
+    conflict = alerts.ask_about_base(ledger, "main cannot be built here: mix is not on this host.")
+    for state, offered in (("broken", "1 try_again, 3"), ("red", "1 try_again, 2 accept_base, 3")):
+        Project.objects.update(base_state=state)
+        refusal = refuse("unknown_option", lambda: rule(fresh(conflict), B, tom))
+        assert refusal.hint == f"Offered are {offered} find_commands, 4 pause.", state
 
 
 # --- Undo -------------------------------------------------------------------------------------------------
