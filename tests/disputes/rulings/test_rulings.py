@@ -787,8 +787,8 @@ def test_nor_does_a_card_that_asks_for_help(ledger: Project, tom: User, option: 
 def test_a_refusal_names_only_what_the_card_offers_now(ledger: Project, tom: User) -> None:
     conflict = alerts.ask_about_base(ledger, "main cannot be built here: mix is not on this host.")
     for state, offered in (("broken", "1 try_again, 3"), ("red", "1 try_again, 2 accept_base, 3")):
-        Project.objects.update(base_state=state)
-        refusal = refuse("unknown_option", lambda: rule(fresh(conflict), B, tom))
+        Project.objects.update(base_state=state, base_red={"failed": ["sum rounds"]})
+        refusal = refuse("unknown_option", lambda: rule(Conflict.objects.get(pk=conflict.pk), B, tom))
         assert refusal.hint == f"Offered are {offered} find_commands, 4 pause.", state
 
 
