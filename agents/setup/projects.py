@@ -113,16 +113,19 @@ def _is_tried_elsewhere(project: Project) -> bool:
 
 def _tell(project: Project, begun: set[int], told: set[int], say: Callable[[str], None]) -> None:
     """Say a line for each trial that began, and one for each that ended, since the last call."""
-    trials = list(project.trials.exclude(outcome=Trial.Outcome.SKIPPED).order_by("pk"))
+    trials = list(project.trials.order_by("pk"))
+    count = max((trial.ordinal for trial in trials), default=0)
     for trial in trials:
+        if trial.outcome == Trial.Outcome.SKIPPED:
+            continue
         if trial.status != Trial.Status.QUEUED and trial.pk not in begun:
             begun.add(trial.pk)
             what = "; ".join(command for _, command in trial.commands)
             say(
-                f"  trying {trial.ordinal} of {len(trials)}: {what}"
+                f"  trying {trial.ordinal} of {count}: {what}"
                 + (f"  ({trial.source})" if trial.source else "")
             )
         if trial.status == Trial.Status.ENDED and trial.pk not in told:
             told.add(trial.pk)
-            which = f"{trial.ordinal} of {len(trials)}: " if len(trials) > 1 else ""  # two run at once
+            which = f"{trial.ordinal} of {count}: " if count > 1 else ""  # two run at once
             say(f"    {which}{conclusions.says(trial)}")

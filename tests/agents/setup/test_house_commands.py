@@ -307,6 +307,29 @@ def test_whoever_follows_trials_takes_the_host_when_another_command_lets_go_of_i
     assert turns == [ledger]
 
 
+def test_the_trials_that_are_followed_keep_their_count_when_one_is_green(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (1, 2, 3):
+        Trial.objects.create(project=ledger, why="search", ordinal=each, test=f"t{each}")
+    Project.objects.update(base_state="trying")
+    first, rest = Trial.objects.filter(ordinal=1), Trial.objects.filter(ordinal__gt=1)
+
+    def advance(host: Host, do: trying.Do, *, only: int) -> None:
+        now = timezone.now()
+        if first.filter(status="queued").update(status="running", host=host, started_at=now):
+            return
+        first.update(status="ended", outcome="green", ended_at=now)
+        rest.update(status="ended", outcome="skipped", ended_at=now)
+        Project.objects.update(base_state="green")
+
+    monkeypatch.setattr(trying, "advance", advance)
+    monkeypatch.setattr(projects, "POLL", 0)
+    said: list[str] = []
+    projects.follow(ledger, said.append)
+    assert said[:2] == ["  trying 1 of 3: t1", "    1 of 3: green after 0 s"]
+
+
 def test_whoever_follows_trials_on_an_unfit_host_is_told_once_what_it_lacks(
     ledger: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
