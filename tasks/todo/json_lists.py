@@ -9,6 +9,7 @@ from typing import Any
 from tasks.states import MARKERS
 from tasks.text.counting import counted
 from tasks.todo import format
+from tasks.todo.drafts import NAMES_MAX
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
 from tasks.todo.lenient import Reading
 from tasks.todo.wording import marker_of, severity_of
@@ -40,23 +41,24 @@ def read_json(text: str) -> Reading | None:
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     if "".join(text[:100].split())[:2] not in BEGINS:
         return None
+    notes: list[str] = []
     try:
-        lists = list(_lists_in(json.loads(text), "", DEEP))
+        lists = _lists_in(json.loads(text), "", DEEP)
+        read = [(name or format.FIRST_SECTION, tuple(_List(notes).tasks(items))) for name, items in lists]
     except json.JSONDecodeError as error:
         reason = f"This is no valid JSON: {error.msg} at column {error.colno}."
         raise TodoError([Problem.at(format.split_lines(text), error.lineno, reason)]) from error
-    except RecursionError as error:
-        raise TodoError([Problem(1, "", "This JSON is nested too deeply.")]) from error
-    if not lists:
+    except (RecursionError, ValueError) as error:  # the latter for a number of thousands of digits
+        reason = "This JSON is nested too deeply, or holds a number that is too long."
+        raise TodoError([Problem(1, "", reason)]) from error
+    if not read:
         return None
-    notes: list[str] = []
-    read = [(name or format.FIRST_SECTION, tuple(_List(notes).tasks(items))) for name, items in lists]
     sections = [TodoSection(name, tasks=tasks) for name, tasks in read]
     if len(read) == 1:  # its name says nothing
         sections = [TodoSection(format.FIRST_SECTION, 0, tasks=read[0][1])]
     tasks = counted(sum(len(section.tasks) for section in sections), "task")
     lines = format.split_lines(format.render(TodoFile("", tuple(sections))))
-    told = (f"The file is JSON: {tasks} in {counted(len(lists), 'list')}.", *notes)
+    told = (f"The file is JSON: {tasks} in {counted(len(read), 'list')}.", *notes)
     return Reading(tuple(lines), (1,) * len(lines), tuple(Problem(1, "", note) for note in told))
 
 
@@ -142,7 +144,8 @@ class _List:
             beside = [f"{name}.{each}" for name in item.whole.names] if item.whole else []
             found = next(filter(None, map(by_name.get, [*beside, str(each)])), None)
             if found is None:
-                self.notes.append(f"“{item.title}” waits for {each}, which is not in the list; left out.")
+                name = format.as_line(str(each))[:NAMES_MAX]
+                self.notes.append(f"“{item.title}” waits for {name}, which is not in the list; left out.")
             elif found is not item and found not in item.around():
                 item.needs[found] = None
         if item.whole:

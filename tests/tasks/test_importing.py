@@ -85,7 +85,7 @@ TASK_MASTER = """{
   "tasks": [
    {"id": 1, "title": "Build", "status": "done", "priority": "high", "dependencies": []},
    {"id": 2, "title": "Serve", "description": "Over HTTP.", "details": "## Not a heading\\n- [ ] no task",
-    "testStrategy": "Ask it.", "status": "pending", "priority": "medium", "dependencies": [1, 99],
+    "testStrategy": "Ask it.", "status": "pending", "priority": "medium", "dependencies": [1, "\\ud800"],
     "subtasks": [
      {"id": 1, "title": "Listen", "status": "in-progress", "dependencies": [2]},
      {"id": 2, "title": "Answer", "status": "pending", "dependencies": [1]},
@@ -126,7 +126,7 @@ def test_a_list_in_json_is_read_with_its_sections_parts_and_order(ledger, actor)
     assert report.notes[:3] == (
         "Line 1: The file is JSON: 6 tasks in 2 lists.",
         "Line 1: An entry without a title is left out.",
-        "Line 1: “Serve” waits for 99, which is not in the list; left out.",
+        "Line 1: “Serve” waits for \N{REPLACEMENT CHARACTER}, which is not in the list; left out.",
     )
     before = snapshot()
     again = import_todo(ledger, text, actor=actor)
@@ -153,7 +153,9 @@ def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
     for text, line, reason in (
         ('{\n "tasks": [\n  {"title": "a"},\n ]\n}', 4, "This is no valid JSON: "),
         ('{"name": "a package", "scripts": {"test": "x"}}', 1, "The file holds no task."),
-        ('{"a": ' * 100_000, 1, "This JSON is nested too deeply."),
+        ('{"a": ' * 100_000, 1, "This JSON is nested too deeply"),
+        ('[{"title": "a", "subtasks": ' * 600 + "[]" + "}]" * 600, 1, "This JSON is nested too deeply"),
+        (f'[{{"title": "a", "id": {"9" * 5000}}}]', 1, "This JSON is nested too deeply, or holds a number"),
     ):
         with pytest.raises(TodoError) as caught:
             import_todo(ledger, text, actor=actor)
