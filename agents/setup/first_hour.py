@@ -351,7 +351,7 @@ def tasks(asker: Asker, project: Project) -> None:
 
     def bring(answer: str) -> ImportReport:
         path = Path(answer).expanduser()
-        if path.is_file() or path.suffix == ".md":
+        if path.is_file() or path.suffix in (".md", ".json"):
             return bring_file(asker, project, path)
         return bring_lines(project, [answer, *iter(lambda: asker.more("Another one? Empty ends."), "")])
 

@@ -202,6 +202,10 @@ def test_with_yes_it_asks_nothing_and_options_answer(installation: Installation,
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 unchanged" in done.stdout
     assert counts(installation) == before
+    words[words.index(str(todo))] = str(tmp_path / "tasks.json")
+    done = installation.manage(*words, stdin=subprocess.DEVNULL)
+    assert "tasks.json cannot be read: No such file" in done.stderr
+    assert counts(installation) == before
 
     done = installation.manage("start", "--yes", stdin=subprocess.DEVNULL)  # now they are tried
     assert done.returncode == 1
