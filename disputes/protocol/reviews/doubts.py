@@ -25,47 +25,108 @@ DEMANDING = regex(
     re.IGNORECASE,
 )
 _ACT = (
-    r"(?:add|address|adjust|avoid|change|close|correct|delete|drop|ensure|extract|fix|guard|handle|move|release"
-    r"|remove|rename|replace|resolve|revert|rewrite|split|update|use|validate)"
+    r"(?:add|address|adjust|avoid|bump|change|clean up|close|correct|delete|document|drop|ensure"
+    r"|escape|extract|fix"
+    r"|guard|handle|inline|move|pin|raise|regenerate|release|remove|rename|replace|reset|resolve"
+    r"|restore|revert"
+    r"|rewrite|simplify|sort|split|squash|strip|swap|take out|trim|turn|update|use|validate|wrap)"
 )
 _NO = r"(?<!no )(?<!not )(?<!nothing )(?<!nothing else )"
+# What is told of the past, of a case that does not occur, or of what is right is no fault.
+_NOW = (
+    r"^(?:(?!\b(?:add(?:ing|ed|s)|catch(?:es)?|cannot|can['’]t|checked|covers?|explains?|fix(?:ed"
+    r"|es)?|gone|if|never"
+    r"|no|nobody|none|not|nothing|prevents?|previous(?:ly)?|thanks|that|used to|was|were|when(?:ever)?"
+    r"|where(?:ver)?|whether|which|without|would)\b|n['’]t\b).)*"
+)
+_UNDONE = (
+    r"(?:account|assert|check|clean|clos|compil|cover|document|escap|flush|free|handl|initiali|log"
+    r"|match|mention"
+    r"|propagat|releas|remov|reset|restor|test|translat|us|updat|validat|verif|work)\w*"
+)
+_FAULT = (
+    r"(?:ambiguous|breaks|broken|confus(?:es|ing)|contradicts?|crash(?:es)?|deadlocks?|deprecated|disagrees?"
+    r"|duplicates?|fails|forg[eo]ts?|fragile|hangs|hard-?coded|hides|ignored|ignores|incomplete|inconsistent"
+    r"|incorrect(?:ly)?|insecure|invalid|lacks?|leaks|loses|misleading|misses|missing"
+    r"|off[ -]by[ -]one|outdated|overflows"
+    r"|races?|redundant|stale|stays open|swallows|(?:called|happens|read|runs|sent|written) twice"
+    r"|typos?|unbounded|unchecked|unclear"
+    r"|undocumented|unescaped|unhandled|unnoticed|unsafe|untested|unused|vulnerable|wrong(?:ly)?|zero)"
+)
 # What a reviewer writes who approves and still wants something, sentence by sentence; a false alarm costs one
 # more call of the same run.
 WISHES = {
     "an order": (
-        r"^(?:(?:also|and|but|first|just|please|still|then|however|maybe|only|so)\W+|let['’]s |remember to "
-        r"|make sure (?:to |that )?|don['’]t forget to |(?:do )?(?:not|n['’]t) forget to )*"
+        r"^(?:(?:also|and|but|first|just|then|however|maybe|only|so|before [^,]+,)\W*"
+        r"|let['’]s |remember to |make sure (?:to |that )?|(?:do )?(?:not|n['’]t) forget to )*"
         rf"(?:{_ACT}\b(?! (?:is|are|was|were|has|looks?|notes|seems|of)\b)|make sure\b|to ?do\b)"
+        r"|\b(?:please|kindly)\b(?! (?:merge|land|ship|go ahead|proceed))|^let['’]s not\b"
+        rf"|\b(?:don['’]t|do not) forget\b|^remember\b|,? (?:and|so|then|,) {_ACT} (?:an?|it|that|the"
+        r"|them|this)\b"
     ),
     "what you, it or they should do": (
         r"\b(?:you|it|they|this|we|that|please|which) (?:still |also |really )?"
-        r"(?:should|must|needs? to|ha(?:s|ve) to|could|may want to|might want to) "
-        rf"(?:also |still |really )?(?:be )?{_ACT}\w*"
+        r"(?:should|must|needs? to|ha(?:s|ve) to|could) "
+        rf"(?:also |still |really )?(?:be )?{_ACT}\w*|\byou(?:['’]ll| will| still)? (?:need|have) to\b"
+        r"|^(?:(?!\b(?:as|callers?|if|no|none|not|nothing|that|users?|what|when|where|whether|which|who)\b).)*"
+        r"\b(?:must|ought to|should)\b (?!have\b|do\b|hold\b|work\b"
+        r"|(?:all )?be (?:\w+ly )?(?:enough|fast|fine|good|great|no|ok|okay|plenty|safe|sufficient)\b)"
     ),
     "a wish": (
         r"\bi(?:['’]d| would| do)? (?:still |also |really )?(?:add|expect|prefer|want|miss|wish)\b"
-        r"|\b(?:can|could|would) you\b|\blet me know\b"
+        r"|\bi(?:['’]d| would) (?:still |also |really )?like (?!this|it|how|to (?:say|thank|praise))"
+        r"|\b(?:can|could|would) you\b|\blet me know\b|\b(?:request|suggestion)s?:?$"
+        r"|\bwould (?:still )?(?:be|feel|make|read) (?:\w+ ){0,2}(?:better|cleaner|clearer|good|great"
+        r"|helpful|nicer?|safer|simpler|wise)\b"
     ),
     "a lack": (
-        rf"\b{_NO}needs? (?:an?|another|one more|some|more) "
-        r"|^(?!.*\b(?:if|when|where|wherever|whenever|that|was|no|none|nothing)\b).*"
-        r"\b(?:is|are|still) (?:missing|broken|wrong|incorrect|unclear)\b"
-        r"|\b(?:apart|aside) from (?:the|a|one)\b|\bnot quite\b|\bonly thing\b|\bone (?:more )?thing\b"
-        r"|\bstill (?:\w+ly )?(?:crash|fail|leak|lose|hang|ignore|miss|return|swallow|throw|allow)\w*"
-        r"|\b(?:will|can|could|may|might) (?:still )?(?:crash|deadlock|fail|hang|leak|lose|overflow)\b"
-        r"|^(?:however,|but\b|still,)"
-        r"|\bthere (?:is|are|['’]s) (?:still |now )?(?:an?|some|one|two|several) "
-        r"(?:\w+ ){0,2}"
-        r"(?:bug|crash|deadlock|error|fault|gap|issue|leak|mistake|problem|race|regression|typo)s?\b"
+        rf"\b{_NO}(?:needs?|wants) (?:an?|another|one more|some|more|work)\b|^(?:still )?needs\b"
+        r"|\bno (?:test|check|limit|bound|timeout|validation|error handling|upper|lower|docstring"
+        r"|changelog)\w*\b"
+        r"(?! (?:is|are|was|were|fails?|failed|changes?|changed|broke|needs?)\b)"
+        rf"|{_NOW}(?:\b{_FAULT}\b(?!.*\b(?:gone|fixed|resolved)\b)|\b(?:will|can|could|may"
+        r"|might) (?:still )?(?:crash|deadlock|fail|hang|leak|lose|overflow)\b"
+        r"|\b(?:there is|there are|there['’]s|there seems to be|i (?:found|noticed|see"
+        r"|spotted)) (?!two new|an? new|now)(?:still )?"
+        r"(?:an?|some|one|two|several) (?:\w+ ){0,2}(?:bug|crash|error|fault|gap|issue|leak|mistake"
+        r"|problem|regression)s?\b)"
+        rf"|\b(?:is|are)(?:n['’]t| not| never) (?:yet |ever )?{_UNDONE}"
+        rf"|\bdo(?:es)?(?:n['’]t| not) (?:yet |even |actually )?{_UNDONE}|\bcan never fail\b"
+        rf"|\byou left\b|{_NOW}\blines? \d"
+        r"|\bgets? (?:past|through)\b|\bmiss(?:es)? (?:an?|one|the)\b|\blooks like an? \w*(?:bug"
+        r"|error|race)\b"
+        r"|\b(?:apart|aside) from (?:the|a|one)\b|\bexcept (?:that|for)\b|\bnot quite\b"
+        r"|\b(?:only|one|two|three|an?|my) (?:\w+ )?(?:complaints?|concerns?|reservations?"
+        r"|things?)\b(?! i (?:looked|checked))"
+        r"|\bstill (?:\w+ly )?(?:crash|describe|fail|leak|lose|hang|ignore|mention|miss|return|say"
+        r"|swallow|throw|allow)\w*"
+        rf"|^(?:however,|but\b|still,)|{_NOW},? (?:but|though|although|however)\b"
     ),
     "a condition of landing": (
-        r"\b(?:merge|land|ship|release(?! notes)|approved?|ready|good to go)\b[^.]{0,20}"
-        r"\b(?:after|as soon as|if|once|on condition|provided|unless|when)\b"
-        r"|\b(?:then|and) (?:merge|land|ship|release)\b"
+        r"\bapprov(?:e|ed|ing) with (?:an?|the|one|some)\b|\bhold off\b|"
+        r"\b(?:merge|land|lgtm|ok|ship|release(?! notes)|approv(?:ed?|ing)|ready|good to go)\b[^.]{0,20}"
+        r"\b(?:after|as (?:long|soon) as|assuming|expectation|if|once|on condition|pending|provided|unless"
+        r"|when(?! you (?:like|want|wish)))\b"
+        r"|\b(?:then|and) (?:merge|land|ship|release)\b|\bbefore (?:you|we) (?:merge|land|ship|release)\b"
+        r"|\bbefore (?:this|it) (?:goes|lands|merges|ships|is (?:merged|released))\b"
         r"|(?:\bnot|n['’]t) (?:merge|land|ship|release)\b|\b(?:that|it|this|them) (?:before|first)\b"
     ),
 }
+# What a sentence says that leaves its wish to the coder or to another time.
+WAIVER = regex(
+    r"\b(?:(?:one|some) ?day|at some point|eventually|some time|future (?:work|idea)"
+    r"|as an? (?:follow[ -]?up|aside)"
+    r"|(?:separate|another|later|different|follow[ -]?up) (?:change|issue|pr|pull request|task|ticket)"
+    r"|not (?:for|part of|in) (?:this|here)|out(?:side)? (?:of )?(?:the )?scope|unrelated|pre-?existing"
+    r"|another day|for later|no need|not needed|not necessary|optional(?:ly)?|nice[ -]to[ -]have"
+    r"|matter of (?:taste|style)|up to you"
+    r"|if you (?:like|want|wish|feel like)|feel free|take (?:it|them) or leave"
+    r"|no (?:strong )?(?:opinion|action)"
+    r"|(?:might|may) (?:also )?(?:want|wish) to)\b",
+    re.IGNORECASE,
+)
 WISHING = regex("|".join(WISHES.values()), re.IGNORECASE)
+ANSWER = regex(r"(?:yes|no|nope|not|probably|maybe|perhaps)\b", re.IGNORECASE)  # of a rhetorical question
 SENTENCES = regex(r"(?<=[.!?:;])\s+|\s[-–—]{1,2}\s")
 
 
@@ -146,8 +207,17 @@ def _wish(text: str) -> str:
     """Return the words with which a line asks for something or names a fault; empty if there are none."""
     if match := ASKING.search(text) or DEMANDING.search(text):
         return match[0]
-    sentences = (sentence.strip(" *_>-+\t") for sentence in SENTENCES.split(text))
-    return next((sentence for sentence in sentences if WISHING.search(sentence)), "")
+    sentences = [sentence.strip(" *_>-+\t") for sentence in SENTENCES.split(text)]
+    before = ""
+    for sentence, after in zip(sentences, [*sentences[1:], ""], strict=True):
+        about = f"{before} {sentence}" if before.endswith(":") else sentence
+        is_open = sentence.endswith("?") and not ANSWER.match(after)
+        asks = WISHING.search(sentence) if is_open or not sentence.endswith("?") else None
+        asks = asks or (is_open and not after)
+        if asks and not (WAIVER.search(about) or WAIVER.match(after)):
+            return sentence
+        before = sentence
+    return ""
 
 
 def _grave_word(text: str) -> str:

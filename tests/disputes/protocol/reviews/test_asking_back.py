@@ -4,6 +4,48 @@ from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about
 from disputes.protocol.reviews.review import read_review
 from tests.cases import for_each
 
+# Approvals as people write them, of which the first ones ask for something.
+ASKING = (
+    "Looks good, but the timeout is never reset after a retry.",
+    "I'd like the magic number 86400 to become a constant.",
+    "The second test doesn't assert anything.",
+    "`parse_date` swallows the exception, which hides bad rows.",
+    "LGTM after you squash the debugging print.",
+    "There's an off-by-one in the loop on line 14.",
+    "Before you merge, drop the commented-out block.",
+    "I think `total` should be a Decimal, not a float.",
+    "The README still describes the old flag.",
+    "The new parameter isn't documented anywhere.",
+    "What happens if `rows` is empty?",
+    "Would be good to have the limit configurable before this goes out.",
+    "Kindly take out the print statements.",
+    "The comment on top contradicts the code.",
+    "Your new helper duplicates `slugify` from utils, use that one.",
+    "The constant is in seconds but the name says ms.",
+    "No upper bound on the retries.",
+    "I'm approving this so as not to block you, the naming needs work.",
+    "Line 17 compares strings, and these are numbers.",
+    "It is optional. The lock leaks, though.",
+)
+PLAIN = (
+    "Nit: `tmp` is not the best name. No need to change it.",
+    "As a follow-up, we might want to move the constants to one place.",
+    "Well done, I have no further remarks. Merge when you like.",
+    "Maybe add a cache one day, if this ever shows up in a profile.",
+    "Future work: drop the compatibility shim once Python 3.10 is gone.",
+    "But that is a matter of taste, so I leave it to you.",
+    "Could this be simpler? Probably not; I tried two other ways.",
+    "Who would have thought this needs only six lines? Good work.",
+    "Would I have done it differently? Yes. Is it wrong? No.",
+    "The previous version could crash on empty input; this one does not.",
+    "The old script still returns 0 on failure, which is out of scope.",
+    "The docs now say what must be set before the first start.",
+    "Thanks for adding the missing test so quickly.",
+    "The only thing I looked at twice was the regex, and it is right.",
+    "It does not touch the public API, so nobody is affected.",
+    "The old findings are resolved: the lock is held, the log no longer prints the token.",
+)
+
 
 def doubtful(text: str) -> list[int]:
     return [problem.line for problem in doubts_about_approval(read_review(text))]
@@ -41,7 +83,9 @@ def doubtful(text: str) -> list[int]:
         ("The token used to never expire (high), but now it does. Approved.", [1]),
         ("Without this fix, the export would be wrong (critical). Approved.", [1]),
         ("Release notes:\n\n- Fixed: crash on start (high)\n\nVerdict: APPROVED", [3]),
+        *((f"Approved.\n\n{asking}", [3]) for asking in ASKING),
         # nothing is demanded
+        *((f"Approved.\n\n{plain}", []) for plain in PLAIN),
         ("No issues (critical, high, or medium) found. APPROVED", []),
         ("None of the findings (high) of round 2 remain. Approved.", []),
         ("Nothing here must be fixed before merging.", []),
