@@ -23,7 +23,7 @@ from tasks.models.event import record
 from tasks.states import UNFINISHED, IllegalMove, Status
 from tasks.text.regex import regex
 from tasks.todo.format import TodoError
-from tasks.todo.importing import Earlier, ImportReport, import_todo, items_of
+from tasks.todo.importing import Earlier, ImportReport, LastReading, import_todo, reading_of
 
 SHOWN = 20  # sentences that are kept about what waits
 TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)]|#{2,6})[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)
@@ -66,7 +66,7 @@ def take(project: Project, version: Version) -> bool:
             if waits := bool(sentences):
                 transaction.set_rollback(True)
             else:
-                _follow(project, followed, version, report, earlier, actor)
+                _follow(project, followed, version, report, earlier.tasks, actor)
     except TodoError as error:
         problem = f"{version.path} at {version.sha[:8]} cannot be read: {error}"
     if waits:
@@ -78,15 +78,16 @@ def take(project: Project, version: Version) -> bool:
     return not waits and not problem
 
 
-def _earlier(followed: FollowedTodo, version: Version) -> dict[int, Earlier]:
-    """Return what the version before said of each task, by the task's number."""
-    if not version.before:
-        return {}
+def _earlier(followed: FollowedTodo, version: Version) -> LastReading:
+    """Return what the version before said of the sections, and of each task by its number."""
+    if not version.before or followed.path != version.path:
+        return LastReading()
     try:
-        items = items_of(version.before)
+        last = reading_of(version.before)
     except TodoError:
-        return {}
-    return {int(number): items[line] for number, line in followed.lines.items() if line in items}
+        return LastReading()
+    tasks = {int(number): last.tasks[line] for number, line in followed.lines.items() if line in last.tasks}
+    return LastReading(tasks, last.sections)
 
 
 def _wait(project: Project, version: Version, sentences: list[str], actor: Actor) -> None:
@@ -190,7 +191,7 @@ def ticked(followed: FollowedTodo, text: str) -> tuple[str, list[Task]]:
 
     Nothing else changes: a box that a person emptied or filled differently stays as it is.
     """
-    items, lines, done = items_of(text), text.split("\n"), []
+    items, lines, done = reading_of(text).tasks, text.split("\n"), []
     for task in _finished(followed):
         line = followed.lines[str(task.number)]
         match = TICK_OF.fullmatch(lines[line - 1]) if line in items else None

@@ -6,7 +6,7 @@ which the export would write them. So importing an export changes nothing.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -77,18 +77,26 @@ class Earlier:
     section: str
 
 
-def items_of(text: str) -> dict[int, Earlier]:
-    """Return the tasks of a file that is followed, by their line numbers. Raises TodoError."""
+@dataclass(frozen=True, slots=True)
+class LastReading:
+    """What a followed file said when it was last read: of tasks by their keys, of sections by paths."""
+
+    tasks: dict[int, Earlier] = field(default_factory=dict)
+    sections: dict[str, TodoSection] = field(default_factory=dict)
+
+
+def reading_of(text: str) -> LastReading:
+    """Return what a file that is followed says, of tasks by their line numbers. Raises TodoError."""
     read = read_leniently(text, is_followed=True)
     todo = format.parse(read.text)
     paths: list[str] = []
     for section, parent in zip(todo.sections, todo.parents(), strict=True):
         paths.append(section.title if parent is None else f"{paths[parent]}{PATH}{section.title}")
-    return {
-        read.origin(item.line): Earlier(item, path)
-        for section, path in zip(todo.sections, paths, strict=True)
-        for item in section.tasks
+    sections = list(zip(paths, todo.sections, strict=True))
+    tasks = {
+        read.origin(item.line): Earlier(item, path) for path, section in sections for item in section.tasks
     }
+    return LastReading(tasks, dict(sections))
 
 
 def _told(task: Task) -> str:
@@ -102,15 +110,16 @@ def import_todo(
     *,
     actor: Actor,
     strict: bool = False,
-    earlier: Mapping[int, Earlier] | None = None,
+    earlier: LastReading | None = None,
 ) -> ImportReport:
     """Bring the project's sections and tasks into the shape of the file, in one transaction.
 
     Unless `strict`, a file is read as people write one, and the notes say line by line what was read
     differently from how it is written. A known task keeps its status, whatever the file says. What the file
     does not list stays, ranked behind what it lists. `earlier` is what the file said before, by the tasks'
-    numbers; with it, a task takes over only what has changed since then. Raises TodoError with every problem,
-    of which cycles report only the first, or because the file has no task; then nothing has changed.
+    numbers; with it, tasks and sections take over only what has changed since then. Raises TodoError with
+    every problem, of which cycles report only the first, or because the file has no task; then nothing has
+    changed.
     """
     read = None
     if not strict:
@@ -126,7 +135,7 @@ def import_todo(
 
 
 def _import(
-    project: Project, text: str, read: Reading | None, actor: Actor, earlier: Mapping[int, Earlier] | None
+    project: Project, text: str, read: Reading | None, actor: Actor, earlier: LastReading | None
 ) -> ImportReport:
     wanted = format.parse(text)
     with transaction.atomic():
@@ -333,10 +342,11 @@ class _Import:
         wanted: TodoFile,
         lines: list[str],
         actor: Actor,
-        earlier: Mapping[int, Earlier] | None,
+        earlier: LastReading | None,
     ) -> None:
         self.project, self.wanted, self.lines, self.actor = project, wanted, lines, actor
-        self.follows, self.earlier = earlier is not None, earlier or {}
+        self.follows, last = earlier is not None, earlier or LastReading()
+        self.earlier, self.earlier_sections = last.tasks, last.sections
         self.outline = _Outline(project)
         self.known_places = list(self.outline.places)
         self.known_entries = list(self.outline.entries)
@@ -388,7 +398,9 @@ class _Import:
                 self.outline.places.append(place)
             place.line = item.line
             # Tasks above the first heading say nothing about the section that they are put into.
-            if item.level and format.as_section_text(place.row.body) != item.body:
+            was = self.earlier_sections.get(place.path)
+            is_said = item.level and (was is None or was.body != item.body)
+            if is_said and format.as_section_text(place.row.body) != item.body:
                 place.row.body = item.body
                 place.changed.append("body")
             self.places.append((place, item))
@@ -513,7 +525,9 @@ class _Import:
                     self.report(item.line, f"Several sections are called “{name}”: {paths}.")
                 else:
                     self.report(item.line, f"There is no section “{name}” to come after.")
-            if item.level and set(needed) != set(place.after) and (needed or not self.follows):
+            was = self.earlier_sections.get(place.path)
+            is_said = was.after != item.after if was else needed or not self.follows
+            if item.level and is_said and set(needed) != set(place.after):
                 place.after = needed
                 place.changed.append("after")
 

@@ -165,6 +165,33 @@ def test_a_line_keeps_its_task_when_it_moves_and_a_page_keeps_what_the_file_does
     assert (row.title, row.severity) == ("Round half up, always", "low")
 
 
+def test_what_people_change_of_a_sections_order_stays_until_the_file_says_another(world: World) -> None:
+    then = "## Then\nafter: Soon\nSecond.\n- [ ] B\n  depends: A\n"
+    world.remote.push({PATH: f"## Soon\n- [ ] A\n\n{then}\n## Last\n- [ ] C\n"})
+    choose(world)
+    look(world)
+    section, b = world.project.sections.get(title="Then"), world.project.tasks.get(title="B")
+
+    def order() -> tuple[list[str], list[str], str]:
+        section.refresh_from_db()
+        needed = [link.on.title for link in b.dependencies.select_related("on")]
+        return [each.title for each in section.depends_on.order_by("pk")], needed, section.body
+
+    assert order() == (["Soon"], ["A"], "Second.")
+    section.depends_on.clear()
+    b.dependencies.all().delete()
+    type(section).objects.filter(pk=section.pk).update(body="Ask Tom first.")
+    edit(world, "- [ ] C", "- [ ] C, too")
+    look(world)
+    assert order() == ([], [], "Ask Tom first.")
+    edit(world, "after: Soon\nSecond.", "after: Soon; Last\nSecond, or third.")
+    look(world)
+    assert order() == (["Soon", "Last"], [], "Second, or third.")
+    edit(world, "after: Soon; Last\n", "")
+    look(world)
+    assert order()[0] == []  # the file named an order before, so saying none is a change
+
+
 def test_ticks_go_to_a_branch_of_their_own_and_stop_where_somebody_changed_it(world: World) -> None:
     world.remote.push({PATH: FIRST})
     choose(world, todo_branch="ticks")
