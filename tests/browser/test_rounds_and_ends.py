@@ -47,7 +47,8 @@ def project(scene: Scene) -> Project:
     lea = User.objects.get(username="lea")
     project = create_project("almanac", members={lea: "maintainer"}, name="Almanac")
     titles = {
-        "critical": "Keep the balance when two people book at once", "high": "Survive a crash in a booking",
+        "critical": "Keep the balance when two people book at once", 
+        "high": "Survive a crash in a booking, and tell whoever was booking what became of the room",
         "medium": "Show the month's sum", "low": "Nicer colours for the chart",
     }  # fmt: skip
     for severity, title in titles.items():
@@ -70,9 +71,14 @@ def test_the_pages_fit_and_are_read(
     for path, name in ((f"/tasks/{task.ref}/rollback/", "rounds"), ("/projects/almanac/end/", "end")):
         page = open_page(path, **LOOKS[look])
         expect(page.locator("h1")).to_be_visible()
+        shoot(page, f"{name}-{look}", full_page=True)
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= page.viewport_size["width"], name  # type: ignore[index]
-        shoot(page, f"{name}-{look}", full_page=True)
+        for part in page.locator(".work-scroll").all():
+            assert part.evaluate("each => each.scrollWidth <= each.clientWidth"), name
+        for beside in page.locator(".labelled > .meta").all():
+            assert beside.evaluate("each => each.getClientRects().length") <= 1, name
+            assert beside.evaluate("each => each.offsetHeight") < 30, name
 
 
 def test_rounds_are_taken_back(open_page: Open, task: Task, shoot: Shoot) -> None:
