@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from tasks.text.regex import regex
+from tasks.text.unseen import UNSEEN
 
 NAMES_MAX = 500
 NAME_MAX = 300
 COUNT_MAX = 9_999_999
 
-UNPRINTABLE = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+UNPRINTABLE = regex(rf"[{UNSEEN}\u200c\u200d\s]+")
 # A duration at the end, in brackets as runners print it; words such as "waits 5s" are part of the name.
 DURATION = regex(r"\s*[(\[]\s?\d{1,9}(?:[.,]\d{1,9})?\s?(?:ns|us|µs|μs|ms|s|sec|seconds?|m)\s?[)\]]$")
 ADDRESS = regex(r"\bat 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}\b")

@@ -19,10 +19,10 @@ from disputes import precedents
 from disputes.models import Amendment, Conflict, Decision, Guideline, Precedent
 from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
-from disputes.web.plain_text import plain
 from tasks.access import RULE, projects_for
 from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related, shortened
 from tasks.text.counting import counted
+from tasks.text.unseen import plain
 
 
 def ruling_in_words(decision: Decision) -> str:

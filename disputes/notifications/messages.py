@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from disputes.notifications.notices import NoticeKind, Topic
 from disputes.notifications.subjects import NoticeSubject
-from disputes.web.plain_text import plain
 from tasks.text.counting import shortened
+from tasks.text.unseen import plain
 
 SUBJECT_MAX, LINE_MAX, DIGEST_MAX = 120, 300, 40
 # @channel and <!here> notify everybody, [words](url) and <url|words> disguise a link, https:// makes one.

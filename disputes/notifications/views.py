@@ -13,12 +13,12 @@ from disputes.models import Channel, Dispute
 from disputes.notifications import channels, sending
 from disputes.notifications.forms import ChannelForm
 from disputes.notifications.messages import link
-from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.view_helpers import page, project_of, staff_form, staff_get, staff_post
 from tasks.access import MAINTAIN, projects_for, require
 from tasks.errors import Refused
 from tasks.models import Project
+from tasks.text.unseen import plain
 
 PER_PAGE = 50
 COUNT_SECONDS = 5

@@ -7,9 +7,9 @@ from django.urls import reverse
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from disputes.web import plain_text
 from disputes.web.dispute.code import rows_of, split_rows_of
 from disputes.web.markdown import as_html
+from tasks.text import unseen
 from tasks.text.regex import regex
 
 register = template.Library()
@@ -23,13 +23,13 @@ _CODE = regex(r"`([^`\n]+)`")
 @register.filter
 def plain(text: object) -> str:
     """Return an agent's text without control characters and characters that change the reading direction."""
-    return plain_text.plain(str(text))
+    return unseen.plain(str(text))
 
 
 @register.filter
 def visible(text: object) -> str:
     """Return code with such characters spelled out."""
-    return plain_text.visible(str(text))
+    return unseen.visible(str(text))
 
 
 @register.filter
@@ -54,4 +54,4 @@ def undo_url(message: object) -> str:
 @register.filter
 def ruled_by(decision: object) -> str:
     """Return the name of the person who ruled, or whose policy it was."""
-    return plain_text.plain(decision.by)  # type: ignore[attr-defined]
+    return unseen.plain(decision.by)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 
-from disputes.web.plain_text import plain
+from tasks.text.unseen import plain
 
 LENGTH_MAX = 20_000
 LINE_MAX, BRACKETS_MAX = 2_000, 300  # text that exceeds these is not prose, and is shown as it is

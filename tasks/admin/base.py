@@ -26,6 +26,7 @@ from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status
+from tasks.text.unseen import visible
 
 SLUG_SAYS = "Only the letters A to Z, large or small, digits, hyphens and underscores; no spaces."
 SEVERITY_LABELS = {
@@ -90,7 +91,8 @@ def shortened(field: str) -> Callable[[Any], str]:
 
 def preformatted(text: str) -> SafeString:
     """Return text whose line ends and columns matter, such as a log, in a box that keys can scroll."""
-    return format_html('<pre class="preformatted" tabindex="0">{}</pre>', text) if text else SafeString("-")
+    box = '<pre class="preformatted" tabindex="0">{}</pre>'
+    return format_html(box, visible(text)) if text else SafeString("-")
 
 
 class JSONText(forms.JSONField):

@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from agents import cli
+from tasks.text.unseen import UNSEEN
 from tests.agents.command import CLI, called
 from tests.cases import for_each
 
@@ -548,6 +549,10 @@ def test_a_field_at_fault_is_named(run: Call, server: Server) -> None:
 # --- hostile text ---
 
 HOSTILE = "A\x1b[31mB\x1b]0;owned\x07C\x9b2JD\u202eE\x00F\x1b]8;;unfinished \U000e0041G\rH"
+
+
+def test_the_command_knows_the_same_unseen_characters_as_the_pages() -> None:
+    assert f"[{UNSEEN}]" == cli.INVISIBLE
 
 
 def test_no_escape_reaches_the_terminal(run: Call, server: Server) -> None:

@@ -42,10 +42,15 @@ class Hunk:
 
 @dataclass(slots=True)
 class FileChange:
-    """The change to one file. If there are no edits, it was renamed, is binary, or only its mode changed."""
+    """The change to one file. If there are no edits, it was renamed, is binary, or only its mode changed.
+
+    The modes are git's, such as 120000 for a link; both are empty if the diff does not say.
+    """
 
     path: str
     old_path: str = ""
+    old_mode: str = ""
+    mode: str = ""
     is_new: bool = False
     is_deleted: bool = False
     is_binary: bool = False
@@ -182,7 +187,7 @@ class _Reader:
 
     def header(self, line: str) -> None:
         if line.startswith("diff --git "):
-            self._begin(unquoted_path(line[11:].rsplit(" b/", 1)[-1]))
+            self._begin(_path_of_both(line[11:]))
         elif line.startswith("--- ") and (self.file is None or self.file.edits):
             self._begin("").old_path = _side(line[4:], "a/")
         elif self.file is None:
@@ -195,12 +200,27 @@ class _Reader:
             self.file.old_path = unquoted_path(line[12:])
         elif line.startswith("rename to "):
             self.file.path = unquoted_path(line[10:])
-        elif line.startswith("new file mode"):
-            self.file.is_new = True
-        elif line.startswith("deleted file mode"):
-            self.file.is_deleted = True
+        elif line.startswith("new file mode "):
+            self.file.is_new, self.file.mode = True, line[14:]
+        elif line.startswith("deleted file mode "):
+            self.file.is_deleted, self.file.old_mode = True, line[18:]
+        elif line.startswith("old mode "):
+            self.file.old_mode = line[9:]
+        elif line.startswith("new mode "):
+            self.file.mode = line[9:]
+        elif line.startswith("index ") and line.count(" ") == 2:
+            self.file.old_mode = self.file.mode = line.rpartition(" ")[2]
         elif line.startswith(("Binary files ", "GIT binary patch")):
             self.file.is_binary = True
+
+
+def _path_of_both(words: str) -> str:
+    """Return the path that stands twice behind `diff --git`; of two paths, the second if that can be told."""
+    middle = len(words) // 2
+    path = _side(words[:middle], "a/")
+    if words[middle : middle + 1] == " " and path == _side(words[middle + 1 :], "b/"):
+        return path
+    return unquoted_path(words.rsplit(" b/", 1)[-1])
 
 
 def _side(words: str, prefix: str) -> str:

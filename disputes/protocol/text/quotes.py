@@ -7,13 +7,10 @@ characters that reverse the direction of writing; none of that may begin a line 
 import re
 from collections.abc import Iterable
 
+from tasks.text import unseen
 from tasks.text.counting import counted
 from tasks.text.regex import regex
 
-# Control characters, lone surrogates, and characters that reorder or hide the letters around them.
-_UNSEEN = regex(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 # What a renderer may take for HTML: a tag or a comment.
 _TAG = regex(r"<(?=[A-Za-z/!?])")
 _ESCAPED = regex(r"&(?=(?:amp;)*lt;)")
@@ -23,7 +20,7 @@ _CLOSING = regex(r"(?<=[ \t])#(?=#*$)")
 
 def plain(text: str) -> str:
     """Return the text with uniform line ends and without invisible characters."""
-    return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return unseen.plain(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def cut(text: str, limit: int) -> str:

@@ -9,11 +9,11 @@ from disputes.models import Amendment
 from disputes.web.dispute.code import coloured, parse_diff
 from disputes.web.dispute.ruling_views import to_change
 from disputes.web.dispute.views import may_rule, needs_right
-from disputes.web.plain_text import plain
 from disputes.web.view_helpers import page, staff_get, staff_post
 from tasks.access import projects_for
 from tasks.errors import Refused
 from tasks.text.numbers import whole_number
+from tasks.text.unseen import plain
 
 SHOWN = (
     "decision__conflict__dispute__project", "decision__conflict__dispute__task__project",

@@ -1,5 +1,6 @@
 """The code that a dispute is about: reading diffs, the lines around a place, colours. Pure."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -14,13 +15,27 @@ from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from disputes.protocol.text.diffs import FileChange, ends_early, read_files
-from disputes.web.plain_text import visible
+from tasks.text.unseen import visible
 
 CONTEXT = 7
 REMOVED_MAX = 12
 LINE_MAX = 400
+LINK, SUBMODULE = "120000", "160000"
 PROSE = frozenset({".adoc", ".asciidoc", ".markdown", ".md", ".org", ".rst", ".tex", ".txt"})
 COLOURED_MAX = 1_500  # how many lines of a whole diff get colours
+COLOURED_LINE_MAX, COLOURED_SECONDS = 500, 1.0  # characters of a line, and for one piece of code
+# An agent chooses a file's name and thereby who reads it. Some of Pygments' readers never end, or take hours
+# for one line; these were tried with what is hard for readers, and are quick on lines of that length.
+LANGUAGES = frozenset(
+    {
+        "Bash", "Batchfile", "C", "C#", "C++", "CMake", "CSS", "Clojure", "Dart", "Diff", "Docker",
+        "Elixir", "Erlang", "F#", "Go", "GraphQL", "Groovy", "HTML", "Haskell", "INI", "JSON",
+        "JSX", "Java", "JavaScript", "Julia", "Kotlin", "LessCss", "Lua", "Makefile", "Markdown",
+        "OCaml", "PHP", "Perl", "PowerShell", "Properties", "Protocol Buffer", "Python", "Ruby",
+        "Rust", "SCSS", "SQL", "Scala", "Swift", "TOML", "TSX", "Terraform", "Transact-SQL",
+        "TypeScript", "Vue", "XML", "YAML", "Zig", "reStructuredText",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +134,20 @@ def parse_diff(text: str, max_lines: int = 4000) -> Diff:
 
 
 def _as_shown(file: FileChange) -> FileDiff:
-    note = f"renamed from {file.old_path}" if file.old_path not in {"", file.path} else ""
-    for word, holds in (("new file", file.is_new), ("deleted", file.is_deleted), ("binary", file.is_binary)):
-        note = word if holds else note
+    is_program = [mode.endswith("755") for mode in (file.old_mode, file.mode)]
+    words = {
+        f"renamed from {file.old_path}": file.old_path not in {"", file.path},
+        "new file": file.is_new,
+        "deleted": file.is_deleted,
+        "binary": file.is_binary,
+        "link": LINK in {file.old_mode, file.mode},
+        "submodule": SUBMODULE in {file.old_mode, file.mode},
+        "executable": is_program == [False, True],
+        "no longer executable": is_program == [True, False] and not file.is_deleted,
+    }
     return FileDiff(
         file.path,
-        note,
+        ", ".join(word for word, holds in words.items() if holds),
         sum(edit.added for edit in file.edits),
         sum(edit.removed for edit in file.edits),
         [ShownHunk(hunk.header, hunk.old, [CodeLine(*line) for line in hunk.lines]) for hunk in file.hunks],
@@ -224,11 +247,11 @@ def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
 
 
 def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
-    """Return the diff with colours, except hunks beyond the limit of lines."""
-    left = max_lines
+    """Return the diff with colours, except hunks beyond the limit of lines, or of time."""
+    left, until = max_lines, time.monotonic() + COLOURED_SECONDS
     for file in diff.files:
         for index, hunk in enumerate(file.hunks):
-            if len(hunk.lines) <= left:
+            if len(hunk.lines) <= left and time.monotonic() < until:
                 left -= len(hunk.lines)
                 file.hunks[index] = replace(hunk, lines=highlighted(hunk.lines, file.path))
     return diff
@@ -240,19 +263,24 @@ def _side(lines: list[CodeLine], side: str) -> tuple[str, ...]:
 
 def _lexer(path: str) -> Lexer | None:
     try:
-        return get_lexer_for_filename(path, stripnl=False, ensurenl=False)
+        found = get_lexer_for_filename(path, stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
+    return found if found.name in LANGUAGES else None
 
 
 @lru_cache(maxsize=64)  # both sides of what did not change are the same, and a card is looked at by many
 def _coloured(texts: tuple[str, ...], path: str) -> tuple[SafeString, ...]:
-    """Return one piece of HTML for each line."""
+    """Return one piece of HTML for each line, without colours if reading them would take too long."""
+    bare = tuple(SafeString(escape(text)) for text in texts)
     lexer = _lexer(path)
-    if lexer is None:
-        return tuple(SafeString(escape(text)) for text in texts)
+    if lexer is None or any(len(text) > COLOURED_LINE_MAX for text in texts):
+        return bare
+    until = time.monotonic() + COLOURED_SECONDS
     rows: list[list[tuple[str, str]]] = [[]]
     for token, value in lexer.get_tokens("\n".join(texts)):
+        if time.monotonic() > until:
+            return bare
         while token not in STANDARD_TYPES:
             token = token.parent
         first, *others = value.split("\n")

@@ -12,13 +12,13 @@ from disputes.protocol.rulings.options import Option
 from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, seconds_since
 from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
-from disputes.web.plain_text import plain
 from disputes.web.queue.neighbours import next_after
 from disputes.web.view_helpers import next_url, staff_post
 from tasks.access import projects_for
 from tasks.errors import Invalid, Refused
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
+from tasks.text.unseen import plain
 
 
 @staff_post

@@ -14,7 +14,6 @@ from disputes.web.dispute.code import coloured, parse_diff
 from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, SynthesisForm, signed_now
 from disputes.web.dispute.prefetch import conflicts_around, with_people
-from disputes.web.plain_text import plain
 from disputes.web.queue import listing
 from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
@@ -23,6 +22,7 @@ from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
 from tasks.errors import Refused
 from tasks.models import Project
+from tasks.text.unseen import plain
 
 DISPUTE_KEYS = [
     ("ABCD", "Choose; other cards have 1, 2, 3. At severity low this rules at once"),

@@ -10,8 +10,8 @@ from django.utils.functional import cached_property
 from disputes import triage
 from disputes.models import Dispute, Follow
 from disputes.models.dispute import SNOOZE_CONDITIONS
-from disputes.web.plain_text import plain
 from tasks.access import RULE, may
+from tasks.text.unseen import plain
 
 MORNING = 9  # the hour at which a snooze until a day ends
 

@@ -145,15 +145,20 @@ def test_hostile_words_stay_words(client: Client, ledger: Project, vera: User) -
     bad = "<script>alert(1)</script>\u202e"
     task = played(ledger, rounds=1, body=bad, source=bad)
     Task.objects.update(title=bad)
-    task.submissions.update(by_agent=bad, problem=bad, diff=DIFF.replace("webhooks/delivery.py", "<b>x.py"))
+    task.submissions.update(
+        by_agent=bad, problem=bad, diff=DIFF.replace("webhooks/delivery.py", "<b>x\u200b.py")
+    )
     Review.objects.update(by_agent=bad)
     record(ledger, "reject", task=task, note=bad)
     client = as_user(client, vera)
     for path in ("", "events/", "diff/"):
         shown = html(client, f"/tasks/ledger-214/{path}")
         assert "<script>alert" not in shown
-        assert "<b>x.py" not in shown
+        assert "<b>x" not in shown
         assert "\u202e" not in shown
+        assert ("&lt;b&gt;x\u27e8U+200B\u27e9.py" in shown) is (path != "events/"), (
+            "no other path looks the same"
+        )
 
 
 @pytest.mark.parametrize("rounds", [1, 12])

@@ -1,10 +1,15 @@
 """Diffs, the lines around a place, and the strip of rounds: no database needed."""
 
+import subprocess
+from pathlib import Path
+
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from disputes.web.dispute.code import CodeLine, Pair, code_at, coloured, parse_diff, rows_of, split_rows_of
 from disputes.web.dispute.round_strip import strip
-from disputes.web.plain_text import plain, visible
+from tasks.text.unseen import plain, visible
+from tests.own_time import linear_time
 
 DIFF = """\
 diff --git a/src/calls.py b/src/calls.py
@@ -59,6 +64,36 @@ def test_a_diff_names_its_files_and_counts_their_lines() -> None:
         ("logo.png", 0, 0, "binary"),
         ("gone.py", 0, 1, "deleted"),
     ]
+
+
+def test_what_kind_of_file_is_changed_is_told_and_no_path_can_be_taken_for_another(tmp_path: Path) -> None:
+    def git(*words: str, given: bytes | None = None) -> str:
+        done = subprocess.run(["git", "-C", tmp_path, *words], input=given, capture_output=True, check=True)
+        return done.stdout.decode()
+
+    git("init", "-q")
+    script, link, bare = tmp_path / "run.sh", tmp_path / "link", tmp_path / "tool"
+    script.write_text("ls\n"), bare.write_text("ls\n"), link.symlink_to("old")
+    script.chmod(0o755)
+    git("add", "-A")
+    before = git("write-tree").strip()
+    link.unlink(), link.symlink_to("../../secret")
+    script.chmod(0o644), bare.chmod(0o755)
+    (tmp_path / "new.sh").write_text("ls\n")
+    (tmp_path / "new.sh").chmod(0o755)
+    (tmp_path / "notes").symlink_to("/etc/passwd")
+    (tmp_path / "x b").mkdir()
+    (tmp_path / "x b" / "README.md").touch()
+    (tmp_path / 'quo"te b').mkdir()
+    (tmp_path / 'quo"te b' / "safe.bin").write_bytes(b"\0")
+    git("add", "-A")
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},vendored")
+    text = git("diff", "--no-color", before, git("write-tree").strip())
+    assert {file.path: file.note for file in parse_diff(text).files} == {
+        "link": "link", "new.sh": "new file, executable", "notes": "new file, link",
+        'quo"te b/safe.bin': "new file, binary", "run.sh": "no longer executable", "tool": "executable",
+        "vendored": "new file, submodule", "x b/README.md": "new file",
+    }  # fmt: skip
 
 
 def test_a_line_that_looks_like_a_header_stays_a_line() -> None:
@@ -117,10 +152,34 @@ def test_an_unknown_language_is_plain() -> None:
     assert at(path="notes.unknown", excerpt="a < b", start=11, diff="")[0].html == "a &lt; b"
 
 
+def test_no_name_of_a_file_and_no_line_makes_the_colours_take_long() -> None:
+    """Some readers never end on the first three; a page shows each of them without colours instead."""
+    hostile = {"x.mcschema": "<!--" * 10, "x.ly": "a" * 2_000, "x.isa": "1e" * 5_000, "x.py": "x = 1 " * 100}
+    with linear_time():
+        for path, line in hostile.items():
+            shown = at(path=path, excerpt=line, start=11, diff="")[0]
+            assert shown.html == escape(line), path
+        for path, line in (("x.java", "a " * 249), ("x.rst", " \t" * 249), ("x.cs", "a " * 249)):
+            files = [f"--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,1500 @@\n" + f"+{line}\n" * 1500] * 20
+            assert len(coloured(parse_diff("".join(files), 40_000), 40_000).files) == 20
+    assert all("<span" in at(path=f"x.{end}")[0].html for end in ("py", "ts", "java", "go", "rs", "c", "sql"))
+
+
 def test_characters_that_deceive_are_named_in_code_and_dropped_from_words() -> None:
     assert "\u27e8U+202E\u27e9" in at(excerpt="x = '\u202e'", start=11, diff="")[0].html
     assert visible("a\x1b[2Jb") == "a\u27e8U+001B\u27e9[2Jb"
     assert plain("a\x1b\u2066b\u200b\tc\n") == "ab\tc\n"
+    # A blank that is a letter, tag letters, selectors that carry bytes, and joiners that join nothing.
+    for unseen in "\xad\u034f\u115f\u2060\u2065\u3164\uffa0\ufe00\U000e0101\U000e0041\u200c\u200d\ufe0f":
+        assert visible(f"a{unseen}b") == f"a\u27e8U+{ord(unseen):04X}\u27e9b"
+        assert plain(f"a{unseen}b") == (f"a{unseen}b" if unseen in "\u200c\u200d\ufe0f" else "ab")
+    for seen in (
+        "\u2764\ufe0f\u200d\U0001f525",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "1\ufe0f\u20e3",
+    ):
+        assert visible(seen) == plain(seen) == seen
+    assert visible("\u2764\ufe0f\ufe0f") == "\u2764\ufe0f\u27e8U+FE0F\u27e9"
 
 
 def test_the_strip_tells_a_b_a() -> None:
