@@ -18,6 +18,7 @@ from tasks.errors import Invalid, Refused
 from tasks.locking import is_passing, why_not
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
+from tasks.text.unseen import visible
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +144,13 @@ def _of_the_framework(error: exceptions.APIException) -> Refused:
 
 
 def _field_problems(detail: Any, at: str = "") -> list[dict[str, str]]:
-    """Return each field at fault with its reasons; what is wrong inside a field is named like tags.1."""
+    """Return each field at fault with its reasons; what is wrong inside a field is named like tags.1.
+
+    A reason may quote what was sent, of which lone surrogates are no text, so nothing could answer with them.
+    """
     if isinstance(detail, dict):
         inner = [_field_problems(held, f"{at}.{name}".strip(".")) for name, held in detail.items()]
         return [problem for problems in inner for problem in problems]
     if isinstance(detail, list) and at:
         detail = " ".join(str(reason) for reason in detail)
-    return [{"field": at, "reason": str(reason)} for reason in ([detail] if at else detail)]
+    return [{"field": visible(at), "reason": visible(str(reason))} for reason in ([detail] if at else detail)]

@@ -100,6 +100,13 @@ ERRORS: dict[str, tuple[Call, int, str]] = {
     "a list": (send("[]"), 422, "invalid"),
     "a NUL": (send('{"body": "a\\u0000b"}'), 422, "invalid"),
     "a lone surrogate": (send('{"body": "\\ud800"}'), 422, "invalid"),
+    "a lone surrogate for a choice": (
+        lambda client: client.generic(
+            "POST", COMMENT.replace("comment", "escalate"), '{"reason": "\\ud800"}', "application/json"
+        ),
+        422,
+        "invalid",
+    ),
     "a text too long": (post("tasks/ledger-1/comment/", body="x" * 20_001), 422, "invalid"),
     "an unknown filter value": (get("tasks/?status=done"), 422, "invalid"),
     "a forbidden verb": (post("tasks/ledger-1/submit/", sha="a" * 40), 403, "no_right"),
