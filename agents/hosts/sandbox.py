@@ -215,7 +215,7 @@ def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
     user = _user(project, role)
     seen = [clone, mirror / "objects"]
     binds = [word for path in seen for word in ("--ro-bind", str(path), str(path))]
-    refused, open_file = _namespace_filter(clone.parent)
+    refused, open_file = _call_filter(clone.parent)
     argv = [
         *_walls(user), *refused, *_folders_above(seen), *binds, "--remount-ro", "/", "--", *_drop(user),
         "git-upload-pack",
@@ -223,13 +223,13 @@ def upload_pack(clone: Path, mirror: Path, project: int, role: str) -> str:
     return shlex.join(argv) + open_file
 
 
-def _namespace_filter(folder: Path) -> tuple[list[str], str]:
-    """Return what forbids user namespaces in a room that no first process of ours sets up.
+def _call_filter(folder: Path) -> tuple[list[str], str]:
+    """Return what forbids user namespaces and keys in a room that no first process of ours sets up.
 
     These are the arguments for bubblewrap, and the file that the shell must open for them; git runs its
     command in a shell.
     """
-    words = first_process.namespace_filter(os.uname().machine)
+    words = first_process.call_filter(os.uname().machine)
     if not words:
         return [], ""
     file = folder / "filter"

@@ -1,6 +1,6 @@
 """The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
-It limits what its children may take, denies them user namespaces of their own, carries connections to
+It limits what its children may take, denies them user namespaces of their own and the kernel's keys, carries connections to
 127.0.0.1:PORT to the socket GATE, writes one byte to the descriptor READY once the sandbox is set up, and
 ends as the command does. NAMED are the servers of this machine that the run may reach, such as
 127.0.0.1:11434: they answer at the same port inside, because programs ask no proxy for them.
@@ -24,10 +24,11 @@ CHUNK = 64 * 1024
 CONNECTIONS = 128
 OPEN_FILES = 16 * 1024
 COUNTS_BY_NAMESPACE = (5, 14)  # older kernels also count the operator's own processes
-# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare, clone and clone3.
+# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare and clone, and of what
+# is answered as by a kernel without it: clone3, add_key, request_key and keyctl.
 WAYS_IN = {
-    "x86_64": {0xC000003E: (272, 56, 435), 0x40000003: (310, 120, 435)},
-    "aarch64": {0xC00000B7: (97, 220, 435), 0x40000028: (337, 120, 435)},
+    "x86_64": {0xC000003E: (272, 56, 435, 248, 249, 250), 0x40000003: (310, 120, 435, 286, 287, 288)},
+    "aarch64": {0xC00000B7: (97, 220, 435, 217, 218, 219), 0x40000028: (337, 120, 435, 309, 310, 311)},
 }
 X32 = 0x40000000  # a third way in, whose numbers begin here; no other number is as large
 CLONE_NEWUSER = 0x10000000
@@ -43,7 +44,7 @@ def main() -> int:
     ready, port, gate, named, processes, size, folder = words[:at]
     argv = words[at + 1 :]
     bound(int(processes), int(size))
-    close_namespaces()
+    refuse_calls()
     if gate:
         listen(int(port), gate)
     for server in named.split(",") if named else ():
@@ -76,14 +77,15 @@ def bound(processes: int, size: int) -> None:
             resource.setrlimit(what, (most, most))
 
 
-def close_namespaces() -> None:
-    """Keep children from making user namespaces, in which they would be root for much of the kernel.
+def refuse_calls() -> None:
+    """Keep children from user namespaces, in which they would be root for much of the kernel, and from keys.
 
-    If the host is not root, bubblewrap sees to that, and the kernel answers in the same way. The flags of
-    clone3 lie where no filter can look, so it is answered as by an older kernel, and libraries fall back to
-    clone.
+    If the host is not root, bubblewrap sees to the former, and the kernel answers in the same way. The flags
+    of clone3 lie where no filter can look, so it is answered as by an older kernel, and libraries fall back
+    to clone. A process has the keys of the session from which the host was started, such as tickets, and may
+    leave some of its own in the kernel; no namespace separates them.
     """
-    words = namespace_filter(os.uname().machine)
+    words = call_filter(os.uname().machine)
     if not words:
         return
     program = ctypes.create_string_buffer(words)
@@ -95,16 +97,17 @@ def close_namespaces() -> None:
     )
 
 
-def namespace_filter(machine: str) -> bytes:
+def call_filter(machine: str) -> bytes:
     """Return the filter in the kernel's form; empty for a machine whose system calls are not known here."""
     refuse_space, unknown = REFUSE | errno.ENOSPC, REFUSE | errno.ENOSYS
     words = [(LOAD, 0, 0, WAY_IN)]
-    for way, (unshare, clone, clone3) in WAYS_IN.get(machine, {}).items():
+    for way, (unshare, clone, *others) in WAYS_IN.get(machine, {}).items():
+        count = len(others)
         words += [
-            (EQUALS, 0, 11, way),  # else on to the next way
+            (EQUALS, 0, 10 + count, way),  # else on to the next way
             (LOAD, 0, 0, NUMBER),
-            (AT_LEAST, 4, 0, X32),
-            (EQUALS, 3, 0, clone3),
+            (AT_LEAST, 3 + count, 0, X32),
+            *((EQUALS, 2 + left, 0, other) for left, other in zip(range(count, 0, -1), others, strict=True)),
             (EQUALS, 3, 0, unshare),
             (EQUALS, 2, 0, clone),
             (ANSWER, 0, 0, ALLOW),
