@@ -33,18 +33,21 @@ class Effect:
         return bool(self.first)
 
 
+# Seconds after which an account is tried again, whatever time its provider named: the time comes out of a run,
+# into whose output an agent can write it, too. A provider that meant it says so again.
+LONGEST = 6 * 3600
 EFFECTS = {
     ErrorClass.START: Effect(
         "Its command could not be started",
         "Install it on the host, or correct the agent's settings, then run check_agent.",
-        first=300, most=6 * 3600,
+        first=300, most=LONGEST,
     ),
     ErrorClass.SIGN_IN: Effect(
-        "Its sign-in was refused", "Check the key, then try again.", first=300, most=6 * 3600
+        "Its sign-in was refused", "Check the key, then try again.", first=300, most=LONGEST
     ),
     ErrorClass.QUOTA: Effect(
         "Its quota is used up", "Wait, raise the limit, or add an agent with another account.",
-        first=900, most=6 * 3600,
+        first=900, most=LONGEST,
     ),
     ErrorClass.RATE: Effect("The server has no room", "It is tried again by itself.", first=30, most=1800),
     ErrorClass.NETWORK: Effect(
@@ -91,6 +94,7 @@ def pause(
 ) -> ProviderPause:
     """Pause the account until the time that the provider named, or else for twice as long as last time.
 
+    No pause is longer than LONGEST.
     Several runs may fail for one cause. Those that began before the pause did do not double it again.
     """
     for _ in range(2):
@@ -106,6 +110,7 @@ def _pause(
     account: str, error: ErrorClass, message: str, until: datetime | None, began: datetime | None
 ) -> ProviderPause:
     effect, now = EFFECTS[error], database_time()
+    until = min(until, now + timedelta(seconds=LONGEST)) if until else None
     reason = f"{effect.says}: {' '.join(message.split())}"[:MESSAGE_MAX] if message else effect.says
     row = locked(ProviderPause.objects).filter(name=account).first()
     if row is None:

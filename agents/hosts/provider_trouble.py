@@ -42,7 +42,10 @@ class Trouble:
 def trouble_of(
     agent: Agent | None, report: Report, last: dict[str, Any], reason: str, tail: str = ""
 ) -> Trouble | None:
-    """Return what went wrong by the command's own account; None if it says nothing or is not to blame."""
+    """Return what went wrong by the command's own account; None if it says nothing or is not to blame.
+
+    A command that ended well has no trouble with its provider, whatever its agent wrote into its output.
+    """
     if agent is None or last.get("name") != "agent" or reason not in BLAMED:
         return None
     try:
@@ -55,7 +58,9 @@ def trouble_of(
         error = provider.classify(report, last.get("code"), tail)
     except ProviderError:
         return None
-    return Trouble(error, report.message) if error else None
+    trouble = Trouble(error, report.message) if error else None
+    ended_well = not reason and last.get("code") == 0
+    return None if trouble and trouble.is_of_provider and ended_well else trouble
 
 
 def pause_for(run: Run, trouble: Trouble, report: Report) -> None:

@@ -1,8 +1,8 @@
 """The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
-It limits what its children may take, denies them user namespaces of their own and the kernel's keys, carries connections to
-127.0.0.1:PORT to the socket GATE, writes one byte to the descriptor READY once the sandbox is set up, and
-ends as the command does. NAMED are the servers of this machine that the run may reach, such as
+It limits what its children may take, denies them user namespaces of their own and the kernel's keys, carries
+connections to 127.0.0.1:PORT to the socket GATE, writes one byte to the descriptor READY once the sandbox is
+set up, and ends as the command does. NAMED are the servers of this machine that the run may reach, such as
 127.0.0.1:11434: they answer at the same port inside, because programs ask no proxy for them.
 
 Started with `python -I -S`; standard library only.

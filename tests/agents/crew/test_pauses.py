@@ -50,6 +50,15 @@ def test_the_time_that_the_provider_named_holds() -> None:
     assert pauses.pause("codex", QUOTA, "Wait.", until=until).until == until
 
 
+def test_no_output_pauses_an_account_for_days() -> None:
+    named = timezone.now() + timedelta(days=7)
+    assert length(pauses.pause("codex", QUOTA, "Resets on Thursday.", until=named)) == 6 * 3600
+    assert (
+        pauses.pause("codex", QUOTA, "No.", until=named, began=timezone.now() - timedelta(days=1)).until
+        < named
+    )
+
+
 def test_runs_that_failed_of_one_cause_double_nothing() -> None:
     began = timezone.now() - timedelta(minutes=1)
     first = pauses.pause("codex", RATE, "429", began=began)
@@ -119,6 +128,12 @@ def test_the_provider_is_blamed_for_these_ends(reason: str) -> None:
 @for_each("reason", ["stopped", "bytes", "orphan", "cost", "refused"])
 def test_the_provider_is_not_blamed_for_those(reason: str) -> None:
     assert trouble(SPENT, reason=reason) is None
+
+
+def test_a_command_that_ended_well_has_no_trouble_whatever_was_written_into_its_output() -> None:
+    assert trouble(SPENT, code=0) is None
+    assert trouble(SPENT, code=0, reason="silent").is_of_provider
+    assert trouble(Report(error=ErrorClass.PERMISSION, message="Denied."), code=0).error == "permission"
 
 
 def test_steps_before_the_agent_have_no_provider() -> None:
