@@ -33,7 +33,7 @@ class Effect:
         return bool(self.first)
 
 
-# Seconds after which an account is tried again, whatever time its provider named: the time comes out of a run,
+# Seconds after which an account is tried again, whatever time its provider named: that comes out of a run,
 # into whose output an agent can write it, too. A provider that meant it says so again.
 LONGEST = 6 * 3600
 EFFECTS = {
