@@ -212,9 +212,9 @@ def _wish(text: str) -> str:
     for sentence, after in zip(sentences, [*sentences[1:], ""], strict=True):
         about = f"{before} {sentence}" if before.endswith(":") else sentence
         is_open = sentence.endswith("?") and not ANSWER.match(after)
-        asks = WISHING.search(sentence) if is_open or not sentence.endswith("?") else None
-        asks = asks or (is_open and not after)
-        if asks and not (WAIVER.search(about) or WAIVER.match(after)):
+        wishes = WISHING.search(sentence) and (is_open or not sentence.endswith("?"))
+        ends_asking = is_open and not after
+        if (wishes or ends_asking) and not (WAIVER.search(about) or WAIVER.match(after)):
             return sentence
         before = sentence
     return ""
