@@ -216,7 +216,7 @@ def test_no_large_table_is_read_through_for_them(db: None) -> None:
         (outlook._now_and_then, []),
     ]:
         question.rows(*values)
-        built = question._built()
+        built = question._built
         given = [values[number] for number in built.given]
         with connection.cursor() as cursor:
             if connection.vendor == "sqlite":
