@@ -403,7 +403,7 @@ def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
         return Standing(
             WRONG, f"{turn}, but the scheduler has not run {when}: start `manage.py run_orchestrator`."
         )
-    return Standing(WORK, f"{turn}; it begins when the loop turns next.")
+    return Standing(WORK, f"{turn}; it begins when the scheduler runs next.")
 
 
 def _landing(task: Task, facts: Facts) -> Standing:
