@@ -63,7 +63,7 @@ def import_tasks(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         report, is_done = _imported(project, text, request, shown)
     except TodoError as error:
-        context["problems"] = error.problems[:SHOWN]
+        context |= {"problems": error.problems[:SHOWN], "problem_count": len(error.problems)}
         return page(request, "agents/import_tasks.html", context, 422)
     if not is_done:
         context |= {"report": report, "created": list(report.created[:SHOWN]), "shown": report.digest(text)}

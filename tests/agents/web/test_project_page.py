@@ -313,6 +313,10 @@ def test_tasks_are_pasted_looked_at_and_imported(
     assert faulty.status_code == 422
     assert "Line 3: There is no task “Nothing” to depend on." in faulty.content.decode()
     assert "depends: Nothing" in faulty.content.decode()
+    told = re.search(r'role="alert">.*?(?=<ol)', faulty.content.decode(), re.DOTALL)[0]
+    assert re.sub(r"<[^>]*>|\s+", " ", told).split()[-3:] == ["Nothing", "was", "imported."]
+    two = client.post(path, {"text": f"{TODO}  depends: Nothing; Never\n", "preview": ""}).content.decode()
+    assert "<strong>Nothing was imported.</strong> 2 faults:" in two
     assert client.post(path, {"text": "x" * 500_001, "import": ""}).status_code == 422
     assert client.post(path, {"text": " ", "import": ""}).status_code == 422
     assert 'name="guess"' not in faulty.content.decode()
