@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from disputes import opening, rearguing, stage_objections
 from disputes.closed_findings import settled_findings
@@ -19,7 +20,6 @@ from disputes.silence import flags
 from tasks.configuration.policy import HOLD
 from tasks.errors import Invalid
 from tasks.events import Actor
-from tasks.locking import database_time
 from tasks.models import Answer, Finding, Submission, Task
 from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import Status
@@ -44,9 +44,10 @@ class HeldAgainst:
     waved_off: list[Disagreement] = field(default_factory=list)  # refusals without a block (DIS-1)
 
 
-def _attempts(task: Expression, round_: Expression) -> QuerySet[Submission]:
+def _attempts(task: Expression, round_: Expression) -> QuerySet[Task]:
     rows = Submission.objects.standing().filter(task=task, round=round_)
-    return rows.order_by("-attempt").values_list("attempt", flat=True)[:1]
+    last = Subquery(rows.order_by("-attempt").values("attempt")[:1])
+    return Task.objects.filter(pk=task).order_by().values_list(Coalesce(last, 0), Now())
 
 
 _any_finding = Prepared(
@@ -160,11 +161,9 @@ def take_submission(
     checked with `check_response`.
     """
     task = submission.task
-    earlier = _last_attempt.first(task.pk, task.round) or 0
+    earlier, submission.at = _last_attempt.first(task.pk, task.round)  # rulings go by the same clock
     submission.round, submission.attempt = task.round, earlier + 1
     submission.stage, submission.response = task.stage, response.text or note
-    if earlier or against.known or task.round > 1:  # there may be rulings, which go by the database's clock
-        submission.at = database_time()
     _new_submissions.insert(submission)
     stage_objections.handed_in(task, actor=actor)
     task.submit(actor=actor, note=note or f"commit {submission.sha[:12]}")

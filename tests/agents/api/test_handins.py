@@ -1,6 +1,7 @@
 """Hand-ins over REST: what each verb does, who may use it, and that it counts once."""
 
 import json
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -391,6 +392,22 @@ def test_a_first_hand_in_asks_little_of_the_database(
     _, secret = live_run(working)
     with django_assert_max_num_queries(15):
         assert submit(secret, working, key="once").status_code == 201
+
+
+def test_the_clock_of_a_web_server_does_not_say_when_work_was_handed_in(
+    working: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, secret = live_run(working)
+    true_time = datetime.now(UTC)
+
+    class Behind(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) - timedelta(minutes=5)
+
+    monkeypatch.setattr(timezone, "datetime", Behind)
+    accepted(submit(secret, working))
+    assert abs(working.submissions.get().at - true_time) < timedelta(minutes=1)
 
 
 def test_a_second_try_in_a_round_is_its_next_attempt(working: Task) -> None:
