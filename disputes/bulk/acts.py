@@ -147,11 +147,13 @@ def _keep(bulk: Bulk, results: list[dict[str, Any]], kind: str) -> None:
 def undo(bulk: Bulk, *, user: Any) -> list[dict[str, Any]]:
     """Take back as much of the bulk action as possible, each item by its own rules, newest first.
 
-    Raises Refused: "no_right" unless the person did it or is a superuser, or "used" if nothing can be taken
-    back any more.
+    Raises Refused: "no_right" unless the person did it or is a superuser, or "used" if it was taken back
+    before or nothing can be taken back any more.
     """
     if user.pk != bulk.user_id and not user.is_superuser:
         raise Refused("no_right", "Only who did it takes it back.", "Reopen what is wrong.", status=403)
+    if Bulk.objects.filter(pk=bulk.pk, undone_at__isnull=False).exists():
+        raise Refused("used", "It was taken back already.", "Its page says what came of each item.")
     made = Decision.objects.filter(bulk=bulk).select_related(
         "conflict__dispute__task__project",
         "conflict__dispute__project",

@@ -43,10 +43,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
         task = locked_task(task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
         if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
-            raise Refused(
-                "used", "A prompt has already used this ruling.",
-                "Reopen the conflict with a reason: that opens a new one which names this.",
-            )  # fmt: skip
+            raise _too_late(decision)
         _refuse_answered(decision, task)
         conflict.refresh_from_db(fields=["status", "followed"])
         if decision.option == Option.CONVERT:
@@ -81,6 +78,23 @@ def _task_of(conflict: Conflict) -> Task:
             "The next checkpoint asks again.",
         )  # fmt: skip
     return conflict.dispute.task
+
+
+def _too_late(decision: Decision) -> Refused:
+    """Return why the ruling cannot be taken back: somebody did so before, or a prompt has used it."""
+    gone = Decision.objects.filter(pk=decision.pk, revoked_at__isnull=False).select_related("revoked_by")
+    if (found := gone.first()) is None:
+        return Refused(
+            "used", "A prompt has already used this ruling.",
+            "Reopen the conflict with a reason: that opens a new one which names this.",
+        )  # fmt: skip
+    by = Actor.person(found.revoked_by).label if found.revoked_by else "Somebody"
+    newer = decision.conflict.standing_decision()
+    since = f", and {newer.by} ruled {newer.letter} since" if newer else ""
+    ref = decision.conflict.ref
+    return Refused(
+        "used", f"{by} has already taken back the ruling on {ref}{since}.", "There is nothing left to undo."
+    )
 
 
 def _refuse_answered(decision: Decision, task: Task) -> None:

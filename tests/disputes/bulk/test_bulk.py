@@ -263,7 +263,7 @@ def test_undo_takes_back_what_no_prompt_has_used(ledger: Project, tom: User, lea
     assert one.task.status == "disputed"
     event = Event.objects.get(kind="bulk_undone")
     assert event.data["items"] == [one.ref]
-    with pytest.raises(Refused, match="Nothing of it"):
+    with pytest.raises(Refused, match="taken back already"):
         bulk.undo(made, user=tom)
 
 

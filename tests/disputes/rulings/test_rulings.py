@@ -873,10 +873,17 @@ def test_what_was_undone_may_be_ruled_again(ledger: Project, tom: User, lea: Use
     assert conflict.standing_decision() == again
 
 
-def test_a_ruling_is_undone_once(ledger: Project, tom: User) -> None:
-    decision = rule(declined(ledger), A, tom)
+def test_a_ruling_is_undone_once_and_the_second_person_is_told_who_did_it(
+    ledger: Project, tom: User, lea: User
+) -> None:
+    conflict = declined(ledger)
+    decision = rule(conflict, A, tom)
     rulings.undo(decision, user=tom)
-    refuse("used", lambda: rulings.undo(decision, user=tom))
+    refusal = refuse("used", lambda: rulings.undo(decision, user=tom))
+    assert refusal.message == f"Tom Tran has already taken back the ruling on {conflict.ref}."
+    rule(conflict, B, lea)
+    refusal = refuse("used", lambda: rulings.undo(decision, user=tom))
+    assert refusal.message.endswith(f"taken back the ruling on {conflict.ref}, and Lea Lindt ruled B since.")
 
 
 def test_a_ruling_that_a_prompt_has_used_is_not_undone(ledger: Project, tom: User) -> None:
