@@ -5,7 +5,7 @@ which the export would write them. So importing an export changes nothing.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -408,7 +408,7 @@ class _Import:
     def match_entries(self) -> None:
         """Find the row of each task by its ref, else by section and title, else by title; or plan a new one.
 
-        A line that moved to another section is still the same task.
+        A line that moved to another section is still the same task, unless it is one of another list.
         """
         by_ref = {entry.row.ref: entry for entry in self.known_entries}
         items = [(place, item) for place, section in self.places for item in section.tasks]
@@ -421,11 +421,13 @@ class _Import:
                     f"{item.ref} is not a task of {self.project.slug}. Without the comment it is a new task.",
                 )
         here, anywhere = self.entries_by_name()
+        other_lists = self.other_lists({item.title for _, item in items})
         chosen = [self.choose(here[place.path, item.title], item, by_ref) for place, item in items]
         for at, (place, item) in enumerate(items):
             entry = chosen[at]
             if entry is None and not item.ref:
-                moved = [each for each in anywhere[item.title] if not each.line]
+                same = [each for each in anywhere[item.title] if not each.line]
+                moved = [e for e in same if e.row.number in self.earlier or e.place not in other_lists]
                 entry = moved[0] if len(moved) == 1 else self.reworded(place, item)
             self.entries.append(
                 (self.edited(entry, place, item) if entry else self.planned(place, item), item)
@@ -441,6 +443,15 @@ class _Import:
             here[section, title].append(entry)
             anywhere[title].append(entry)
         return here, anywhere
+
+    def other_lists(self, titles: set[str]) -> set[_Place]:
+        """Return the sections that belong to other lists: neither they nor most of their tasks are here.
+
+        A section that was renamed or dissolved left most of its tasks in the file.
+        """
+        tasks = Counter(entry.place for entry in self.known_entries if not entry.place.line)
+        here = Counter(entry.place for entry in self.known_entries if entry.title in titles)
+        return {place for place, count in tasks.items() if 2 * here[place] <= count}
 
     def reworded(self, place: _Place, item: TodoTask) -> _Entry | None:
         """Return the task whose line in this section is gone and read much like this new one, or None.
@@ -543,7 +554,8 @@ class _Import:
                 continue
             needed = []
             for name in item.depends:
-                same = [by_ref[name]] if name in by_ref else beside[entry.place, name] or by_title[name]
+                named = beside[entry.place, name] or by_title[name]
+                same = [by_ref[name]] if name in by_ref else [each for each in named if each.line] or named
                 if len(same) == 1:
                     needed.append(same[0])
                 elif same:

@@ -20,6 +20,9 @@ from tasks.todo.wording import MARKS, legend_in
 
 BOXED = regex(r"\[([^\[\]]{0,3})\](?![(\[:])[ \t]*(\S.*)")  # the title of a heading that is a task
 INDENTED = regex(r"([ \t]+)(\S.*)")
+NAMED_LIST = regex(
+    r"(?i)task(?:s|[ -]?list)[ \t]*[:–—-][ \t]+(\S.*)"
+)  # "Tasks: Exports", one list of several
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
 BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
@@ -58,7 +61,7 @@ class _Reader:
         self.open: list[DraftTask] = []  # the task that is being read, preceded by the tasks that contain it
         self.fence = ""
         self.has_title = False
-        self.shift = 0  # 1 if the file has several top headings, which puts all others one level lower
+        self.shift = 0  # 1 if top headings are sections, which puts all others one level lower
         self.outside = False  # the last line was text below a task without an indent
         self.legend: dict[str, str] = {}  # markers that the file explains itself
         for line in lines:
@@ -151,13 +154,19 @@ class _Reader:
         return not self.open or not self.open[0].identity
 
     def heading(self, number: int, level: int, title: str) -> None:
-        if level == 1 and not self.has_title and len(self.sections) == 1 and not self.sections[0].tasks:
+        is_first = not self.has_title and len(self.sections) == 1 and not self.sections[0].tasks
+        named = NAMED_LIST.fullmatch(title)
+        if level == 1 and is_first and not named:
             self.has_title = True
             self.sections[0].lines.append((f"# {title}", number))
             return
         if level == 1:
             level, self.shift = 2, 1
-            self.note(number, "A second top heading is read as a section.")
+            if named and is_first:
+                title = named[1]
+                self.note(number, f"This list has a name: its sections lie within “{title[:NAMES_MAX]}”.")
+            else:
+                self.note(number, "A second top heading is read as a section.")
         last = max(self.sections[-1].level, 1)
         if level > min(last + 1, format.MAX_LEVEL):
             level = min(last + 1, format.MAX_LEVEL)

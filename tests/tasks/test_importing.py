@@ -442,6 +442,35 @@ def test_a_title_in_the_same_section_goes_first(ledger, actor):
     assert get("Then").depends_on.get().section.title == "B"
 
 
+def test_several_lists_of_one_form_keep_their_sections_and_tasks_apart(ledger, actor):
+    form = """# Tasks: {name}
+
+## Phase 1: Setup
+- [ ] T001 Lay out the folders
+- [ ] T002 [P] Choose {name}
+- [ ] T003 [P] Write about {name}
+## Phase 2: Core
+- [ ] T004 Write {name} (depends on T001)
+"""
+    lists = {name: form.format(name=name) for name in ("Exports", "Imports")}
+    for text in lists.values():
+        report = import_todo(ledger, text, actor=actor)
+        assert (len(report.created), report.updated) == (4, ())
+    assert {(row.title, str(row.parent)) for row in Section.objects.filter(parent__isnull=False)} == {
+        (phase, name) for phase in ("Phase 1: Setup", "Phase 2: Core") for name in lists
+    }
+    for name in lists:
+        assert get(f"T004 Write {name} (depends on T001)").depends_on.get().section.parent.title == name
+        core = Section.objects.get(title="Phase 2: Core", parent__title=name)
+        assert core.depends_on.get().parent.title == name
+    for text in lists.values():
+        report = import_todo(ledger, text, actor=actor)
+        assert (report.created, report.updated, len(report.unchanged)) == ((), (), 4)
+    renamed = lists["Exports"].replace("Phase 1: Setup", "Phase 1: Begin")
+    report = import_todo(ledger, renamed, actor=actor)
+    assert (report.created, len(report.updated)) == ((), 3), "whoever renames a section makes no task anew"
+
+
 def test_a_section_that_is_named_twice_needs_its_path(ledger, actor):
     text = "## A\n### Tests\n## B\n### Tests\n## C\nafter: Tests\n- [ ] Do it"
     assert problems_of(ledger, text, actor) == [
