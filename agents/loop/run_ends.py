@@ -29,6 +29,11 @@ from tasks.text.counting import counted, enumerated
 
 NAMED_MAX = 20  # tests that a card names
 DETAIL_MAX = 4000  # characters of output on a card
+# Ends that count as no failure, but say something if they repeat.
+REPEATING = {
+    (Run.Role.CODER, Run.Outcome.LOST), (Run.Role.REVIEWER, Run.Outcome.LOST),
+    (Run.Role.VERIFIER, Run.Outcome.REFUSED),
+}  # fmt: skip
 NOT_COUNTED = attempts.NO_FAULT - {Run.Outcome.REFUSED}
 
 
@@ -81,8 +86,8 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
             _ask_about_cap(run, task)
         elif is_counted and run.role not in Run.OPINION_ROLES:
             _count(run, task, reason)
-        elif outcome == Run.Outcome.LOST and run.role in {Run.Role.CODER, Run.Role.REVIEWER}:
-            _after_losses(run, task)
+        elif (run.role, outcome) in REPEATING:
+            _after_repeats(run, task)
     return True
 
 
@@ -94,23 +99,25 @@ def _ending(*changed: str) -> PreparedUpdate:
     )
 
 
-def _after_losses(run: Run, task: Task) -> None:
-    """Rest the task from its second loss in a row on; after too many, ask a person.
+def _after_repeats(run: Run, task: Task) -> None:
+    """Rest the task from the second such end in a row on; after too many, ask a person.
 
-    A run that was lost once restarts at once. If it is lost every time, its own agent may be the cause.
+    A run that was lost once restarts at once. If it is lost every time, its own agent may be the cause; if
+    verifications cannot be started, so may be the commit.
     """
     ended = Run.objects.filter(
         task=task, role=run.role, task_version=run.task_version, status=Run.Status.ENDED
     ).order_by("-pk")
     newest = ended[: settings.EMPTY_RUNS_MAX]
-    lost = [*takewhile(lambda each: each.outcome == Run.Outcome.LOST, newest)]
-    losses = len(lost)
-    if losses >= settings.EMPTY_RUNS_MAX:
-        question = f"{losses} runs of {_whose(lost[::-1])} were lost in a row: {task.title}"
+    alike = [*takewhile(lambda each: each.outcome == run.outcome, newest)]
+    repeats = len(alike)
+    if repeats >= settings.EMPTY_RUNS_MAX:
+        became = "were lost" if run.outcome == Run.Outcome.LOST else "could not be started"
+        question = f"{repeats} runs of {_whose(alike[::-1])} {became} in a row: {task.title}"
         with suppress(StaleTask, IllegalMove):
             opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=run.reason)
-    elif losses > 1:
-        rest(task, backoff(losses - 1).total_seconds())
+    elif repeats > 1:
+        rest(task, backoff(repeats - 1).total_seconds())
 
 
 def _ask_about_cap(run: Run, task: Task) -> None:

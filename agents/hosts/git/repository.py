@@ -5,7 +5,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +20,8 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
 FACTS_MAX = 50_000
+# Bytes of a name and of a link's target that disks hold, and of a path below the folder of a run.
+NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
 LISTED = 256  # bytes that a file takes in a listing, with a long path
 # The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
@@ -28,10 +30,11 @@ UNKNOWN_COMMIT = "Not a valid commit name"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many files a checkout has, and how many bytes are in them."""
+    """How many files a checkout has, and how many bytes are in them; `unfit` is one that no disk can hold."""
 
     files: int
     bytes: int
+    unfit: str = ""
 
 
 class _Memory:
@@ -250,25 +253,34 @@ class Repository:
         return [path.decode("utf-8", "replace") for path in raw.split(b"\0", most)[:most] if path]
 
     def check_size(self, sha: str, most: Size) -> None:
-        """Raise GitError if a checkout of the commit would have more files or bytes than that.
+        """Raise GitError if a checkout of the commit would have more files or bytes, or could not be made.
 
         What an agent wrote does not tell: a thousand files may be one object, and one may be compressed a
-        thousand times.
+        thousand times. Git makes commits of paths that no disk holds, too.
         """
         size = _memory.sizes.get(sha)
         if size is None:
             limit = max(most.files * LISTED, OUTPUT_MAX)
             done = run(self.path, "ls-tree", "-r", "-l", "-z", sha, limit=limit, may_cut=True)
-            sizes = [entry.partition(b"\t")[0].split()[3] for entry in done.stdout.split(b"\0")[:-1]]
-            size = Size(len(sizes), sum(int(each) for each in sizes if each.isdigit()))
+            entries = [entry.partition(b"\t") for entry in done.stdout.split(b"\0")[:-1]]
+            rows = [(*about.split(), path) for about, _, path in entries]
+            unfit = next((path for mode, _, _, length, path in rows if not _fits(mode, length, path)), b"")
+            size = Size(
+                len(rows),
+                sum(int(length) for _, _, _, length, _ in rows if length.isdigit()),
+                unfit.decode("utf-8", "replace"),
+            )
             if done.is_cut:
-                size = Size(max(size.files, most.files + 1), size.bytes)
+                size = replace(size, files=max(size.files, most.files + 1))
             elif len(_memory.sizes) < FACTS_MAX:
                 _memory.sizes[sha] = size
         if size.files > most.files:
             raise GitError(f"commit {sha[:12]}", f"holds more than {most.files:,} files")
         if size.bytes > most.bytes:
             raise GitError(f"commit {sha[:12]}", f"holds more than {most.bytes:,} bytes")
+        if size.unfit:
+            told = f"{size.unfit[:80]}…, whose name, path or target is longer than a disk can hold"
+            raise GitError(f"commit {sha[:12]}", f"holds {told}")
 
     def commit_tree_of(self, folder: Path, parent: str, message: str) -> str | None:
         """Commit everything in an agent's work tree, using an index and a git folder of our own.
@@ -356,6 +368,13 @@ class Repository:
         for entry in listed.split(b"\0"):
             if entry.startswith(b"160000 "):
                 yield os.fsdecode(entry.partition(b"\t")[2])
+
+
+def _fits(mode: bytes, length: bytes, path: bytes) -> bool:
+    """Whether a disk can hold a file of a listing; most paths are too short for a second look."""
+    if len(path) > NAME_MAX and (len(path) > PATH_MAX or max(map(len, path.split(b"/"))) > NAME_MAX):
+        return False
+    return mode != b"120000" or int(length) <= LINK_MAX
 
 
 def _diff_text(raw: bytes, *, is_cut: bool) -> str:

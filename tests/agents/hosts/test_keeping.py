@@ -21,7 +21,7 @@ from disputes.web.dispute.code import parse_diff
 from tasks.models import Bundle, Event, Landing, Project, Submission, Task
 from tests.agents.world import World, commit, git, make_world, write  # noqa: F401
 from tests.cases import rows_put_back
-from tests.factories import create_finding, create_review, sha
+from tests.factories import create_finding, create_review, create_run, sha
 
 pytestmark = pytest.mark.django_db
 
@@ -292,6 +292,37 @@ def test_a_commit_that_no_run_could_hold_comes_back_and_is_never_checked_out(
     assert not (tmp_path / "folder").exists()
     submissions.keep(submission, run)
     assert_sent_back(submission, "holds more than 1,048,576 bytes")
+
+
+def test_a_commit_that_no_disk_can_hold_is_sent_back(world: World) -> None:
+    """Git makes such commits without a work tree, and no checkout could begin."""
+    deep = "/".join(["d" * 200] * 20)
+    for mode, path, content in (
+        ("100644", "n" * 300, ""),
+        ("100644", deep, ""),
+        ("120000", "link", "a" * 5000),
+    ):
+        run = world.coder()
+        clone = paths.clone_of(run)
+        blob = git(clone, "hash-object", "-w", "--stdin", stdin=content)
+        git(clone, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+        made = git(clone, "commit-tree", git(clone, "write-tree"), "-p", run.base_sha, "-m", "Work")
+        submission = world.hand_in(run, made)
+        submissions.keep(submission, run)
+        assert_sent_back(submission, f"holds {path[:80]}…, whose name, path or target is longer than a disk")
+
+
+def test_a_verification_that_never_starts_is_not_tried_for_ever(world: World) -> None:
+    submission = world.kept({"new.py": "one\n"})
+    for count in range(1, 7):
+        submission.task.refresh_from_db()
+        assert submission.task.status == "review"
+        run_ends.end(create_run(submission.task, "verifier"), Run.Outcome.REFUSED, reason="It does not fit.")
+        submission.task.refresh_from_db()
+        assert (submission.task.not_before is not None) is (count > 1)
+    assert submission.task.status == "disputed"
+    question = submission.task.disputes.get().question
+    assert question.startswith("6 runs of verifier-1 could not be started in a row")
 
 
 def handed_in_afresh(world: World, coder: Run, files: dict[str, str | None]) -> Submission:
