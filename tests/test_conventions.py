@@ -37,6 +37,7 @@ PURE = [
     "tasks.text.fences",
     "tasks.text.regex",
     "tasks.text.repository_urls",
+    "tasks.text.unseen",
     "tasks.configuration.schema",
     "tasks.configuration.stages",
     "tasks.todo.format",

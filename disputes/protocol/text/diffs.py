@@ -200,18 +200,23 @@ class _Reader:
             self.file.old_path = unquoted_path(line[12:])
         elif line.startswith("rename to "):
             self.file.path = unquoted_path(line[10:])
-        elif line.startswith("new file mode "):
-            self.file.is_new, self.file.mode = True, line[14:]
-        elif line.startswith("deleted file mode "):
-            self.file.is_deleted, self.file.old_mode = True, line[18:]
-        elif line.startswith("old mode "):
-            self.file.old_mode = line[9:]
-        elif line.startswith("new mode "):
-            self.file.mode = line[9:]
-        elif line.startswith("index ") and line.count(" ") == 2:
-            self.file.old_mode = self.file.mode = line.rpartition(" ")[2]
         elif line.startswith(("Binary files ", "GIT binary patch")):
             self.file.is_binary = True
+        else:
+            self.mode(self.file, line)
+
+    def mode(self, file: FileChange, line: str) -> None:
+        """Note what a line says about the file's mode."""
+        if line.startswith("new file mode "):
+            file.is_new, file.mode = True, line[14:]
+        elif line.startswith("deleted file mode "):
+            file.is_deleted, file.old_mode = True, line[18:]
+        elif line.startswith("old mode "):
+            file.old_mode = line[9:]
+        elif line.startswith("new mode "):
+            file.mode = line[9:]
+        elif line.startswith("index ") and line.count(" ") == 2:
+            file.old_mode = file.mode = line.rpartition(" ")[2]
 
 
 def _path_of_both(words: str) -> str:
