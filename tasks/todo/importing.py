@@ -426,9 +426,7 @@ class _Import:
         for at, (place, item) in enumerate(items):
             entry = chosen[at]
             if entry is None and not item.ref:
-                same = [each for each in anywhere[item.title] if not each.line]
-                moved = [e for e in same if e.row.number in self.earlier or e.place not in other_lists]
-                entry = moved[0] if len(moved) == 1 else self.reworded(place, item)
+                entry = self.moved(anywhere[item.title], other_lists) or self.reworded(place, item)
             self.entries.append(
                 (self.edited(entry, place, item) if entry else self.planned(place, item), item)
             )
@@ -444,11 +442,20 @@ class _Import:
             anywhere[title].append(entry)
         return here, anywhere
 
-    def other_lists(self, titles: set[str]) -> set[_Place]:
-        """Return the sections that belong to other lists: neither they nor most of their tasks are here.
+    def moved(self, same: list[_Entry], other_lists: set[_Place]) -> _Entry | None:
+        """Return the only task of a title that no line means yet, and that is not another list's."""
+        free = [entry for entry in same if not entry.line]
+        own = [e for e in free if e.row.number in self.earlier or e.place not in other_lists]
+        return own[0] if len(own) == 1 else None
 
-        A section that was renamed or dissolved left most of its tasks in the file.
+    def other_lists(self, titles: set[str]) -> set[_Place]:
+        """Return the sections that belong to other lists, if all of this one lies within one section.
+
+        Neither they nor most of their tasks are in the file. A section that was renamed or dissolved left
+        most of its tasks there.
         """
+        if len([place for place, _ in self.places if place.parent is None]) != 1 or len(self.places) == 1:
+            return set()
         tasks = Counter(entry.place for entry in self.known_entries if not entry.place.line)
         here = Counter(entry.place for entry in self.known_entries if entry.title in titles)
         return {place for place, count in tasks.items() if 2 * here[place] <= count}
