@@ -61,7 +61,8 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     """Return an environment from nothing, with a home for this run and a cache for this project and role.
 
     No variable of the server is passed except those the operator named in PASS_TO_BUILDS. Coders and
-    verifications share no cache, so that an agent cannot plant anything in what a verification trusts.
+    verifications share no cache, so that an agent's run plants nothing in what a verification trusts. The
+    verifications of a project share theirs, so what a commit's own tests write there, the next ones read.
     """
     home = run_folder / "home"
     temporary = run_folder / "tmp"
