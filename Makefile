@@ -15,19 +15,20 @@ start: setup
 	@$(BIN)/python manage.py start
 
 # Bytecode is kept whatever the environment says: hundreds of processes begin with it.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(TRY) $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+PYTEST = PYTHONDONTWRITEBYTECODE= $(TRY) $(BIN)/python -m pytest
+WORKERS = --numprocesses 3 --dist worksteal
 
 test: setup-dev
-	$(PYTEST) -m "not slow and not browser"
+	$(PYTEST) $(WORKERS) -m "not slow and not browser"
 
-# Whole installations with real processes, and pages in a real browser.
+# Whole installations with real processes, and pages in a real browser: one more, because they also wait.
 test-slow: setup-dev
-	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "slow or browser"
+	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder -m "slow or browser"
 
 # Whatever uses the database, once more on PostgreSQL.
 test-postgres: setup-dev
 	@test -n "$$TEST_POSTGRES_URL" || { echo "TEST_POSTGRES_URL names no PostgreSQL server."; exit 1; }
-	DATABASE_URL="$$TEST_POSTGRES_URL" $(PYTEST) --database-only -m "not slow and not browser"
+	DATABASE_URL="$$TEST_POSTGRES_URL" $(PYTEST) $(WORKERS) --database-only -m "not slow and not browser"
 
 # The real agent commands, from the package registry, against a model that only pretends. Not part of `test`:
 # they are large. Whoever is not root takes their own network with a user namespace, where that is allowed.
