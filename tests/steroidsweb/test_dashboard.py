@@ -296,6 +296,17 @@ def test_what_is_wrong_stands_first_with_what_to_do(client: Client, ledger: Proj
     assert "warning</span>" not in visit(client, tom)
 
 
+def test_setting_up_stands_above_the_queue_until_somebody_is_waited_for(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    def order() -> list[str]:
+        return re.findall(r'id="(checklist|needs-you)"', visit(client, lea))
+
+    assert order() == ["checklist", "needs-you"]
+    create_dispute(create_task(ledger))
+    assert order() == ["needs-you", "checklist"]
+
+
 # --- The sidebar --------------------------------------------------------------------------------------------
 
 
