@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from itertools import groupby
@@ -42,7 +43,7 @@ STATUS_OF_NEW = {
 }
 FIELDS = ("title", "body", "source", "severity", "tags")
 ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
-FOLLOWED_MAX = 2000  # tasks with which a line that may be reworded is compared
+COMPARED_MAX = 10_000  # titles compared for that, which takes about a second; all lines beyond are new
 PATH = " / "  # "Server / Tests" names a section whose title alone is not unique
 
 
@@ -354,6 +355,7 @@ class _Import:
         self.places: list[tuple[_Place, TodoSection]] = []
         self.entries: list[tuple[_Entry, TodoTask]] = []
         self.problems: list[Problem] = []
+        self.left_to_compare = COMPARED_MAX
 
     def report(self, number: int, reason: str) -> None:
         self.problems.append(Problem.at(self.lines, number, reason))
@@ -460,16 +462,24 @@ class _Import:
         here = Counter(entry.place for entry in self.known_entries if entry.title in titles)
         return {place for place, count in tasks.items() if 2 * here[place] <= count}
 
+    @cached_property
+    def gone(self) -> dict[str, dict[str, _Entry]]:
+        """Tasks that no line means by its words, by the section and the title that the file last gave them."""
+        found: dict[str, dict[str, _Entry]] = defaultdict(dict)
+        for entry in self.known_entries:
+            if not entry.line and (was := self.earlier.get(entry.row.number)):
+                found[was.section][was.item.title] = entry
+        return found
+
     def reworded(self, place: _Place, item: TodoTask) -> _Entry | None:
         """Return the task whose line in this section is gone and read much like this new one, or None.
 
         Only a file that is followed has such tasks.
         """
-        gone = {
-            was.item.title: entry
-            for entry in self.known_entries[:FOLLOWED_MAX]
-            if not entry.line and (was := self.earlier.get(entry.row.number)) and was.section == place.path
-        }
+        gone = {title: entry for title, entry in self.gone[place.path].items() if not entry.line}
+        self.left_to_compare -= len(gone)
+        if self.left_to_compare < 0:
+            return None
         return next((gone[title] for title in get_close_matches(item.title, gone, n=1, cutoff=ALIKE)), None)
 
     def choose(self, same: list[_Entry], item: TodoTask, by_ref: dict[str, _Entry]) -> _Entry | None:

@@ -101,7 +101,7 @@ class _List:
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
         self.items: list[_Item] = []
-        self.titles: set[str] = set()
+        self.titles: dict[str, int] = {}  # with the last number that was put behind each
 
     def tasks(self, found: list[Any]) -> list[TodoTask]:
         """Return the tasks of the list, each in front of its parts."""
@@ -127,12 +127,15 @@ class _List:
 
     def unique(self, title: str, name: str) -> str:
         """Return the title, with the task's name or a number behind it if another task has that title."""
-        found = title
-        marks = (f" ({mark})" for mark in chain(filter(None, [name]), count(2)))
+        found, number = title, self.titles.get(title, 1)
+        marks = chain(filter(None, [name]), count(number + 1))
         while found in self.titles:
             mark = next(marks)
-            found = f"{title[: format.TITLE_MAX - len(mark)]}{mark}"
-        self.titles.add(found)
+            number = mark if isinstance(mark, int) else number
+            behind = f" ({mark})"
+            found = f"{title[: format.TITLE_MAX - len(behind)]}{behind}"
+        self.titles[title] = number
+        self.titles.setdefault(found, 1)
         return found
 
     def find_needs(self, item: _Item, by_name: dict[str, _Item]) -> None:

@@ -264,7 +264,7 @@ class _Reader:
     def tell_apart(self) -> None:
         """Rename sections under one parent, and tasks of one section, that have the same name."""
         around: list[DraftSection] = []
-        used: set[tuple[int, str]] = set()
+        used: dict[tuple[int, str], int] = {}
         for section in self.sections[1:]:
             while around and around[-1].level >= section.level:
                 around.pop()
@@ -272,19 +272,23 @@ class _Reader:
             section.title = self.free(section, used, parent, "section")
             around.append(section)
         for section in self.sections:
-            taken: set[tuple[int, str]] = {(0, task.title) for task in section.tasks if task.identity}
+            taken = {(0, task.title): 1 for task in section.tasks if task.identity}
             for task in section.tasks:
                 if not task.identity:
                     task.title = self.free(task, taken, 0, "task")
 
-    def free(self, item: DraftSection | DraftTask, used: set[tuple[int, str]], parent: int, what: str) -> str:
-        title, number = item.title, 1
+    def free(
+        self, item: DraftSection | DraftTask, used: dict[tuple[int, str], int], parent: int, what: str
+    ) -> str:
+        """Return a title that is free; `used` has the last number that was put behind each."""
+        title, number = item.title, used.get((parent, item.title), 1)
         while (parent, title) in used or (
             what == "section" and title == format.FIRST_SECTION and self.is_taken(item)
         ):
             number += 1
             title = f"{item.title} ({number})"
-        used.add((parent, title))
+        used[parent, item.title] = number
+        used.setdefault((parent, title), 1)
         if title != item.title:
             self.note(item.line, f"A second {what} of this name is called “{title[:NAMES_MAX]}” here.")
         return title

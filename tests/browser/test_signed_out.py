@@ -1,6 +1,7 @@
 """What was typed outlives the end of a session and a lost cookie, and pages say what happened."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Open = Callable[..., "Page"]
 Shoot = Callable[..., None]
 WORDS = "Back off from 2 s, and show the true time."
+
+
+@pytest.fixture
+def open_page(open_page: Open) -> Open:
+    """Each page alone: where a session ends, a late answer may take the next one's cookie away."""
+    return partial(open_page, is_alone=True)
 
 
 def sign_in(page: "Page", name: str = "lea") -> None:

@@ -1,5 +1,6 @@
 """TODO.md into rows and back."""
 
+import sys
 from io import StringIO
 
 import pytest
@@ -10,8 +11,10 @@ from tasks.events import Actor
 from tasks.models import Dependency, Event, Section, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, Severity, Status
-from tasks.todo.format import TodoError
+from tasks.todo.format import TodoError, parse
 from tasks.todo.importing import export_todo, import_todo
+from tasks.todo.json_lists import read_json
+from tasks.todo.lenient import read_leniently
 from tests.cases import for_each
 from tests.factories import create_project, create_section, create_task
 
@@ -161,6 +164,38 @@ def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
             import_todo(ledger, text, actor=actor)
         assert [(each.line, each.reason[: len(reason)]) for each in caught.value.problems] == [(line, reason)]
     assert not ledger.tasks.exists()
+
+
+def steps(read):
+    """How many lines of Python it takes."""
+    count = 0
+
+    def trace(*_):
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        read()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_to_tell_tasks_of_one_title_apart_takes_as_long_for_each():
+    def listed(count):
+        return "- [ ] Do it\n" * count
+
+    def in_json(count):
+        return "[" + ",".join(['{"title": "Do it"}'] * count) + "]"
+
+    for read, text in ((read_leniently, listed), (read_json, in_json)):
+        few, many = (steps(lambda: read(text(count))) for count in (200, 800))  # noqa: B023
+        assert many < 5 * few
+        titles = [task.title for section in parse(read(text(800)).text).sections for task in section.tasks]
+        assert (len(set(titles)), titles[-1]) == (800, "Do it (800)")
 
 
 # --- A first import ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from agents.hosts import landing as landings
 from agents.hosts.branches import todo
 from tasks.events import SYSTEM
 from tasks.models import Event, FollowedTodo, Landing, Notice, Project, Task
+from tasks.todo import importing
 from tests.agents.world import World, git, make_world  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -163,6 +164,23 @@ def test_a_line_keeps_its_task_when_it_moves_and_a_page_keeps_what_the_file_does
     look(world)
     row.refresh_from_db()
     assert (row.title, row.severity) == ("Round half up, always", "low")
+
+
+def test_so_many_lines_are_reworded_at_once_and_no_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To compare each new line with each that is gone takes an hour where a list of thousands is rewritten."""
+    lines = [f"- [ ] Write page {number} of the manual\n" for number in range(4)]
+    world.remote.push({PATH: "".join(lines)})
+    choose(world)
+    look(world)
+    monkeypatch.setattr(importing, "COMPARED_MAX", 7)  # 4 and 3
+    world.remote.push({PATH: "".join(lines).replace("the manual", "our manual")})
+    look(world)
+    titles = world.project.tasks.order_by("number").values_list("title", flat=True)
+    assert [title.split(" of ")[1] for title in titles] == ["our manual"] * 2 + ["the manual"] * 2 + [
+        "our manual"
+    ] * 2
 
 
 def test_what_people_change_of_a_sections_order_stays_until_the_file_says_another(world: World) -> None:
