@@ -464,7 +464,7 @@ class _Import:
 
     @cached_property
     def gone(self) -> dict[str, dict[str, _Entry]]:
-        """Tasks that no line means by its words, by the section and the title that the file last gave them."""
+        """Tasks that no line means by its words, by the section and title that the file last gave them."""
         found: dict[str, dict[str, _Entry]] = defaultdict(dict)
         for entry in self.known_entries:
             if not entry.line and (was := self.earlier.get(entry.row.number)):
