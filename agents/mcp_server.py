@@ -234,7 +234,11 @@ class Tools:
     def approve(
         self, ctx: Here, notes: Text = "", review: Document = "", model: Model = "", task: Task = ""
     ) -> str:
-        """Approve the submission that you review. Ends your run as a reviewer."""
+        """Approve the submission that you review. Ends your run as a reviewer.
+
+        Exactly that commit lands. Notes are remarks that need no answer; what should change is a finding. A
+        review that says more than that it approves ends with NO_ISSUES_FOUND, if nothing is left to change.
+        """
         return self._final(ctx, task, "approve", notes=notes, review=review, model=model)
 
     def reject(

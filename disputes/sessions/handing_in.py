@@ -10,12 +10,12 @@ from typing import Any
 
 from disputes.protocol.responses.response import ReadResponse, read_response
 from disputes.protocol.reviews.review import read_review
+from disputes.protocol.reviews.verdicts import says_no_issues
 from disputes.protocol.rounds.partial import Cause, Delivered, delivery, read_no_issues
 from disputes.protocol.rounds.validation import (
     Failure,
     FailureType,
     Validation,
-    says_no_issues,
     validate_proposal,
     validate_review,
     verdict_of,

@@ -32,18 +32,19 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     submission = _under_review(caller, task)
     if task.is_session:
         handing_in.check_review(task, data["review"] or data["notes"])
+    doubts = _doubts(data, read, approves, task.is_session)
     if data["check"]:
-        doubts = [
+        unsure = [
             f"Unsure: line {each.line}: {each.reason}" if each.line else f"Unsure: {each.reason}"
-            for each in _doubts(data, read, approves)
+            for each in doubts
         ]
         return reply(
             f"Nothing is handed in yet. {task.ref} would be read as follows.", task,
-            read_as=[*read_as(read, approves), *doubts],
+            read_as=[*read_as(read, approves), *unsure],
         )  # fmt: skip
     if caller.run and not data["confirm"]:
         ask_back(
-            caller.run, _doubts(data, read, approves),
+            caller.run, doubts,
             "Correct the review, or repeat the command with --confirm. This is how it is read:",
             understood=read_as(read, approves),
         )  # fmt: skip
@@ -102,10 +103,13 @@ def read_as(read: ReadReview, approves: bool) -> list[str]:
     return lines if read.findings else [*lines, "No finding."]
 
 
-def _doubts(data: dict[str, Any], read: ReadReview, approves: bool) -> tuple[Problem, ...]:
+def _doubts(data: dict[str, Any], read: ReadReview, approves: bool, is_session: bool) -> tuple[Problem, ...]:
     if isinstance(data["review"], dict):
         return read.warnings
-    return doubts_about_approval(read) if approves else doubts_about_rejection(read)
+    if approves:
+        # The document of a session has passed a gate of its own.
+        return doubts_about_approval(read, free_remarks=is_session or not data["review"])
+    return doubts_about_rejection(read)
 
 
 def _coders_of(submission: Expression, agent: Expression) -> QuerySet[Run]:

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 from disputes.protocol.reviews.first_lines.prose import NOTHING
 from disputes.protocol.reviews.group_labels import ASKING
 from disputes.protocol.reviews.inline_severities import severity_in
-from disputes.protocol.reviews.review import ReadReview
+from disputes.protocol.reviews.review import PLAIN_APPROVALS, ReadReview
 from disputes.protocol.reviews.severity import GRAVE
+from disputes.protocol.reviews.verdict_words import read_verdict
+from disputes.protocol.reviews.verdicts import says_no_issues
 from disputes.protocol.text.documents import STATED, Line, Problem, scan, unclosed_fence
 from disputes.protocol.text.locations import read_place
 from tasks.text.regex import regex
 
 WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
+WORDS_OF_A_VERDICT = 2  # words: "Verdict: APPROVED"
 MAX_BEFORE = 80  # the characters before a severity that may say there is nothing of it
 IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
 ITEM = regex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[^\]\n]{1,30}\]\s+)?[`*_]{0,3}(?P<first>[^\s`*]{1,200})")
@@ -24,110 +27,6 @@ DEMANDING = regex(
     r"|\b(?<!was )(?<!were )not (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
     re.IGNORECASE,
 )
-_ACT = (
-    r"(?:add|address|adjust|avoid|bump|change|clean up|close|correct|delete|document|drop|ensure"
-    r"|escape|extract|fix"
-    r"|guard|handle|inline|move|pin|raise|regenerate|release|remove|rename|replace|reset|resolve"
-    r"|restore|revert"
-    r"|rewrite|simplify|sort|split|squash|strip|swap|take out|trim|turn|update|use|validate|wrap)"
-)
-_NO = r"(?<!no )(?<!not )(?<!nothing )(?<!nothing else )"
-# What is told of the past, of a case that does not occur, or of what is right is no fault.
-_NOW = (
-    r"^(?:(?!\b(?:add(?:ing|ed|s)|catch(?:es)?|cannot|can['’]t|checked|covers?|explains?|fix(?:ed"
-    r"|es)?|gone|if|never"
-    r"|no|nobody|none|not|nothing|prevents?|previous(?:ly)?|thanks|that|used to|was|were|when(?:ever)?"
-    r"|where(?:ver)?|whether|which|without|would)\b|n['’]t\b).)*"
-)
-_UNDONE = (
-    r"(?:account|assert|check|clean|clos|compil|cover|document|escap|flush|free|handl|initiali|log"
-    r"|match|mention"
-    r"|propagat|releas|remov|reset|restor|test|translat|us|updat|validat|verif|work)\w*"
-)
-_FAULT = (
-    r"(?:ambiguous|breaks|broken|confus(?:es|ing)|contradicts?|crash(?:es)?|deadlocks?|deprecated|disagrees?"
-    r"|duplicates?|fails|forg[eo]ts?|fragile|hangs|hard-?coded|hides|ignored|ignores|incomplete|inconsistent"
-    r"|incorrect(?:ly)?|insecure|invalid|lacks?|leaks|loses|misleading|misses|missing"
-    r"|off[ -]by[ -]one|outdated|overflows"
-    r"|races?|redundant|stale|stays open|swallows|(?:called|happens|read|runs|sent|written) twice"
-    r"|typos?|unbounded|unchecked|unclear"
-    r"|undocumented|unescaped|unhandled|unnoticed|unsafe|untested|unused|vulnerable|wrong(?:ly)?|zero)"
-)
-# What a reviewer writes who approves and still wants something, sentence by sentence; a false alarm costs one
-# more call of the same run.
-WISHES = {
-    "an order": (
-        r"^(?:(?:also|and|but|first|just|then|however|maybe|only|so|before [^,]+,)\W*"
-        r"|let['’]s |remember to |make sure (?:to |that )?|(?:do )?(?:not|n['’]t) forget to )*"
-        rf"(?:{_ACT}\b(?! (?:is|are|was|were|has|looks?|notes|seems|of)\b)|make sure\b|to ?do\b)"
-        r"|\b(?:please|kindly)\b(?! (?:merge|land|ship|go ahead|proceed))|^let['’]s not\b"
-        rf"|\b(?:don['’]t|do not) forget\b|^remember\b|,? (?:and|so|then|,) {_ACT} (?:an?|it|that|the"
-        r"|them|this)\b"
-    ),
-    "what you, it or they should do": (
-        r"\b(?:you|it|they|this|we|that|please|which) (?:still |also |really )?"
-        r"(?:should|must|needs? to|ha(?:s|ve) to|could) "
-        rf"(?:also |still |really )?(?:be )?{_ACT}\w*|\byou(?:['’]ll| will| still)? (?:need|have) to\b"
-        r"|^(?:(?!\b(?:as|callers?|if|no|none|not|nothing|that|users?|what|when|where|whether|which|who)\b).)*"
-        r"\b(?:must|ought to|should)\b (?!have\b|do\b|hold\b|work\b"
-        r"|(?:all )?be (?:\w+ly )?(?:enough|fast|fine|good|great|no|ok|okay|plenty|safe|sufficient)\b)"
-    ),
-    "a wish": (
-        r"\bi(?:['’]d| would| do)? (?:still |also |really )?(?:add|expect|prefer|want|miss|wish)\b"
-        r"|\bi(?:['’]d| would) (?:still |also |really )?like (?!this|it|how|to (?:say|thank|praise))"
-        r"|\b(?:can|could|would) you\b|\blet me know\b|\b(?:request|suggestion)s?:?$"
-        r"|\bwould (?:still )?(?:be|feel|make|read) (?:\w+ ){0,2}(?:better|cleaner|clearer|good|great"
-        r"|helpful|nicer?|safer|simpler|wise)\b"
-    ),
-    "a lack": (
-        rf"\b{_NO}(?:needs?|wants) (?:an?|another|one more|some|more|work)\b|^(?:still )?needs\b"
-        r"|\bno (?:test|check|limit|bound|timeout|validation|error handling|upper|lower|docstring"
-        r"|changelog)\w*\b"
-        r"(?! (?:is|are|was|were|fails?|failed|changes?|changed|broke|needs?)\b)"
-        rf"|{_NOW}(?:\b{_FAULT}\b(?!.*\b(?:gone|fixed|resolved)\b)|\b(?:will|can|could|may"
-        r"|might) (?:still )?(?:crash|deadlock|fail|hang|leak|lose|overflow)\b"
-        r"|\b(?:there is|there are|there['’]s|there seems to be|i (?:found|noticed|see"
-        r"|spotted)) (?!two new|an? new|now)(?:still )?"
-        r"(?:an?|some|one|two|several) (?:\w+ ){0,2}(?:bug|crash|error|fault|gap|issue|leak|mistake"
-        r"|problem|regression)s?\b)"
-        rf"|\b(?:is|are)(?:n['’]t| not| never) (?:yet |ever )?{_UNDONE}"
-        rf"|\bdo(?:es)?(?:n['’]t| not) (?:yet |even |actually )?{_UNDONE}|\bcan never fail\b"
-        rf"|\byou left\b|{_NOW}\blines? \d"
-        r"|\bgets? (?:past|through)\b|\bmiss(?:es)? (?:an?|one|the)\b|\blooks like an? \w*(?:bug"
-        r"|error|race)\b"
-        r"|\b(?:apart|aside) from (?:the|a|one)\b|\bexcept (?:that|for)\b|\bnot quite\b"
-        r"|\b(?:only|one|two|three|an?|my) (?:\w+ )?(?:complaints?|concerns?|reservations?"
-        r"|things?)\b(?! i (?:looked|checked))"
-        r"|\bstill (?:\w+ly )?(?:crash|describe|fail|leak|lose|hang|ignore|mention|miss|return|say"
-        r"|swallow|throw|allow)\w*"
-        rf"|^(?:however,|but\b|still,)|{_NOW},? (?:but|though|although|however)\b"
-    ),
-    "a condition of landing": (
-        r"\bapprov(?:e|ed|ing) with (?:an?|the|one|some)\b|\bhold off\b|"
-        r"\b(?:merge|land|lgtm|ok|ship|release(?! notes)|approv(?:ed?|ing)|ready|good to go)\b[^.]{0,20}"
-        r"\b(?:after|as (?:long|soon) as|assuming|expectation|if|once|on condition|pending|provided|unless"
-        r"|when(?! you (?:like|want|wish)))\b"
-        r"|\b(?:then|and) (?:merge|land|ship|release)\b|\bbefore (?:you|we) (?:merge|land|ship|release)\b"
-        r"|\bbefore (?:this|it) (?:goes|lands|merges|ships|is (?:merged|released))\b"
-        r"|(?:\bnot|n['’]t) (?:merge|land|ship|release)\b|\b(?:that|it|this|them) (?:before|first)\b"
-    ),
-}
-# What a sentence says that leaves its wish to the coder or to another time.
-WAIVER = regex(
-    r"\b(?:(?:one|some) ?day|at some point|eventually|some time|future (?:work|idea)"
-    r"|as an? (?:follow[ -]?up|aside)"
-    r"|(?:separate|another|later|different|follow[ -]?up) (?:change|issue|pr|pull request|task|ticket)"
-    r"|not (?:for|part of|in) (?:this|here)|out(?:side)? (?:of )?(?:the )?scope|unrelated|pre-?existing"
-    r"|another day|for later|no need|not needed|not necessary|optional(?:ly)?|nice[ -]to[ -]have"
-    r"|matter of (?:taste|style)|up to you"
-    r"|if you (?:like|want|wish|feel like)|feel free|take (?:it|them) or leave"
-    r"|no (?:strong )?(?:opinion|action)"
-    r"|(?:might|may) (?:also )?(?:want|wish) to)\b",
-    re.IGNORECASE,
-)
-WISHING = regex("|".join(WISHES.values()), re.IGNORECASE)
-ANSWER = regex(r"(?:yes|no|nope|not|probably|maybe|perhaps)\b", re.IGNORECASE)  # of a rhetorical question
-SENTENCES = regex(r"(?<=[.!?:;])\s+|\s[-–—]{1,2}\s")
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
@@ -156,18 +55,35 @@ def _in_sentences(read: ReadReview) -> bool:
     return any(found.format == "record-no-id" for found in read.findings)
 
 
-def doubts_about_approval(read: ReadReview) -> tuple[Problem, ...]:
+def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tuple[Problem, ...]:
     """Return what an approval is asked back about: its warnings, and what may be a point that was not read.
 
     That is a line that calls something critical or high, or asks for something before the work may land, and
-    belongs to no finding; or anything else that is said in another language than English.
+    belongs to no finding. In a review that approves plainly it is also any remark, in whatever language,
+    unless NO_ISSUES_FOUND says that nothing is left to change. Beside findings, and where remarks are free
+    because they need no answer, it is only a remark that is not in English.
     """
-    outside = list(_outside(read))
-    doubts = [*read.warnings, *_swallowed(read), *_points(outside, has_findings=bool(read.findings))]
-    texts = [line.text for line in outside]
-    if not doubts and any(map(is_foreign, ["\n".join(texts), *texts])):
-        doubts.append(Problem(0, "it is not in English, and what it asks for may not be read"))
+    doubts = [*read.warnings, *_swallowed(read), *_points(_outside(read), has_findings=bool(read.findings))]
+    is_plain = read.verdict is None or read.verdict in PLAIN_APPROVALS
+    if doubts or not is_plain or says_no_issues(scan(read.text)):
+        return tuple(doubts)
+    if read.findings or free_remarks:
+        texts = [line.text for line in _outside(read)]
+        if any(map(is_foreign, ["\n".join(texts), *texts])):
+            doubts.append(Problem(0, "it is not in English, and what it asks for may not be read"))
+    elif remark := next(filter(_is_remark, _untold(read)), None):
+        doubts.append(Problem(remark.number, "it may ask for something, and no line says NO_ISSUES_FOUND"))
     return tuple(doubts)
+
+
+def _is_remark(line: Line) -> bool:
+    """Whether a line says more than its verdict: more than "LGTM", "Approved." or "Verdict: APPROVED"."""
+    words = WORDS.findall(line.text)
+    if line.heading or not words:
+        return False
+    if len(words) == 1:  # which is a sentence in some languages, and a change in a block of code
+        return line.mode is not STATED or not words[0].isascii()
+    return len(words) > WORDS_OF_A_VERDICT or read_verdict(line.text) not in PLAIN_APPROVALS
 
 
 def _swallowed(read: ReadReview) -> Iterator[Problem]:
@@ -176,6 +92,11 @@ def _swallowed(read: ReadReview) -> Iterator[Problem]:
 
 
 def _outside(read: ReadReview) -> Iterator[Line]:
+    """Yield the lines that a review states outside of its findings, and that tell of no earlier one."""
+    return (line for line in _untold(read) if line.mode is STATED)
+
+
+def _untold(read: ReadReview) -> Iterator[Line]:
     """Yield the lines of a review that belong to no finding and tell of no earlier one."""
     told = {
         number
@@ -183,7 +104,7 @@ def _outside(read: ReadReview) -> Iterator[Line]:
         for number in range(found.line, found.line + found.text.count("\n") + 1)
     }
     told |= {status.line for status in read.prior}
-    return (line for line in scan(read.text) if line.mode is STATED and line.number not in told)
+    return (line for line in scan(read.text) if line.number not in told)
 
 
 def _places(lines: Iterable[Line]) -> Iterator[Problem]:
@@ -199,25 +120,8 @@ def _points(lines: Iterable[Line], *, has_findings: bool) -> Iterator[Problem]:
             continue
         if word := _grave_word(line.text):
             yield Problem(line.number, f"it says {word!r}, and no finding is read there")
-        elif not has_findings and (words := _wish(line.text)):
-            yield Problem(line.number, f"it says {words[:60]!r}, and no finding is read there")
-
-
-def _wish(text: str) -> str:
-    """Return the words with which a line asks for something or names a fault; empty if there are none."""
-    if match := ASKING.search(text) or DEMANDING.search(text):
-        return match[0]
-    sentences = [sentence.strip(" *_>-+\t") for sentence in SENTENCES.split(text)]
-    before = ""
-    for sentence, after in zip(sentences, [*sentences[1:], ""], strict=True):
-        about = f"{before} {sentence}" if before.endswith(":") else sentence
-        is_open = sentence.endswith("?") and not ANSWER.match(after)
-        wishes = WISHING.search(sentence) and (is_open or not sentence.endswith("?"))
-        ends_asking = is_open and not after
-        if (wishes or ends_asking) and not (WAIVER.search(about) or WAIVER.match(after)):
-            return sentence
-        before = sentence
-    return ""
+        elif not has_findings and (match := ASKING.search(line.text) or DEMANDING.search(line.text)):
+            yield Problem(line.number, f"it says {match[0][:60]!r}, and no finding is read there")
 
 
 def _grave_word(text: str) -> str:

@@ -1,7 +1,7 @@
 """Finding the verdicts of a review: where they are, and what they cover (VER-1, ARB-2)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING, Purpose
@@ -52,6 +52,7 @@ ABOUT_FINDING = regex(
     r"(?:resolved|addressed|fixed|partial|open|closed|verified|adequate)\b",
     re.IGNORECASE,
 )
+NO_ISSUES_MARKER = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
 VERDICT_COLUMNS = frozenset(
     [
         "verdict",
@@ -340,6 +341,11 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
             if refused or WITHHELD.search(words):
                 return index, words
     return None
+
+
+def says_no_issues(lines: Iterable[Line]) -> bool:
+    """Whether a review states the marker NO_ISSUES_FOUND, in whatever place (PART-1, VER-6)."""
+    return any(line.mode is STATED and NO_ISSUES_MARKER.search(line.text) for line in lines)
 
 
 def _no_issues_alone(text: str) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from disputes.protocol.reviews.review import ReadReview, Status, read_review
 from disputes.protocol.reviews.severity import section_severity
+from disputes.protocol.reviews.verdicts import says_no_issues
 from disputes.protocol.rounds import proposals
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
 from tasks.configuration.policy import DEFAULTS, ProjectSettings
@@ -48,7 +49,6 @@ ORDER = list(FailureType)
 MALFORMED = frozenset(ORDER[: ORDER.index(FailureType.NO_GAPS_ADDRESSED)])
 WARNINGS = frozenset({FailureType.THIN_CONTENT, FailureType.INCOMPLETE_STRUCTURE, FailureType.PARSER_ALARM})
 
-NO_ISSUES = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
 REVIEW_HEADING = regex(r"\breview(?:er|ed|s)?\b|\bassessment\b", re.IGNORECASE)
 # VAL-4: a stated severity, as opposed to a word of ordinary prose.
 SEVERITY_WORD = regex(r"\b(?:CRITICAL|HIGH|MEDIUM|LOW|MAJOR|MODERATE|MINOR)\b")
@@ -201,11 +201,6 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
     if not (sections or review.findings or review.verdict or says_no_issues(lines)):
         message = "neither a severity heading nor NO_ISSUES_FOUND"
         yield Failure(FailureType.WRONG_FORMAT, message, refs=("### High Priority", "NO_ISSUES_FOUND"))
-
-
-def says_no_issues(lines: Iterable[Line]) -> bool:
-    """Whether a review states NO_ISSUES_FOUND (PART-1)."""
-    return any(line.mode is STATED and NO_ISSUES.search(line.text) for line in lines)
 
 
 def parser_alarm(lines: Sequence[Line], review: ReadReview) -> str:

@@ -1064,6 +1064,15 @@ def test_an_approval_that_still_demands_something_is_asked_back(reviewed: Task) 
     accepted(hand_in(secret, reviewed, "approve", review=but, confirm=True))
 
 
+def test_a_review_that_approves_says_that_nothing_is_left_to_change(reviewed: Task) -> None:
+    said = "LGTM, once the lock is given back."
+    secret = live_run(reviewed, "reviewer")[1]
+    asked = hand_in(secret, reviewed, "approve", review=said)
+    assert (asked.status_code, asked.json()["code"]) == (422, "asked_back")
+    assert "NO_ISSUES_FOUND" in asked.json()["message"]
+    accepted(hand_in(secret, reviewed, "approve", review=f"{said} It is, now. NO_ISSUES_FOUND"))
+
+
 def test_who_confirms_or_hands_in_data_is_not_asked(reviewed: Task) -> None:
     data = {"verdict": "NEEDS_REVISION", "findings": [{"severity": "low", "title": "No test"}]}
     secret = live_run(reviewed, "reviewer")[1]
