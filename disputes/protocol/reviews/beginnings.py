@@ -182,8 +182,8 @@ RECORD = (
 
 CODED_HEADING = (
     no_finding(
-        f"{LOOKS_LIKE_ID}it has no severity and stands below no heading that says Issues",
-        lambda c: c.start.own and not (c.start.words or c.purpose is Purpose.ISSUES or c.has_severity_below),
+        f"{LOOKS_LIKE_ID}it has no severity and stands below no heading that says Issues or Suggestions",
+        lambda c: c.start.own and not (c.start.words or c.purpose in LISTING or c.has_severity_below),
     ),
     IN_SILENT_SECTION,
     TICKED,
@@ -214,6 +214,10 @@ ANONYMOUS_HEADING = (
     ),
     no_finding("the section above it sums up", lambda c: c.purpose is Purpose.CLOSING),
     repetition(lambda c: c.purpose is Purpose.REQUIRED and c.is_repeating),
+    no_finding(
+        "it names a list of suggestions",
+        lambda c: c.section.own is Purpose.OBSERVATIONS and not c.start.numbering,
+    ),
     finding("a heading with a severity beside its title begins a finding", lambda c: c.start.words),
     no_finding(
         "it names a part of the review", lambda c: c.section.own in STRUCTURAL and not c.start.numbering
@@ -225,7 +229,11 @@ ANONYMOUS_HEADING = (
         "a heading below one that says Issues begins a finding",
         lambda c: c.purpose is Purpose.ISSUES and not c.is_category,
     ),
-    no_finding("it only groups the findings below it", lambda c: c.purpose is Purpose.ISSUES),
+    finding(
+        "a numbered heading below one that says Suggestions begins a finding",
+        lambda c: c.purpose is Purpose.OBSERVATIONS and c.start.numbering and not c.is_category,
+    ),
+    no_finding("it only groups the findings below it", lambda c: c.purpose in LISTING),
     no_finding("it has no id and no severity, and stands below no heading that says Issues"),
 )
 

@@ -8,8 +8,8 @@ from disputes.protocol.reviews.beginnings import deciding_rule
 from disputes.protocol.reviews.candidate import LISTING, REPEATING, SILENT, Candidate
 from disputes.protocol.reviews.first_lines.prose import ORDINAL
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.group_labels import GroupLabel, bold_label, label_of_list
-from disputes.protocol.reviews.headings import TOP, Purpose, Section
+from disputes.protocol.reviews.group_labels import MAX_LABEL, GroupLabel, bold_label, label_of_list
+from disputes.protocol.reviews.headings import TOP, Purpose, Section, purpose_of
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import RULE, STATED
 
@@ -154,7 +154,19 @@ class _Walk:
             return None
         if text[-1] != ":" and not (text[-1] in ".!" and self._counts_below(index)):
             return None
-        return label_of_list(index, text, is_note=not self.layout.sections)
+        label = label_of_list(index, text, is_note=not self.layout.sections)
+        if label is None and self._is_next_label(index, text):
+            purpose = purpose_of(text)
+            return GroupLabel(index, None if purpose is Purpose.OTHER else purpose, None, "", 0)
+        return label
+
+    def _is_next_label(self, index: int, text: str) -> bool:
+        """Whether a plain label stands where one with a severity did, and so ends the list of that one."""
+        lines, above = self.layout.lines, self.group
+        if above is None or above.severity is None or text[-1] != ":" or len(text) > MAX_LABEL:
+            return False
+        is_plain = lines[above.index].text[:1].isalnum() and lines[index].text[:1].isalnum()
+        return is_plain and not lines[index - 1].text.strip()
 
     def _counts_below(self, index: int) -> bool:
         """Whether the next paragraph begins with a number in words: "First, …"."""

@@ -14,7 +14,7 @@ from disputes.protocol.reviews.fields import (
     text_of,
 )
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.headings import Purpose
+from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Line, joined
@@ -134,20 +134,28 @@ def _is_withdrawn(text: str) -> bool:
 
 def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:
     """Return every severity that a finding states, and the words of the first."""
-    start = block.start
+    start, section = block.start, _section_around(block)
     told = list(severity_fields(fields))
     words = [*start.words, *(field.text for field in told)]
     readings = [*map(severity_in, start.words), *map(field_severity, told)]
     stated = [severity for severity in readings if severity]
     if start.native and (match := ID_PREFIX.match(start.native.upper())) and match[0] in ID_PREFIXES:
         stated.append(ID_PREFIXES[match[0]])
-    above = block.group.severity if block.group and block.group.severity else block.section.severity
+    above = block.group.severity if block.group and block.group.severity else section.severity
     if above:
         stated.append(above)
-    if not stated and block.section.purpose is Purpose.OBSERVATIONS:
+    if not stated and section.purpose is Purpose.OBSERVATIONS:
         stated.append(Severity.LOW)
     raw = words[0] if words else (block.group.raw if block.group and block.group.severity else above or "")
     return stated, raw.strip(" *")
+
+
+def _section_around(block: Block) -> Section:
+    """Return the section that a finding is in: the title of one may sound like that of a part of the review."""
+    section = block.section
+    if block.start.shape is Shape.HEADING and section.parent and not section.states_severity:
+        return section.parent
+    return section
 
 
 def is_minor(code: str) -> bool:

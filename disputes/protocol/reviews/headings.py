@@ -48,6 +48,7 @@ BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 HARDLY = regex(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
 NOT_SEVERE = regex(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = regex(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
+SETTLED = regex(r"\((?:all |both |now )*(?:resolved|addressed|fixed|closed)\b[^()]*\)", re.IGNORECASE)
 NUMBERED = regex(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
 WORD = regex(r"[a-z]+")
 SCALED = regex(r"(?:p|priority|s|sev|severity)[ -]?[0-4]\b|[a-z]+")
@@ -58,7 +59,7 @@ _NOUNS = (
 )
 _TOLD = rf"(?:{_NOUNS}|feedback|comments|review|fix(?:es)?)"
 _EARLIER = r"(?:previous(?:ly)?|prior|earlier|past|last round|round \d+|r\d+|v\d+)"
-_DONE = r"(?:resolved|addressed|fixed|closed|completed)"
+_DONE = r"(?:resolved|addressed|fixed|closed|completed|applied)"
 _STATUS = rf"(?:status|resolutions?|verification|assessment|follow|disposition|check|update|{_DONE})"
 _CHANGES = r"(?:changes?|revisions?|fixes|actions?|modifications?|updates?)"
 # The first purpose that fits counts. A severity in a heading outranks all but the status of earlier findings.
@@ -71,6 +72,14 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 r"\b(?:revision|version|review|document|change) (?:history|log)\b",
                 r"^revisions?$",
                 r"changelog|^release notes|^what (?:has )?changed",
+            ],
+        ),
+        # Below "Why No Issues" stands what was looked at.
+        (
+            Purpose.CHECKS,
+            [
+                r"\b(?:no|zero)[- ](?:\w+ ){0,3}(?:issues?|concerns?|problems?|findings?|blockers?)"
+                r"(?: (?:at|found|identified|in|justification|raised|rationale|remain\w*)\b|$)"
             ],
         ),
         # "Remaining", "New" and "Unresolved" say that the issues are open.
@@ -91,7 +100,8 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 rf"\b(?:{_NOUNS}|fix(?:es)?|feedback)\b.*\b(?:status|resolution|verification|disposition|{_DONE})\b",
                 rf"\b(?:{_DONE}|status|verification|resolution|disposition)\b.*\b(?:{_NOUNS}|fix(?:es)?|feedback)\b",
                 r"^(?:resolution|fix|response) (?:status|assessment|verification|check|review)",
-                rf"\bfollow[- ]?up (?:on|to|of)\b|^{_DONE}$|\bresolution (?:assessment|verification)\b",
+                rf"\bfollow[- ]?up (?:on|to|of)\b|^{_DONE}(?: (?:during|in|since|by|this|before|after)\b|$)",
+                r"\bresolution (?:assessment|verification)\b",
             ],
         ),
         (
@@ -142,8 +152,8 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 r"\b(?:minor|remaining|additional|other|further|non[- ]?blocking)\b.*"
                 r"\b(?:observation|note|remark)s?\b",
                 r"\b(?:observation|note|remark)s?\b.*\bnon[- ]?blocking\b|\bcompression\b",
-                r"^(?:(?:optional|minor|further|other|additional) )?(?:suggestions|improvements)"
-                r"(?: for improvement)?$",
+                r"^(?:(?:optional|minor|further|other|additional|new|non[- ]?blocking) )?"
+                r"(?:suggestions|improvements)(?: for improvement)?$",
             ],
         ),
         (
@@ -281,7 +291,7 @@ def _section(index: int, level: int, title: str, parent: Section) -> Section:
             index, level, title, parent.purpose, Purpose.OTHER, parent.severity, gap=gap, parent=parent
         )
     severity, ambiguous = section_severity(title)
-    own = purpose_of(title)
+    own = Purpose.PRIOR if SETTLED.search(title) else purpose_of(title)
     words = bare(title)
     if severity is not None and own is not Purpose.PRIOR:
         own = Purpose.OBSERVATIONS if set(WORD.findall(words)) & OBSERVING else Purpose.ISSUES

@@ -18,13 +18,15 @@ from disputes.protocol.text.identifiers import GAP, gaps_in
 from tasks.text.regex import regex
 
 LABEL = regex(
-    r"(?P<label>(?:(?:final|overall|review(?:er)?(?:'s)?|round|my|revised) )?"
+    r"(?P<label>(?:(?:final|overall|(?:re-?)?review(?:er)?(?:'s)?|round(?: \d{1,2})?(?: ?[-–—:])?|my"
+    r"|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
     r"|opinion|judge?ment|fazit|urteil|ergebnis|entscheidung|bewertung|veredicto|resultado|conclusión|decisión"
     r"|décision|résultat|avis)|overall(?: correctness)?)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
+OF_A_ROUND = regex(r"\W*round \d{1,2}\W*", re.IGNORECASE)  # words behind a label that state nothing
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
@@ -268,7 +270,8 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if match is None:
         return None
     label = match["label"].lower() if "label" in match.re.groupindex else "verdict"
-    return label, plain[match.end() :].rstrip("#").rstrip()
+    words = plain[match.end() :].rstrip("#").rstrip()
+    return label, "" if OF_A_ROUND.fullmatch(words) else words
 
 
 def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:

@@ -10,7 +10,7 @@ LETTERS = regex(r"[^\W\d_]")
 COUNT = regex(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
 EMPTY = regex(
     r"\W*(?:none|n/a|nil|nothing"
-    r"|no (?:\w+ ){0,4}(?:issues?|concerns?|problems?|findings?|gaps?|blockers?))\b"
+    r"|(?:no|zero)[ -](?:\w+ ){0,4}(?:issues?|concerns?|problems?|findings?|gaps?|blockers?))\b"
     r"(?: (?:identified|found|noted|remaining|critical|at this time|to report|detected|observed)\b"
     r"|\W*$|[.,;:(*-])",
     re.IGNORECASE,

@@ -100,7 +100,9 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         ),
     },
     CODED_HEADING: {
-        f"{NO_ID}it has no severity and stands below no heading that says Issues": "### SEC-01: Tokens",
+        f"{NO_ID}it has no severity and stands below no heading that says Issues or Suggestions": (
+            "### SEC-01: Tokens"
+        ),
         "the section tells of earlier findings or versions": "## Earlier Issues: Status\n### ISSUE-R1-001",
         TICKED: "### ✅ ISSUE-R1-001: A lock",
         REPEATS: "## Required Changes\n### ISSUE-R1-001: A lock",
@@ -121,6 +123,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "it is little more than the id of a gap": "## Issues\n### Gap GAP-AB-001",
         "the section above it sums up": "## Summary\n### Two grave issues",
         REPEATS: "## Required Changes\n### Add a lock",
+        "it names a list of suggestions": "## Suggestions (nice to have)",
         "a heading with a severity beside its title begins a finding": "### Retries never end (high)",
         "it names a part of the review": "## Next steps",
         "findings without titles of their own stand below it": (
@@ -129,6 +132,9 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "a heading with a severity below it begins a finding": "### Retries never end\n**Severity:** High",
         "a table stands below it, and it names that": "## Issues\n### What was run\n| Command | Result |",
         "a heading below one that says Issues begins a finding": "## Issues\n### Retries never end",
+        "a numbered heading below one that says Suggestions begins a finding": (
+            "## Suggestions\n### 1. End the retries"
+        ),
         "it only groups the findings below it": "## Issues\n### The storage layer\n- ISSUE-R1-001: No lock",
         "it has no id and no severity, and stands below no heading that says Issues": "### Retries never end",
     },

@@ -6,6 +6,115 @@ from tests.cases import for_each
 # Name, text, the findings as "line severity" in one letter (- for none), the verdict.
 REVIEWS: list[tuple[str, str, str, str]] = [
     (
+        "ids in two parts, suggestions with numbers, and what was resolved meanwhile",
+        """\
+# Review of the import job
+
+## Round 2 Verdict: APPROVE
+
+## Resolved During Review
+
+### Critical
+
+1. **The lock was never released** - `jobs.py:14`
+
+### R1-F1: The retry counted from one
+
+**Original severity:** Important
+
+## Important (all resolved)
+
+### R1-F2: No test of an empty file
+
+## Critical
+
+None.
+
+## Important
+
+### R2-F1 [Important] The second pass reads stale rows
+
+**File:** `jobs.py:40`
+
+## Suggestions (nice to have)
+
+### 1. Blocking calls could move to a thread
+
+**File:** `jobs.py:60`
+
+### S2: The name of the table is written twice
+
+## Why No Critical Issues
+
+1. **Every path was traced:** from the form to the row.
+2. **Tests were run:** all green.
+
+## Fixes Applied
+
+| # | Severity | Fix |
+|---|---|---|
+| 1 | Critical | The lock is released |
+
+### Important Issue 1: the empty file
+
+- **Commit:** `1a2b3c4`
+""",
+        "25h 31l 35l",
+        "APPROVED_WITH_CONDITIONS",
+    ),
+    (
+        "groups of findings with ids of two parts",
+        """\
+# Audit
+
+## 1. Critical Findings
+
+### 1.1 Silent failures (2 issues)
+
+#### SF-C1: An error is swallowed
+
+- **File**: `a.py:4`
+
+#### SF-C2: Missing validation of the form
+
+- **File**: `b.py:9`
+
+### 1.2 Types (1 issue)
+
+#### TD-C1: A session has no type
+""",
+        "7c 11c 17c",
+        "UNKNOWN",
+    ),
+    (
+        "plain labels, of which the later ones have no severity",
+        """\
+Critical:
+
+- None.
+
+Important:
+
+- The queue is not bounded.
+- The test of the delay asserts nothing.
+
+Suggestions:
+
+- Add a test of a full queue.
+
+How it fits:
+
+- The flow of data is as before.
+- The names are those of the module.
+
+Verdict (Round 3)
+
+REQUEST CHANGES
+""",
+        "7h 8h",
+        "NEEDS_REVISION",
+    ),
+    (
         "weaknesses among strengths and questions",
         """\
 # Review of the export feature
