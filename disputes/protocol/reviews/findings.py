@@ -151,7 +151,7 @@ def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severi
 
 
 def _section_around(block: Block) -> Section:
-    """Return the section that a finding is in: the title of one may sound like that of a part of the review."""
+    """Return the section of a finding, whose own title may sound like that of a part of the review."""
     section = block.section
     if block.start.shape is Shape.HEADING and section.parent and not section.states_severity:
         return section.parent

@@ -257,6 +257,8 @@ def purpose_of(title: str) -> Purpose:
     words = bare(title)
     if not words:
         return Purpose.OTHER
+    if SETTLED.search(title):
+        return Purpose.PRIOR
     return next((purpose for purpose, pattern in PURPOSES if pattern.search(words)), Purpose.OTHER)
 
 
@@ -291,7 +293,7 @@ def _section(index: int, level: int, title: str, parent: Section) -> Section:
             index, level, title, parent.purpose, Purpose.OTHER, parent.severity, gap=gap, parent=parent
         )
     severity, ambiguous = section_severity(title)
-    own = Purpose.PRIOR if SETTLED.search(title) else purpose_of(title)
+    own = purpose_of(title)
     words = bare(title)
     if severity is not None and own is not Purpose.PRIOR:
         own = Purpose.OBSERVATIONS if set(WORD.findall(words)) & OBSERVING else Purpose.ISSUES
