@@ -41,6 +41,7 @@ FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 BLOCKING = frozenset(
     ["blocker", "blockers", "blocking", "blockierend", "bloquant", "bloquante", "bloqueante"]
 )
+INFORMING = frozenset(["info", "informational"])
 BLOCKS = regex(r"block|bloqu")
 WARNINGS = frozenset(["warning", "warnings"])  # alone in a heading, between what is critical and suggestions
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
@@ -245,6 +246,8 @@ def section_severity(title: str) -> tuple[Severity | None, bool]:
     words = bare(title)
     if words in WARNINGS:
         return Severity.MEDIUM, False
+    if words in INFORMING:
+        return Severity.LOW, False
     named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
     if not named:
         return None, False

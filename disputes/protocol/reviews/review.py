@@ -61,12 +61,20 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     """
     if not isinstance(document, str):
         return _from_structure(document)
-    if front := read_front_matter(document, ("verdict", "findings")):
+    if (front := read_front_matter(document, ("verdict", "findings"))) and _is_form(front[0]):
         return _from_front_matter(*front, document)
     lines = scan(document)
     if structure := read_structure(document, lines):
         return _from_data(structure, document)
     return _from_markdown(document, without_tags(lines, document))
+
+
+def _is_form(data: Lines) -> bool:
+    """Whether front matter is the structured form, and not what a tool notes, such as counts."""
+    findings = data.get("findings")
+    if findings is not None and not isinstance(findings, list):
+        return False
+    return "findings" in data or data.keys() <= set(REVIEW_KEYS)
 
 
 def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:

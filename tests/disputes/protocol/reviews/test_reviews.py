@@ -1069,6 +1069,8 @@ def test_front_matter_that_cannot_be_taken_is_refused_with_its_line() -> None:
 
 
 def test_other_front_matter_and_a_rule_at_the_top_are_markdown() -> None:
-    for top in ("---\ntitle: Review of today\n---\n", "---\n\n", "---\n"):
+    counts = "---\nreviewed: today\nfindings:\n  critical: 0\n  high: 1\nstatus: issues_found\n---\n"
+    noted = "---\nreviewer: R\nverdict: needs revision\nfiles: 3\n---\n"
+    for top in ("---\ntitle: Review of today\n---\n", counts, noted, "---\n\n", "---\n"):
         read = read_review(f"{top}\n- **ISSUE-R1-001** (HIGH): It leaks\n\nVerdict: NEEDS_REVISION\n")
         assert [found.code for found in read.findings] == ["ISSUE-R1-001"]

@@ -36,6 +36,10 @@ None.
 
 **File:** `jobs.py:40`
 
+## Info
+
+### IN-01: The cache is read twice
+
 ## Suggestions (nice to have)
 
 ### 1. Blocking calls could move to a thread
@@ -59,7 +63,7 @@ None.
 
 - **Commit:** `1a2b3c4`
 """,
-        "25h 31l 35l",
+        "25h 31l 35l 39l",
         "APPROVED_WITH_CONDITIONS",
     ),
     (
