@@ -156,11 +156,21 @@ def test_a_card_is_moved_by_keys_and_by_dragging(open_page: Open, scene: Scene, 
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_a_phone_opens_the_board_where_its_first_card_is(open_page: Open, scene: Scene) -> None:
-    Task.objects.filter(status="pending").update(status="cancelled")
-    page = open_page(f"/projects/{scene.ledger.slug}/board/", viewport={"width": 390, "height": 844})
-    expect(page.locator("[data-column]").first.locator("[data-card]")).to_have_count(0)
-    expect(page.locator("[data-card]").first).to_be_in_viewport(ratio=0.9)
+def test_a_phone_opens_the_board_where_somebody_is_needed_or_something_happens(
+    open_page: Open, scene: Scene, run: Run
+) -> None:
+    board = f"/projects/{scene.ledger.slug}/board/"
+
+    def shows(card: str) -> None:
+        page = open_page(board, viewport={"width": 390, "height": 844})
+        expect(page.locator("[data-column]").first).not_to_be_in_viewport(ratio=0.5)
+        expect(page.locator(card).first).to_be_in_viewport(ratio=0.9)
+
+    shows("[data-column=human] [data-card]")
+    scene.ledger.tasks.filter(status="disputed").update(status="cancelled")
+    shows(f"#{run.task.ref}")
+    scene.ledger.tasks.exclude(status="cancelled").update(status="deferred")
+    shows("[data-column=deferred] [data-card]")
 
 
 def test_what_is_folded_up_says_so(open_page: Open, scene: Scene) -> None:

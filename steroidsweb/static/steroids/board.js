@@ -34,9 +34,11 @@ function first() {
     return board.querySelector("[data-card]");
 }
 
-/** Bring the first card into sight where the columns before it, all empty, leave no room for it, as on a phone. */
-function showFirst() {
-    const [column, all] = [first()?.closest("[data-column]").getBoundingClientRect(), board.getBoundingClientRect()];
+/** Bring into sight what needs a person, or else what is under way, or else the first card, as on a phone. */
+function showStart() {
+    const turns = [".card-line-human, .card-line-wrong", ".card-line-work", "[data-card]"];
+    const start = turns.map((turn) => board.querySelector(turn)).find(Boolean);
+    const [column, all] = [start?.closest("[data-column]").getBoundingClientRect(), board.getBoundingClientRect()];
     if (column?.right > all.right) {
         board.scrollLeft += column.left - all.left;
     }
@@ -183,5 +185,5 @@ const named = location.hash.length > 1 ? document.getElementById(location.hash.s
 if (named?.matches("[data-card]")) {
     select(named); // the card that was just moved
 } else {
-    showFirst();
+    showStart();
 }
