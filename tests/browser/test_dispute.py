@@ -134,6 +134,14 @@ def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: 
     shoot(page, "comments")
 
 
+def test_code_is_copied_as_it_is(open_page: Open, scene: Scene) -> None:
+    page = open_page(path_of(scene.conflict))
+    expect(page.locator(".code-pin")).to_be_visible()
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.code'))")
+    copied = page.evaluate("getSelection().toString()").replace("        raise DeliveryFailed(event.pk)\n", "")
+    assert copied.strip("\n") == EXCERPT
+
+
 def test_the_diff_stands_side_by_side(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     page = open_page(path_of(scene.conflict))
     press(page, "v")

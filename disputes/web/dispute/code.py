@@ -157,6 +157,8 @@ def _as_shown(file: FileChange) -> FileDiff:
 # --- Rows of a table --------------------------------------------------------------------------------------
 # These are no templates, because a page may show thousands of lines.
 
+EMPTY = "<br>"  # without it, whoever copies code gets no empty lines
+
 
 def rows_of(lines: Iterable[CodeLine], pin: str = "") -> SafeString:
     """Return a row for each line, and below the place of a finding another one with `pin`."""
@@ -168,7 +170,7 @@ def rows_of(lines: Iterable[CodeLine], pin: str = "") -> SafeString:
         rows.append(
             f'<tr class="{change}{" is-place" if line.is_place else ""}">'
             f'<td class="code-number">{line.number}</td><td class="code-sign">{sign}</td>'
-            f'<td class="code-text"><code>{line.shown}</code></td></tr>'
+            f'<td class="code-text"><code>{line.shown or EMPTY}</code></td></tr>'
         )
         if line.is_place and pin:
             rows.append(f'<tr class="code-pin"><td></td><td></td><td>{escape(pin)}</td></tr>')
@@ -187,7 +189,7 @@ def _half(line: CodeLine | None) -> str:
     word = f'<span class="for-readers">{change}</span>' if change else ""
     return (
         f'<td class="code-number {change}">{line.number}</td>'
-        f'<td class="code-text {change}">{word}<code>{line.shown}</code></td>'
+        f'<td class="code-text {change}">{word}<code>{line.shown or EMPTY}</code></td>'
     )
 
 
