@@ -4,10 +4,9 @@ import logging
 import sys
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import DisallowedHost, PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
-from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -30,10 +29,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         log.warning("A request to %s is to be sent again: %s", context["request"].path, error)
     if refused is None:
         log.exception("A request to %s failed.", context["request"].path, exc_info=error)
-        refused = Refused(
-            "server_error", "The program made a mistake; it is in its log.",
-            "Send it again; tell whoever runs this installation if it happens twice.", status=500,
-        )  # fmt: skip
+        refused = MISTAKE
     set_rollback()
     headers = {"Retry-After": "1"} if refused.status == 503 else {}
     if wait := getattr(error, "wait", None):
@@ -53,6 +49,15 @@ HINTS = {
 
 
 TOO_LARGE = Refused("too_large", "The request is larger than 1 MiB.", "Send less.", status=413)
+MISTAKE = Refused(
+    "server_error", "The program made a mistake; it is in its log.",
+    "Send it again; tell whoever runs this installation if it happens twice.", status=500,
+)  # fmt: skip
+UNREADABLE = Refused("bad_request", "What was sent cannot be read.", "Go back and send it again.", status=400)
+BAD_HOST = Refused(
+    "bad_host", "This installation does not answer under this name.",
+    "Whoever runs it adds the name to ALLOWED_HOSTS.", status=400,
+)  # fmt: skip
 
 
 def busy(error: BaseException) -> Refused:
@@ -63,15 +68,29 @@ def busy(error: BaseException) -> Refused:
     )  # fmt: skip
 
 
+def bare(request: HttpRequest, title: str, refused: Refused, words: str = "") -> HttpResponse:
+    """Return a refusal as JSON or on a page without our frame; neither asks the session or the database."""
+    headers = {"Retry-After": "1"} if refused.status == 503 else {}
+    if request.path.startswith("/api/"):
+        return JsonResponse(refused.as_json(), status=refused.status, headers=headers)
+    context = {"title": title, "words": words or f"{refused.message} {refused.hint}"}
+    return HttpResponse(loader.render_to_string("bare.html", context), status=refused.status, headers=headers)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the answer for a request that failed by a fault of the program or a busy or missing database."""
     error = sys.exc_info()[1]
     if error is None or not is_passing(error):
-        return defaults.server_error(request)
-    if request.path.startswith("/api/"):
-        return JsonResponse(busy(error).as_json(), status=503, headers={"Retry-After": "1"})
-    page = loader.render_to_string("busy.html", {"why": why_not(error)})
-    return HttpResponse(page, status=503, headers={"Retry-After": "1"})
+        return bare(request, "Something went wrong", MISTAKE)
+    words = f"The reason: {why_not(error)}. Go back and send it again in a few seconds."
+    return bare(request, "The database cannot do this at the moment", busy(error), words)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Return the answer for a request that cannot be read, or that came to a name we do not answer to."""
+    return bare(
+        request, "This cannot be answered", BAD_HOST if isinstance(exception, DisallowedHost) else UNREADABLE
+    )
 
 
 @csrf_exempt  # it does nothing, and who has no cookie is to read this answer instead of a page about cookies

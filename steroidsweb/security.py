@@ -7,9 +7,9 @@ files.
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
-from steroidsweb.errors import TOO_LARGE
+from steroidsweb.errors import TOO_LARGE, bare
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -83,8 +83,6 @@ def sizes(get_response: GetResponse) -> GetResponse:
         is_sound = said.isascii() and said.isdigit() and len(said) < 20
         if is_bundle or (is_sound and int(said) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE):
             return get_response(request)
-        if request.path.startswith(API):
-            return JsonResponse(TOO_LARGE.as_json(), status=413)
-        return HttpResponse(f"{TOO_LARGE.message} {TOO_LARGE.hint}\n", status=413, content_type="text/plain")
+        return bare(request, "Nothing was done", TOO_LARGE)
 
     return middleware

@@ -31,6 +31,7 @@ router.register("disputed-work", DisputedWorkViewSet, basename="disputed-work")
 
 admin.autodiscover()
 
+handler400 = "steroidsweb.errors.bad_request"
 handler500 = "steroidsweb.errors.server_error"
 
 urlpatterns = [

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 
 from disputes.web.rights import Rights
@@ -44,7 +45,12 @@ def staff_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return answer
 
 
-SIGNED_OUT = "You are signed out, so nothing was done. What you typed is kept: sign in to go on."
+# sent.js shows what holds only if scripts run.
+SIGNED_OUT = SafeString(
+    "You are signed out, so nothing was done. Sign in to go on."
+    "<span data-kept hidden> What you typed is kept.</span>"
+    "<noscript> Scripts are off, so what you typed is not kept: go back first and copy it.</noscript>"
+)
 
 
 def _signed_out(request: HttpRequest) -> HttpResponse:

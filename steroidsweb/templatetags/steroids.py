@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 from django.db.models import ForeignKey, Model
-from django.template import Context, defaultfilters
+from django.template import Context
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from tasks import events
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
+from tasks.text.counting import shortened
 from tasks.text.regex import regex
 
 register = template.Library()
@@ -39,12 +40,12 @@ def unbroken(text: str) -> str:
 
 @register.filter(is_safe=True)
 def truncatechars(text: object, limit: int) -> str:
-    """Return the text, and what is longer than the limit cut, as Django's filter of this name does.
+    """Return the text, cut between words if it is longer than the limit.
 
-    That one takes every text apart letter by letter, which was a sixteenth of the time of a full board.
+    Django's filter of this name cuts within a word, and takes every text apart letter by letter, which was a
+    sixteenth of the time of a full board.
     """
-    text = str(text)
-    return text if len(text) <= limit else defaultfilters.truncatechars(text, limit)
+    return shortened(str(text), limit)
 
 
 @register.simple_tag

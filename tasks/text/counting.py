@@ -20,5 +20,11 @@ def some_of(names: Collection[str], most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of the text; what is cut off ends in an ellipsis."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    """Return at most `most` characters of the text; what is cut off ends in an ellipsis.
+
+    It is cut between words, unless that would cost more than half of it.
+    """
+    if len(text) <= most:
+        return text
+    cut, at = text[: most - 1], text[:most].rfind(" ")
+    return f"{(cut[:at] if at >= most // 2 else cut).rstrip()}…"

@@ -138,7 +138,9 @@ def test_code_is_copied_as_it_is(open_page: Open, scene: Scene) -> None:
     page = open_page(path_of(scene.conflict))
     expect(page.locator(".code-pin")).to_be_visible()
     page.evaluate("getSelection().selectAllChildren(document.querySelector('.code'))")
-    copied = page.evaluate("getSelection().toString()").replace("        raise DeliveryFailed(event.pk)\n", "")
+    copied = page.evaluate("getSelection().toString()").replace(
+        "        raise DeliveryFailed(event.pk)\n", ""
+    )
     assert copied.strip("\n") == EXCERPT
 
 

@@ -146,6 +146,10 @@ def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoo
     page = open_page("/queue/", **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     shoot(page, "queue-phone")
+    views = page.locator(".popover", has_text="My views")
+    views.locator("summary").tap()
+    expect(views.get_by_role("button", name="Save")).to_be_in_viewport(ratio=1)
+    views.locator("summary").tap()
     page.locator("[data-pick]").nth(1).tap()
     page.get_by_role("button", name="Rule A").tap()
     expect(page.locator(".bulk-lead")).to_contain_text("Rule A on 2 of 2")

@@ -172,9 +172,6 @@ def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
     assert reply.headers.get("WWW-Authenticate") == "Bearer"
 
 
-NO_HANDLER = "Django's own page answers where a request never reaches a view of the API, or breaks one"
-
-
 @for_each("path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"])
 def test_an_unknown_address_is_json_too(task: Task, client: APIClient, path: str) -> None:
     browser = Client(enforce_csrf_checks=True)

@@ -28,6 +28,17 @@ def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(client: Clie
     elsewhere = {"headers": {"Referer": "http://evil.example/queue/"}}
     assert sent("/tasks/ledger-1/defer/", {"next": "//evil.example"}, **elsewhere).endswith("?next=/admin/")
     assert client.get("/runs/?role=coder")["Location"].endswith("?next=/runs/%3Frole%3Dcoder")
+    told = words(client.get("/admin/login/"))
+    assert "<span data-kept hidden> What you typed is kept.</span>" in told, (
+        "only a script keeps it, and says so"
+    )
+    assert "<noscript> Scripts are off, so what you typed is not kept" in told
+
+
+def test_pages_say_what_does_not_work_without_scripts(client: Client, ledger: Project, lea: User) -> None:
+    client.force_login(lea)
+    for path in ("/admin/", "/queue/", "/projects/ledger/board/", "/admin/tasks/task/"):
+        assert words(client.get(path)).count('<p class="no-scripts">Scripts are off.') == 1, path
 
 
 def test_a_script_is_told_that_nobody_is_signed_in(client: Client) -> None:
@@ -88,3 +99,19 @@ def test_a_form_without_its_cookie_is_refused_in_our_look(lea: User) -> None:
     assert "Nothing was done: this form is no longer valid" in words(response)
     assert 'href="/queue/D-1/"' in words(response)
     assert client.post("/queue/D-1/preview/", **SCRIPT).json()["code"] == "form_expired"
+
+
+def test_what_no_view_answers_is_said_in_words(
+    client: Client, lea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(lea)
+    client.raise_request_exception = False
+    monkeypatch.setattr("disputes.web.queue.views._slice_of", None)
+    for path, host, status, said in (
+        ("/queue/", "testserver", 500, "The program made a mistake; it is in its log."),
+        ("/queue/", "elsewhere.example", 400, "adds the name to ALLOWED_HOSTS"),
+    ):
+        response = client.get(path, headers={"Host": host})
+        assert (response.status_code, said in words(response)) == (status, True), path
+    large = client.post("/queue/", {"text": "x" * 1_100_000})
+    assert (large.status_code, "<h1>Nothing was done</h1>" in words(large)) == (413, True)

@@ -18,9 +18,12 @@ def test_of_many_names_the_first_few_are_said() -> None:
     assert some_of([], 3) == ""
 
 
-def test_a_long_text_ends_where_it_is_cut() -> None:
-    assert [shortened("Round half up", most) for most in (13, 12, 7)] == [
+def test_a_long_text_is_cut_between_words_unless_one_is_very_long() -> None:
+    assert [shortened("Round half up", most) for most in (13, 12, 11, 10, 7)] == [
         "Round half up",
         "Round half…",
+        "Round half…",
+        "Round…",
         "Round…",
     ]
+    assert shortened("A " + "x" * 40, 20) == "A " + "x" * 17 + "…"

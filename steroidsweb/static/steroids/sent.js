@@ -115,6 +115,7 @@
         try {
             if (document.body.classList.contains("login")) {
                 sessionStorage.setItem(SIGNED_OUT, "yes");
+                document.querySelector("[data-kept]")?.removeAttribute("hidden");
             } else if (user()) {
                 sessionStorage.removeItem(SIGNED_OUT);
             }
