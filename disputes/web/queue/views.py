@@ -54,12 +54,14 @@ class Slice:
 
 
 def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
-    """Return the page that the URL asks for, or the first one if it asks for nonsense."""
+    """Return the page that the URL asks for, the last one of a shorter list, the first one for nonsense."""
     number = min(max(whole_number(page) or 1, 1), PAGES_MAX)
     start = (number - 1) * PER_PAGE
     is_plain = number == 1 and not found.asked()
     asked = slice(start, start + PER_PAGE + 1)
     rows = listing.first_page(tab, found.reach.user) if is_plain else found.qs[asked]
+    if number > 1 and not rows:
+        return _slice_of(tab, found, str(-(-found.qs.count() // PER_PAGE)))
     rows = with_projects(rows, found.reach.projects)
     return Slice(rows[:PER_PAGE], number, len(rows) > PER_PAGE)
 
