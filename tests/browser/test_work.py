@@ -195,6 +195,8 @@ def test_the_keyboards_first_stop_leads_past_the_sidebar(open_page: Open, scene:
         page.keyboard.press("Tab")
         inside = "document.querySelector('#content').contains(document.activeElement)"
         assert page.evaluate(inside), page.evaluate("document.activeElement.outerHTML")
+    page.get_by_role("button", name="Find a page").press("Enter")
+    expect(page.locator("#search-input-command")).to_be_focused()
 
 
 def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: Run, shoot: Any) -> None:
