@@ -87,9 +87,9 @@ MARKS = {"/": "-"} | dict.fromkeys(f"vV{TICKS}", "x")
 LEGEND = regex(r"\[(\S)\][*_`]{0,3}[ \t]*(?:[:=–—-][ \t]*|is |means )?([a-zA-Z]+(?: [a-z]+)?)")
 STANDS = {
     "-": "partial|partly|partially|in progress|wip|started|doing|ongoing|underway",
-    "x": "done|complete|completed|closed|finished|shipped|merged|landed|yes",
+    "x": "done|complete|completed|closed|finished|shipped|merged|landed|resolved|passing|passed|yes",
     ">": "deferred|postponed|on hold|parked|moved|blocked",
-    "~": "cancelled|canceled|dropped|rejected|obsolete",
+    "~": "cancelled|canceled|dropped|rejected|obsolete|tombstone|won t do|won t fix|wontfix",
 }
 
 

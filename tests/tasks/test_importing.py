@@ -152,6 +152,75 @@ def test_an_export_of_issues_is_a_list_in_json(ledger, actor):
     ]
 
 
+LINKS = """{"issue_id": "b-2", "depends_on_id": "b-1", "type": "blocks"},
+    {"issue_id": "b-2", "depends_on_id": "b-3", "type": "parent-child"},
+    {"issue_id": "b-2", "depends_on_id": "b-4", "type": "related"}""".replace("\n", "")
+
+
+def test_lists_that_agents_keep_are_read_with_what_is_done_and_what_waits(ledger, actor):
+    cases = {
+        "user stories in the order of their numbers": (
+            """{"branchName": "x", "userStories": [
+            {"id": "US-2", "title": "Badge", "priority": 2, "passes": false, "dependencies": ["US-1"]},
+            {"id": "US-1", "title": "Column", "priority": 1, "passes": true,
+            "acceptanceCriteria": ["It runs"]},
+            {"id": "US-3", "title": "Filter", "priority": 3, "passes": false, "notes": "Take care."}]}""",
+            [
+                ("Column", "completed", "medium", [], "Acceptance criteria:\n- It runs"),
+                ("Badge", "pending", "medium", ["Column"], ""),
+                ("Filter", "pending", "medium", [], "Notes:\nTake care."),
+            ],
+        ),
+        "features without a title": (
+            """[{"category": "a", "description": "A chat begins", "steps": ["Click"], "passes": true},
+            {"description": "It is dark.\\nAt night.", "complete": false},
+            {"name": "sitemap", "description": "For robots", "status": "not_started"},
+            {"title": "It prints JSON", "state": "passing"}]""",
+            [
+                ("A chat begins", "completed", "medium", [], "Steps:\n- Click"),
+                ("It is dark.", "pending", "medium", [], "It is dark.\nAt night."),
+                ("sitemap", "pending", "medium", [], "For robots"),
+                ("It prints JSON", "completed", "medium", [], ""),
+            ],
+        ),
+        "an issue in each line": (
+            """{"id": "b-1", "title": "Serve", "status": "closed", "priority": 2}
+            {"id": "b-2", "title": "Ask", "status": "open", "priority": 1, "dependencies": [LINKS]}
+            {"id": "b-3", "title": "Daemon", "status": "in_progress", "priority": 0}
+
+            {"id": "b-4", "title": "Old", "status": "tombstone", "priority": 1}""".replace("LINKS", LINKS),
+            [
+                ("Serve", "completed", "medium", [], ""),
+                ("Ask", "pending", "high", ["Serve"], ""),
+                ("Daemon", "pending", "critical", ["Ask"], ""),
+                ("Old", "cancelled", "high", [], ""),
+            ],
+        ),
+        "phases with tasks": (
+            """{"phases": [{"name": "One", "status": "done", "tasks": [{"title": "Dig", "done": true}]},
+            {"title": "Two", "tasks": [{"id": 7, "title": "Fill"},
+            {"title": "Rest", "depends_on": [7]}]}]}""",
+            [
+                ("Dig", "completed", "medium", [], ""),
+                ("Fill", "pending", "medium", [], ""),
+                ("Rest", "pending", "medium", ["Fill"], ""),
+            ],
+        ),
+    }
+    for name, (text, expected) in cases.items():
+        before = ledger.tasks.count()
+        import_todo(ledger, text, actor=actor)
+        told = [
+            (
+                task.title, task.status, task.severity,
+                sorted(task.depends_on.values_list("title", flat=True)), task.body,
+            )
+            for task in ledger.tasks.filter(number__gt=before).order_by("rank")
+        ]  # fmt: skip
+        assert told == expected, name
+    assert {"One", "Two"} <= {section.title for section in ledger.sections.all()}
+
+
 def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
     for text, line, reason in (
         ('{\n "tasks": [\n  {"title": "a"},\n ]\n}', 4, "This is no valid JSON: "),
@@ -159,6 +228,8 @@ def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
         ('{"a": ' * 100_000, 1, "This JSON is nested too deeply"),
         ('[{"title": "a", "subtasks": ' * 600 + "[]" + "}]" * 600, 1, "This JSON is nested too deeply"),
         (f'[{{"title": "a", "id": {"9" * 5000}}}]', 1, "This JSON is nested too deeply, or holds a number"),
+        ('{"title": "a"}\n{"title": }', 2, "This is no valid JSON: Expecting value"),
+        ('{"name": "a", "contributors": [{"name": "b", "url": "c"}]}', 1, "The file holds no task."),
     ):
         with pytest.raises(TodoError) as caught:
             import_todo(ledger, text, actor=actor)
