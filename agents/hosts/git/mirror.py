@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
 from agents.hosts.git.picking import pick
-from agents.hosts.git.remotes import HostTrouble, Network, NoBranch, Unreachable, over_network
+from agents.hosts.git.remotes import HostTrouble, Network, NoBranch, Unfit, Unreachable, over_network
 from agents.hosts.git.repository import Repository
 from agents.hosts.git.tags import Tags
 
@@ -25,6 +25,7 @@ CLONE_CONFIG = """[core]
 \tauto = false
 """
 MOVED_MEANWHILE, NOT_THERE = "cannot lock ref", "couldn't find remote ref"
+OTHER_HASH = "mismatched algorithms"
 SHA1_LENGTH = 40
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
@@ -56,6 +57,12 @@ class Mirror(Repository):
         self.ensure()
         with self.one_at_a_time():
             self._fetch()
+            if not self.has(self.target_ref):
+                said = (
+                    "is a shallow clone, from which git fetches nothing; name the one that it was made from, "
+                    "or complete it with `git fetch --unshallow`"
+                )
+                raise Unfit("The repository", said)
             head = self.resolve(self.target_ref)
             with contextlib.suppress(GitError, OSError):  # tags only name versions; nothing waits for them
                 self.tags.fetch(head)
@@ -71,6 +78,9 @@ class Mirror(Repository):
                 raise
             over_network(self.path, self.network, *words)  # a push of our own was faster
         except Unreachable as error:
+            if OTHER_HASH in error.text:
+                said = "names its commits by SHA-256, which is not supported; convert it to SHA-1"
+                raise Unfit("The repository", said) from error
             if NOT_THERE not in error.text:
                 raise
             said = "is not there; bring it back, or name another branch in the project's settings"

@@ -35,6 +35,12 @@ class NoBranch(Unreachable):
     blame = "has no such branch"
 
 
+class Unfit(Unreachable):
+    """The remote answers, but it is of a kind from which git cannot fetch into a mirror."""
+
+    blame = "cannot be used"
+
+
 class Interrupted(Unreachable):
     """This host is stopping and ended its calls to remotes; that says nothing about the remote."""
 

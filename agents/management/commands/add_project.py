@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 from django.utils.text import slugify
 
 from agents.hosts.git.commands import GitError
+from agents.hosts.git.remotes import NoDefaultBranch
 from agents.setup import projects
 from tasks.management.program_command import ProgramCommand, as_command_error, text_of
 from tasks.models import Project
@@ -64,6 +65,8 @@ class Command(ProgramCommand):
                 slug, url, name=options["name"], branch=options["branch"],
                 settings=commands, kind=kind, brief=brief, leads=self._leads(options["member"]),
             )  # fmt: skip
+        except NoDefaultBranch as error:  # its sentence begins with the repository
+            raise CommandError(str(error)) from error
         except GitError as error:
             raise CommandError(f"{options['repository']} cannot be used: {error}") from error
         self.say(f"{project.name} is added, with the branch {project.target_branch}.")

@@ -27,7 +27,7 @@ from agents.hosts.git.commands import GitError, check_branch
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.picking import PICKED_MAX, pick
 from agents.hosts.git.pipes import refuse_pipes
-from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, NoBranch, Unreachable
+from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, NoBranch, Unfit, Unreachable
 from agents.hosts.git.repository import Size
 from tasks.text.branches import is_branch_name
 from tasks.text.repository_urls import redact
@@ -338,6 +338,25 @@ def test_a_target_that_is_not_there_is_unreachable(remote: Remote, tmp_path: Pat
     mirror = Mirror(tmp_path / "mirror.git", str(remote.path), "release", Network())
     with pytest.raises(NoBranch, match="branch release is not there; bring it back, or name another branch"):
         mirror.fetch_target()
+
+
+def test_a_repository_that_it_cannot_work_with_is_refused_in_words(remote: Remote, tmp_path: Path) -> None:
+    shallow, other = tmp_path / "shallow.git", tmp_path / "other.git"
+    remote.push({"a": "b"})
+    for words in (
+        ("clone", "--quiet", "--bare", "--depth", "1", f"file://{remote.path}", str(shallow)),
+        ("init", "--quiet", "--bare", "--object-format=sha256", str(other)),
+    ):
+        subprocess.run(["git", *words], check=True)
+    tree = git(other, "hash-object", "-t", "tree", "-w", "/dev/null")
+    git(other, "update-ref", "refs/heads/main", git(other, "commit-tree", "-m", "First", tree))
+    for path, says in (
+        (shallow, "The repository is a shallow clone, from which git fetches nothing"),
+        (other, "The repository names its commits by SHA-256"),
+    ):
+        with pytest.raises(Unfit) as caught:
+            Mirror(tmp_path / f"mirror-{path.name}", str(path), "main", Network()).fetch_target()
+        assert str(caught.value).startswith(says)
 
 
 @pytest.fixture
