@@ -46,6 +46,7 @@ PURE = [
     "tasks.todo.drafts",
     "tasks.todo.meaning",
     "tasks.todo.order",
+    "tasks.todo.org",
     "tasks.todo.wording",
     *(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)

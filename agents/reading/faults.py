@@ -55,6 +55,8 @@ MISSING = BY_SHELL + _any(
     rf"error: command {IT} failed: No such file or directory",
     rf"error: linker {IT} not found",
     rf"ERROR: Program {IT} not found or not executable",
+    rf"^(?:[\w./-]{{1,100}}: )?(?:[Ee]rror: )?{IT} (?:is |was )?not (?:found|installed)\W{{1,3}}"
+    r"(?:[Pp]lease )?[Ii]nstall (?:(?P=it)|it)\b",
     rf"^configure: error: (?:cannot find |no acceptable ){IT}",
     rf"\bCould not find cmd \({IT}\) in path",
     rf"^Cannot locate the {IT} executable$",

@@ -29,6 +29,7 @@ from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
 from tasks.todo.json_lists import read_json
 from tasks.todo.lenient import Reading, read_leniently
+from tasks.todo.org import as_markdown, first_headline
 
 # What a marker means for a new task: it has never run here, so it can be neither under way nor in dispute.
 STATUS_OF_NEW = {
@@ -124,7 +125,9 @@ def import_todo(
     """
     read = None
     if not strict:
-        read = (earlier is None and read_json(text)) or read_leniently(text, is_followed=earlier is not None)
+        read = (earlier is None and _read_other(text)) or read_leniently(
+            text, is_followed=earlier is not None
+        )
     try:
         return _import(project, read.text if read else text, read, actor, earlier)
     except TodoError as error:
@@ -133,6 +136,19 @@ def import_todo(
         lines = format.split_lines(text)
         problems = [Problem.at(lines, read.origin(each.line), each.reason) for each in error.problems]
         raise TodoError(problems) from error
+
+
+def _read_other(text: str) -> Reading | None:
+    """Return a list of another form than ours, in JSON or as an outline of Org mode."""
+    if line := first_headline(text):
+        read = read_leniently(as_markdown(text))
+        said = Problem.at(
+            format.split_lines(text),
+            line,
+            "The file is an outline of Org mode: its TODO lines are the tasks.",
+        )
+        return replace(read, notes=(said, *read.notes))
+    return read_json(text)
 
 
 def _import(

@@ -15,6 +15,7 @@ from tasks.todo.format import TodoError, parse
 from tasks.todo.importing import export_todo, import_todo
 from tasks.todo.json_lists import read_json
 from tasks.todo.lenient import read_leniently
+from tasks.todo.lists import count_boxes
 from tests.cases import for_each
 from tests.factories import create_project, create_section, create_task
 
@@ -219,6 +220,49 @@ def test_lists_that_agents_keep_are_read_with_what_is_done_and_what_waits(ledger
         ]  # fmt: skip
         assert told == expected, name
     assert {"One", "Two"} <= {section.title for section in ledger.sections.all()}
+
+
+ORG = """#+TITLE: Sink
+
+* Now [1/3]
+** TODO [#A] Write a macro :parser:
+:PROPERTIES:
+:ID: 7
+:END:
+All functions
+should work.
+#+BEGIN_SRC sh
+** TODO no task
+#+END_SRC
+*** COMPLETE Count
+CLOSED: [2020-11-08 Sun 18:56]
+*** Remarks
+None.
+** DONE Make hooks easier
+** API for all
+* DONT-DO Port it
+* WAITING Ask
+"""
+
+
+def test_an_outline_of_org_mode_is_read_with_its_tasks(ledger, actor):
+    report = import_todo(ledger, ORG, actor=actor)
+    told = [
+        (task.section.title, task.title, task.status, task.severity, task.body)
+        for task in ledger.tasks.order_by("rank")
+    ]
+    body = "All functions\nshould work.\n```sh\n** TODO no task\n```"
+    assert told == [
+        ("Now [1/3]", "[P1] Write a macro :parser:", "pending", "high", body),
+        ("Now [1/3]", "Count", "completed", "medium", "Remarks\nNone."),
+        ("Now [1/3]", "Make hooks easier", "completed", "medium", ""),
+        ("API for all", "Port it", "cancelled", "medium", ""),
+        ("API for all", "Ask", "pending", "medium", ""),
+    ]
+    assert count_boxes(ORG) == 0
+    assert report.notes[0] == "Line 4: The file is an outline of Org mode: its TODO lines are the tasks."
+    import_todo(ledger, "# Notes\n\n- [ ] One\n\n  * TODO is a word here\n", actor=actor)
+    assert get("One").body == "* TODO is a word here"
 
 
 def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):

@@ -832,6 +832,10 @@ def test_with_a_missing_program_it_is_said_what_brings_it(tmp_path: Path) -> Non
         ("/bin/sh: 1: erl: not found\nmake: *** [a.mk:5: b] Error 127",
          "`erl` is missing on this host. What brings it: Debian and Ubuntu: apt install erlang."),
         ("make: gopher: No such file or directory", "The program `gopher` is missing on this host."),
+        ("error: clang-format not found; install clang-format\nmake: *** [Makefile:9: format-check] Error 1",
+         "The program `clang-format` is missing on this host."),
+        ("./check.sh: gopher is not installed. Please install it first.",
+         "The program `gopher` is missing on this host."),
         ("error: 'cargo-fmt' is not installed for the toolchain 'stable-x86_64-unknown-linux-gnu'.\n"
          "To install, run `rustup component add rustfmt`",
          "`cargo-fmt` is missing on this host. What brings it: `rustup component add rustfmt` as the user who"

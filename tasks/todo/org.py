@@ -1,0 +1,76 @@
+"""Core: turns an outline of Org mode into the Markdown that `lenient` reads, line by line."""
+
+from collections.abc import Iterator
+
+from tasks.text.regex import regex
+from tasks.todo import format
+from tasks.todo.wording import marker_of
+
+HEADLINE = regex(r"(\*+) (?:([A-Z]{2,20}(?:-[A-Z]{2,20})?)[ \t]+)?(\S.*)")
+OPEN = "TODO|TO-DO|NEXT|WAITING|WAIT|MAYBE|REVIEW|SOMEDAY"  # keywords that no status in words stands for
+COOKIE = regex(r"\[#([A-Z])\][ \t]*")
+LEVELS = {"A": "[P1] ", "B": "[P2] ", "C": "[P3] "}
+PLANNING = regex(r"\s*(?:CLOSED|SCHEDULED|DEADLINE): .*|\s*- State \"[A-Z-]+\"\s.*")
+DRAWER, END = regex(r"\s*:(?:PROPERTIES|LOGBOOK):\s*"), regex(r"(?i)\s*:END:\s*")
+BLOCK = regex(r"(?i)\s*#\+(?:(begin)|end)_(?:src|example)[ \t]*([\w-]*).*")
+SETTING = regex(r"#\+(?:(?i:title): *(\S.*)|\w+:.*)")
+STEP = "  "
+
+
+def first_headline(text: str) -> int:
+    """Return the line of the first headline with a keyword; 0 if the text is no outline of Org mode."""
+    lines = format.split_lines(text)
+    if any(format.HEADING.fullmatch(line) or format.TOP_HEADING.fullmatch(line) for line in lines):
+        return 0
+    return next((number for number, line in enumerate(lines, 1) if _keyword(line)), 0)
+
+
+def as_markdown(text: str) -> str:
+    """Return the outline with its keywords as boxes, those within others indented; lines keep their numbers.
+
+    Headlines without a keyword are headings, or text if they are below a task.
+    """
+    return "\n".join(_written(format.split_lines(text)))
+
+
+def _written(lines: list[str]) -> Iterator[str]:
+    around: list[int] = []  # the levels of the tasks that the line is in
+    in_block = in_drawer = False
+    for line in lines:
+        indent = STEP * len(around)
+        headline = None if in_block else HEADLINE.fullmatch(line)
+        if block := BLOCK.fullmatch(line):
+            in_block = bool(block[1])
+            yield f"{indent}```{block[2] if in_block else ''}"
+        elif headline:
+            in_drawer = False
+            yield _headline(headline[1], line, around)
+        elif not in_block and (in_drawer or DRAWER.fullmatch(line)):
+            in_drawer = not END.fullmatch(line)
+            yield ""
+        elif not in_block and PLANNING.fullmatch(line):
+            yield ""
+        elif setting := SETTING.fullmatch(line):
+            yield f"# {setting[1]}" if setting[1] else ""
+        else:
+            yield f"{indent}{line}" if line.strip() else ""
+
+
+def _headline(stars: str, line: str, around: list[int]) -> str:
+    while around and around[-1] >= len(stars):
+        around.pop()
+    indent = STEP * len(around)
+    if keyword := _keyword(line):
+        around.append(len(stars))
+        title = line[len(stars) + 1 + len(keyword) :].strip()
+        title = COOKIE.sub(lambda found: LEVELS.get(found[1], ""), title, count=1)
+        return f"{indent}- [{marker_of(keyword)}] {title}"
+    title = line[len(stars) + 1 :]
+    return f"{indent}{title}" if around else f"#{'#' * len(stars)} {title}"
+
+
+def _keyword(line: str) -> str:
+    """Return the keyword of a headline that is a task."""
+    match = HEADLINE.fullmatch(line)
+    word = (match[2] or "") if match else ""
+    return word if word in OPEN.split("|") or marker_of(word) != " " else ""
