@@ -499,7 +499,7 @@ def reached(folder: Path) -> list[str]:
 
 
 def unreached(folder: Path) -> dict[str, str]:
-    """Return the hosts that the run could not reach, each with gate.UNNAMED, gate.PRIVATE or gate.AWAY."""
+    """Return the hosts that the run could not reach, each with one of gate.REASONS."""
     lines = [line.partition(" ") for line in sorted(_lines(folder / gate.UNREACHED))]
     return {host: why for host, _, why in lines if why in gate.REASONS}
 

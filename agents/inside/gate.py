@@ -24,7 +24,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 SOCKET = "gate"
 REACHED, UNREACHED = "reached", "unreached"
-REASONS = UNNAMED, PRIVATE, AWAY = "unnamed", "private", "away"  # why a host was not reached
+REASONS = UNNAMED, PRIVATE, AWAY, SHUT = "unnamed", "private", "away", "shut"  # why a host was not reached
+SAYS = {
+    AWAY: "This host itself does not reach {}.",
+    SHUT: "This host's proxy lets nothing through to {}.",
+}
+REFUSALS = {b"403", b"407"}  # of a proxy that would have to allow the host, or to be told a password
 ADDRESS, CONTEXT = "api.url", "context.json"
 API = b"/api/v1/"
 PORTS = {"http": 80, "https": 443}
@@ -254,9 +259,11 @@ class Gate:
             head, greeting = _head(there)
         except OSError as error:
             self.miss(host, port, f"This host's proxy does not answer: {error}.")
-        if head.split(b" ")[1:2] != [b"200"]:
+        status = next(iter(head.split(b" ")[1:2]), b"")
+        if status != b"200":
             there.close()
-            self.miss(host, port, f"This host's proxy lets nothing through to {host}.")
+            why = SHUT if status in REFUSALS else AWAY
+            self.miss(host, port, SAYS[SHUT].format(host), why)
         return there, greeting
 
     def note(self, name: str) -> None:
@@ -275,14 +282,14 @@ class Gate:
         self.tell(says, f"{shown} {why}")
         raise Refused("403 Forbidden", says)
 
-    def miss(self, host: str, port: int, says: str) -> NoReturn:
+    def miss(self, host: str, port: int, says: str, why: str = AWAY) -> NoReturn:
         """Record that a host which the run may reach cannot be reached. Raises Refused.
 
         The log does not quote the system's error: whoever looks for causes there would take it for one of the
         run's.
         """
         shown = _shown(host, port)
-        self.tell(f"This host itself does not reach {shown}.", f"{shown} {AWAY}")
+        self.tell(SAYS[why].format(shown), f"{shown} {why}")
         raise Refused("502 Bad Gateway", says) from None
 
     def tell(self, says: str, unreached: str = "") -> None:

@@ -164,7 +164,7 @@ def _unreached(folder: Path, fault: str) -> Iterator[str]:
     A host that is down may be what a test is about, so it is mentioned only if that is the fault.
     """
     hosts = sandbox.unreached(folder)
-    unnamed, private, away = (
+    unnamed, private, *missed = (
         [host for host, why in hosts.items() if why == reason] for reason in gate.REASONS
     )
     shut = "The sandbox lets nothing through to"
@@ -172,8 +172,10 @@ def _unreached(folder: Path, fault: str) -> Iterator[str]:
         yield f"{shut} {some_of(unnamed, NAMED)}; the project's allowed_hosts would name them."
     if private:
         yield f"{shut} {some_of(private, NAMED)}, on this machine or in a private network. {OPENS}"
-    if away and fault.startswith(faults.NOT_REACHED):
-        yield f"This host itself does not reach {some_of(away, NAMED)}."
+    if fault.startswith(faults.NOT_REACHED):
+        for says, some in zip(gate.SAYS.values(), missed, strict=True):
+            if some:
+                yield says.format(some_of(some, NAMED))
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:

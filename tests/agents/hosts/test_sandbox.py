@@ -472,7 +472,12 @@ def test_a_host_that_is_away_is_no_host_that_the_sandbox_refuses(held: Held, sit
     left = held.play(script, reach=Reach(hosts=("*",), trusted=("127.0.0.1:9",)))
     assert sandbox.unreached(held.folder) == {"nothing.invalid": "away", "127.0.0.1:9": "away"}
     assert left["said"].count("[sandbox] This host itself does not reach nothing.invalid.\n") == 1
-    told = "This host itself does not reach 127.0.0.1:9, nothing.invalid."
+    with (held.folder / gate.UNREACHED).open("a") as hosts:
+        hosts.write("index.example shut\n")
+    told = (
+        "This host itself does not reach 127.0.0.1:9, nothing.invalid. "
+        "This host's proxy lets nothing through to index.example."
+    )
     (step,) = left["steps"]
     for name, fault in (("prepare", UNREACHED), ("tests", "")):
         step["name"] = name
@@ -508,6 +513,29 @@ def test_a_server_that_speaks_first_is_heard_behind_the_hosts_own_proxy(tmp_path
                 heard += inside.recv(4096)
         served.join(20)
     assert heard.endswith(b"\r\n\r\nSSH-2.0-server\r\n")
+
+
+def test_a_proxy_of_the_host_that_refuses_is_told_from_one_that_reaches_nobody(tmp_path: Path) -> None:
+    (tmp_path / "output.log").touch()
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def answer_three() -> None:
+            for status in ("403 Forbidden", "407 Proxy Authentication Required", "504 Gateway Timeout"):
+                there, _ = proxy.accept()
+                with there:
+                    there.recv(4096)
+                    there.sendall(f"HTTP/1.1 {status}\r\n\r\n".encode())
+
+        threading.Thread(target=answer_three, daemon=True).start()
+        upstream = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        door = gate.Gate(tmp_path, {"hosts": ["*"], "trusted": [], "upstream": upstream, "api": False})
+        for host in ("a.invalid", "b.invalid", "c.invalid"):
+            with pytest.raises(gate.Refused, match=f"This host's proxy lets nothing through to {host}"):
+                door.connect(f"{host}:443")
+    assert sandbox.unreached(tmp_path) == {"a.invalid": "shut", "b.invalid": "shut", "c.invalid": "away"}
+    said = (tmp_path / "output.log").read_text()
+    assert "[sandbox] This host's proxy lets nothing through to a.invalid.\n" in said
+    assert "[sandbox] This host itself does not reach c.invalid.\n" in said
 
 
 def test_a_proxy_of_the_host_reaches_no_private_address_for_a_run(
