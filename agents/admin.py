@@ -10,7 +10,6 @@ from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.defaultfilters import filesizeformat
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
@@ -26,6 +25,7 @@ from agents.web.agent_form import AgentForm
 from agents.web.log import plain
 from tasks.access import is_superuser
 from tasks.admin import base
+from tasks.locking import estimated_time
 from tasks.spans import clock
 
 LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))
@@ -108,7 +108,7 @@ class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
     def state(self, agent: Any) -> tuple[str, str]:
         """Return the label's key and text: paused if the account is, else what the last check found."""
         if pause := getattr(agent, "pause", None):
-            return "paused", f"paused until {clock(pause.until, timezone.now())}"
+            return "paused", f"paused until {clock(pause.until, estimated_time())}"
         untried = "being checked" if checking.is_asked(agent) else "not checked"
         word = {True: "fine", False: "fails"}.get(agent.is_fine, untried)
         return word, word
@@ -120,7 +120,7 @@ class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
             return ""
         beaten = agent.lease - leases.lease() if agent.lease else None
         last = max(filter(None, (agent.claimed_at, beaten)), default=None)
-        return clock(last, timezone.now()) if last else "never"
+        return clock(last, estimated_time()) if last else "never"
 
     @display(description="last check")
     def last_check(self, agent: Agent) -> SafeString:

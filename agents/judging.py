@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from agents.crew.choosing import Crew, by_domain
 from agents.loop import run_ends
@@ -21,6 +20,7 @@ from disputes.opinions import Reach, Said
 from disputes.protocol.rulings.arbitration import read_verdict
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 
@@ -188,7 +188,7 @@ def _rests(earlier: list[Run]) -> bool:
     troubled = [run for run in earlier if run.outcome not in {Run.Outcome.STOPPED, Run.Outcome.LOST}]
     if not troubled or troubled[0].ended_at is None:
         return False
-    return troubled[0].ended_at + run_ends.backoff(len(troubled)) > timezone.now()
+    return troubled[0].ended_at + run_ends.backoff(len(troubled)) > estimated_time()
 
 
 def _commit(conflict: Conflict) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from agents import archives
 from agents.doctor import machine
 from agents.hosts import tidying
 from agents.models import Output, Prompt, Run
+from tasks.locking import estimated_time
 from tasks.models import Bundle, Idempotency
 
 PAGE = 500  # rows deleted in one transaction; an output may have a megabyte
@@ -63,10 +63,10 @@ def prune_rows(seconds: float, *, is_trial: bool = False) -> dict[str, int]:
     for rule in RULES:
         if not (days := rule.days()):
             continue
-        rows = rule.rows(timezone.now() - timedelta(days=days)).order_by("pk")
+        rows = rule.rows(estimated_time() - timedelta(days=days)).order_by("pk")
         gone[rule.name] = rows.count() if is_trial else _delete(rows, deadline)
     if not is_trial:
-        Session.objects.filter(expire_date__lt=timezone.now()).delete()
+        Session.objects.filter(expire_date__lt=estimated_time()).delete()
     return gone
 
 

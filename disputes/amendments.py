@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
-from django.utils import timezone
 
 from disputes import rulings
 from disputes.models import Amendment, Conflict, Decision
@@ -19,7 +18,7 @@ from tasks.adding import create_last
 from tasks.configuration import stages
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Project, Submission, Task
 from tasks.models.event import record
 from tasks.models.task import locked_task
@@ -168,7 +167,7 @@ def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
     Raises Refused: "no_right", or "moved_on" if the amendment has changed since version `seen`.
     """
     _require(amendment, user)
-    settled = {"settled_by": user, "settled_at": timezone.now()}
+    settled = {"settled_by": user, "settled_at": estimated_time()}
     with transaction.atomic():
         if not _seen(amendment, seen, State.DROPPED, **settled):
             raise _moved_on(amendment)
@@ -194,7 +193,7 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
         if amendment.state != State.DRAFTED:
             raise _moved_on(amendment)
         task = _task(amendment, project, user)
-        settled = {"settled_by": user, "settled_at": timezone.now(), "task": task, "problem": ""}
+        settled = {"settled_by": user, "settled_at": estimated_time(), "task": task, "problem": ""}
         if not _seen(amendment, seen, State.APPROVED, **settled):
             raise _moved_on(amendment)
         rulings.mark_used([decision], None)  # from here on it can only be reopened

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Expression, Q, QuerySet
-from django.utils import timezone
 
 from disputes import searching, triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
@@ -17,6 +16,7 @@ from disputes.protocol.text.quotes import one_line
 from tasks.configuration.policy import HOLD, LAND, LOG, SHIP
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor
+from tasks.locking import estimated_time
 from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
@@ -299,7 +299,7 @@ _asked = Prepared(_asked_about)
 def _dispute_for(task: Task, question: str, severity: str, *, closed: bool) -> Dispute:
     if dispute := live_dispute(task):
         return dispute
-    now = timezone.now()
+    now = estimated_time()
     return Dispute.objects.create(
         project=task.project,
         task=task,
@@ -349,7 +349,7 @@ def close(dispute: Dispute, reason: str) -> None:
     for conflict in dispute.conflicts.open():
         conflict.drop(reason)
     Flag.objects.filter(conflict__dispute=dispute).open().drop()
-    dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, timezone.now(), reason
+    dispute.status, dispute.closed_at, dispute.closed_reason = Dispute.Status.CLOSED, estimated_time(), reason
     dispute.blocks = 0
     dispute.save(update_fields=[*_FROM_CONFLICTS, "blocks"])
     record(dispute.project, "dispute_closed", task=dispute.task, note=reason, data={"dispute": dispute.ref})

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
-from django.utils import timezone
 
 from disputes import hooks, precedents, rulings
 from disputes.models import NOT_STATED, Conflict, Decision, Opinion
@@ -31,6 +30,7 @@ from tasks.access import RULE, require
 from tasks.configuration.policy import in_words
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
+from tasks.locking import estimated_time
 from tasks.models import Event, Project, StaleTask
 from tasks.models.event import record
 from tasks.models.task import locked_task
@@ -144,7 +144,7 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
         state=Opinion.State.LATE if is_late else Opinion.State.GIVEN,
         verdict=said.verdict, reasons=plain(said.reasons).strip(), text=plain(said.text).strip(),
         trade_off=plain(said.trade_off).strip(), by_agent=said.agent[:120], by_model=said.model[:120],
-        by_vendor=said.vendor[:60], given_at=timezone.now(),
+        by_vendor=said.vendor[:60], given_at=estimated_time(),
     )  # fmt: skip
     if not given:
         raise Refused("already_given", f"An opinion on {conflict.ref} was given already.", "End your work.")

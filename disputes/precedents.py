@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
-from django.utils import timezone
 
 from disputes import staleness
 from disputes.models import Conflict, Decision, Dispute, Precedent
@@ -25,6 +24,7 @@ from tasks.access import RULE, require
 from tasks.configuration.policy import ProjectSettings
 from tasks.errors import Invalid
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
@@ -160,7 +160,7 @@ def _rulings(project: Project, kinds: set[str]) -> list[_Ruling]:
     if not kinds:
         return []
     days = _days_of(project.config)
-    since = datetime.min.replace(tzinfo=UTC) if days is None else timezone.now() - timedelta(days=days)
+    since = datetime.min.replace(tzinfo=UTC) if days is None else estimated_time() - timedelta(days=days)
     found = _asked_again_and_again.rows(project.pk, min(kinds), max(kinds), since)
     return [_Ruling(*row) for row in found]
 
@@ -247,7 +247,7 @@ def _set_retired(precedent: Decision, user: Any, *, retired: bool) -> bool:
     conflict = precedent.conflict
     project = conflict.dispute.project
     require(user, project, RULE, "retire precedents" if retired else "take up precedents again")
-    values = {"retired_at": timezone.now(), "retired_by": user} if retired else {
+    values = {"retired_at": estimated_time(), "retired_by": user} if retired else {
         "retired_at": None, "retired_by": None,
     }  # fmt: skip
     with transaction.atomic():

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
+from tasks.locking import estimated_time
 from tasks.models import Project
 
 Days = Callable[[ProjectSettings], int | None]  # None for never
@@ -15,7 +15,7 @@ Days = Callable[[ProjectSettings], int | None]  # None for never
 
 def is_stale(dispute: Dispute) -> bool:
     """Whether the dispute has been open for more days than its project allows."""
-    limit = timezone.now() - timedelta(days=dispute.project.config.timeout_days)
+    limit = estimated_time() - timedelta(days=dispute.project.config.timeout_days)
     return dispute.status == Dispute.Status.OPEN and dispute.opened_at < limit
 
 
@@ -52,4 +52,4 @@ def too_old(
 def _before(at: str, days: int | None) -> Q:
     if days is None:
         return Q(pk__in=[])
-    return Q(**{f"{at}__lt": timezone.now() - timedelta(days=days)})
+    return Q(**{f"{at}__lt": estimated_time() - timedelta(days=days)})

@@ -16,7 +16,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
-from django.utils import timezone
 
 from disputes import hooks
 from disputes.models import CountedUntil, Decision, Dispute, Flag, Opinion, Tally
@@ -26,7 +25,7 @@ from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.arbitration import option_of
 from disputes.protocol.rulings.figures import Measure
 from disputes.protocol.rulings.recommendations import JudgeVerdict
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Answer, Project, Task
 from tasks.states import Status
 from tasks.text.counting import counted
@@ -317,4 +316,4 @@ def counted_until(projects: Iterable[int]) -> dict[int, date]:
 
 
 def _today() -> date:
-    return timezone.now().astimezone(UTC).date()
+    return estimated_time().astimezone(UTC).date()

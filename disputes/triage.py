@@ -17,6 +17,7 @@ from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may, require
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
+from tasks.locking import estimated_time
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
@@ -51,7 +52,7 @@ def claim(dispute: Dispute, user: Any) -> bool:
 
     Return False if somebody else has a claim. The caller has checked the right to rule.
     """
-    now = timezone.now()
+    now = estimated_time()
     until = now + CLAIM_FOR
     free = Q(claimed_by__isnull=True) | Q(claimed_by=user.pk) | Q(claimed_until__lte=now)
     if Dispute.objects.open().filter(free, pk=dispute.pk).update(claimed_by=user, claimed_until=until):
@@ -149,7 +150,7 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
     "unknown_condition".
     """
     require(by, dispute.project, RULE, "snooze disputes")
-    now = timezone.now()
+    now = estimated_time()
     if condition and condition not in dict(SNOOZE_CONDITIONS):
         raise Invalid("unknown_condition", f"Nothing is known as {condition!r}.", "Choose from the list.")
     if until is None and not condition:
@@ -175,19 +176,19 @@ def snooze(dispute: Dispute, *, by: Any, until: datetime | None = None, conditio
 
 def asleep(now: Any = None) -> Q:
     """Return the opposite of `awake`. One whose time has come is awake even if no job has said so."""
-    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=timezone.now() if now is None else now)
+    later = Q(snoozed_until__isnull=True) | Q(snoozed_until__gt=estimated_time() if now is None else now)
     return Q(snoozed_at__isnull=False) & later
 
 
 def awake(now: Any = None) -> Q:
     """Return a filter for disputes that are not snoozed at `now`, an expression or the current time."""
-    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=timezone.now() if now is None else now)
+    return Q(snoozed_at__isnull=True) | Q(snoozed_until__lte=estimated_time() if now is None else now)
 
 
 def is_asleep(dispute: Dispute) -> bool:
     """Whether the dispute is snoozed."""
     until = dispute.snoozed_until
-    return dispute.snoozed_at is not None and (until is None or until > timezone.now())
+    return dispute.snoozed_at is not None and (until is None or until > estimated_time())
 
 
 def snoozed_words(dispute: Dispute) -> str:
@@ -226,7 +227,7 @@ def wake_by(dispute: Dispute, user: Any) -> bool:
 
 def wake_due() -> int:
     """Record for each snoozed dispute whose time has come that it is awake. Return how many; idempotent."""
-    due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=timezone.now())
+    due = Dispute.objects.open().filter(snoozed_at__isnull=False, snoozed_until__lte=estimated_time())
     return sum(wake(dispute, "time") for dispute in due.select_related("project", "task__project"))
 
 

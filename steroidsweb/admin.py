@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django_q import admin as q2
@@ -30,6 +29,7 @@ from steroidsweb.accounts.sessions import stays_listed
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
 from tasks.admin.base import BaseAdmin, ExpiringAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
+from tasks.locking import estimated_time
 
 WORDS_OF_RIGHTS = {
     "is_active": (
@@ -179,7 +179,7 @@ class InvitationAdmin(ExpiringAdmin, MadeByAdmin, SuperuserAdmin, BaseAdmin):
         return super().get_queryset(request).select_related("by", "used_by")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        expires_at = timezone.now() + timedelta(days=invitations.DAYS)
+        expires_at = estimated_time() + timedelta(days=invitations.DAYS)
         return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django_q.brokers import get_broker
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
@@ -18,6 +17,7 @@ from agents.models import Host, Run
 from agents.web.dashboard import health
 from disputes.models import Dispute
 from tasks import broker
+from tasks.locking import estimated_time
 from tasks.models import Landing, Task
 
 # The upper limits of the ages by which open cards are counted, named as in a histogram.
@@ -78,7 +78,7 @@ def _by(registry: CollectorRegistry, name: str, says: str, column: str, rows: An
 
 
 def _cards(registry: CollectorRegistry) -> None:
-    now = timezone.now()
+    now = estimated_time()
     waiting = Dispute.objects.open().filter(snoozed_at__isnull=True)
     opened = sorted(waiting.values_list("opened_at", flat=True))
     gauge = Gauge("steroids_cards_open", "Cards that wait for people, by age.", ["le"], registry=registry)

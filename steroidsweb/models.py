@@ -5,6 +5,7 @@ from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 
+from tasks.locking import estimated_time
 from tasks.models import Membership
 from tasks.triggers import no_change, no_deletion
 
@@ -100,7 +101,7 @@ class SignedIn(models.Model):
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
         """Return the invitations whose link still makes an account."""
-        return self.filter(used_at=None, expires_at__gt=timezone.now())
+        return self.filter(used_at=None, expires_at__gt=estimated_time())
 
 
 class Invitation(models.Model):
@@ -128,7 +129,7 @@ class Invitation(models.Model):
 
     @property
     def is_open(self) -> bool:
-        return self.used_at is None and self.expires_at > timezone.now()
+        return self.used_at is None and self.expires_at > estimated_time()
 
 
 class InvitedRole(models.Model):

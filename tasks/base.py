@@ -9,13 +9,12 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Max, Min
-from django.utils import timezone
 
 from tasks.base_state import set_base, try_again  # noqa: F401 - belong to this module, but a setting changes them too
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Project, Section, Task
 from tasks.models.event import record
 
@@ -58,7 +57,7 @@ def accept_as_it_is(project: Project, *, actor: Actor, reason: str = "") -> None
                 "out the one that is red.",
             )  # fmt: skip
         changed = Project.objects.filter(pk=project.pk, base_state=Base.RED).update(
-            base_state=Base.ACCEPTED, base_known=row.base_red, base_at=timezone.now()
+            base_state=Base.ACCEPTED, base_known=row.base_red, base_at=estimated_time()
         )
         if not changed:
             raise Refused(

@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from tasks.events import SYSTEM, Actor
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 
@@ -19,7 +19,7 @@ def set_base(project: Project, state: str, *, sha: str = "", problem: str = "", 
     """
     with transaction.atomic():
         row = Project.objects.get(pk=project.pk)
-        values = {"base_state": state, "base_at": timezone.now(), "base_problem": problem[:500], **changes}
+        values = {"base_state": state, "base_at": estimated_time(), "base_problem": problem[:500], **changes}
         if sha:
             values["base_sha"] = sha
         Project.objects.filter(pk=project.pk).update(**values)
@@ -38,7 +38,7 @@ def try_again(project: Project, *, actor: Actor = SYSTEM, why: str = "") -> None
     """Have a host look at the branch again: at its head, at its commands, and at what they report."""
     with transaction.atomic():
         Project.objects.filter(pk=project.pk).update(
-            base_state=Base.UNKNOWN, base_at=timezone.now(), trouble="", trouble_until=None, trouble_count=0
+            base_state=Base.UNKNOWN, base_at=estimated_time(), trouble="", trouble_until=None, trouble_count=0
         )
         record(project, "base_to_try", actor=actor, note=why)
     project.base_state = Base.UNKNOWN

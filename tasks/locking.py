@@ -7,12 +7,15 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db.backends.signals import connection_created
 from django.db.models import Manager, Model, QuerySet
+from django.dispatch import receiver
+from django.utils import timezone
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +23,7 @@ Row = TypeVar("Row", bound=Model)
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
+AHEAD_MIN = timedelta(seconds=2)  # of which less is how long the question takes
 PATIENCE = 0.2  # seconds that a write which may be left out waits for others
 BROKEN_OFF = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 # By PostgreSQL's error codes and classes: conflicts, lack of resources, shutdown, machine, connection.
@@ -47,6 +51,24 @@ def database_time() -> datetime:
         cursor.execute(text)
         (found,) = cursor.fetchone()
     return datetime.fromisoformat(found) if isinstance(found, str) else found
+
+
+@receiver(connection_created)
+def compare_clocks(connection: Any, **kwargs: Any) -> None:
+    """Note how far the database's clock is ahead of ours, as each connection to a server begins."""
+    connection.clock_ahead = timedelta()
+    if connection.vendor == "postgresql":
+        ahead = database_time() - timezone.now()
+        connection.clock_ahead = ahead if abs(ahead) >= AHEAD_MIN else timedelta()
+
+
+def estimated_time() -> datetime:
+    """Return the time by the database's clock as far as it was known when this connection began.
+
+    It asks nothing, so it is for pages and for limits of minutes. What the loop compares with Now() needs
+    `database_time()`.
+    """
+    return timezone.now() + getattr(connection, "clock_ahead", timedelta())
 
 
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:

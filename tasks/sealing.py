@@ -15,8 +15,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.utils import timezone
 
+from tasks.locking import estimated_time
 from tasks.models import Event, Project, Seal
 from tasks.text.counting import counted
 
@@ -37,7 +37,7 @@ def _seal(project: Project) -> Seal | None:
     """Make one more seal for the project; return None if nothing is new or another process was faster."""
     last = Seal.objects.filter(project=project).order_by("-number").first()
     after = last.upto if last else 0
-    complete = Event.objects.filter(project=project, pk__gt=after, at__lt=timezone.now() - SETTLED)
+    complete = Event.objects.filter(project=project, pk__gt=after, at__lt=estimated_time() - SETTLED)
     upto = complete.aggregate(last=Max("pk"))["last"]
     if upto is None:
         return None

@@ -286,6 +286,18 @@ def test_no_table_in_a_migration_stands_on_a_class_of_the_program() -> None:
     assert [each.name for each in made if not all(isinstance(b, str) or b is Model for b in each.bases)] == []
 
 
+def test_what_goes_into_rows_or_is_compared_with_them_goes_by_the_databases_clock() -> None:
+    """A backup, the schedules of django-q2 and what a program without rows measures go by the machine's."""
+    own = {"agents/backups/making.py", "agents/backups/restoring.py", "agents/loop/schedules.py"}
+    found = {
+        str(relative(path))
+        for app in APPS
+        for path in sources(app)
+        if "timezone.now()" in path.read_text() and path != ROOT / "tasks" / "locking.py"
+    }
+    assert found == own
+
+
 def test_no_migration_imports_the_program() -> None:
     """What it needs would change under it."""
     paths = [path for app in APPS for path in (ROOT / app / "migrations").glob("*.py")]

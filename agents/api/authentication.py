@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Q
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import Throttled
@@ -19,7 +18,7 @@ from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks import log_lines
 from tasks.errors import Refused
-from tasks.locking import attempted
+from tasks.locking import attempted, estimated_time
 from tasks.models.prepared import Prepared
 
 
@@ -59,7 +58,7 @@ class TokenAuthentication(BaseAuthentication):
             log_lines.note(run=run.pk, task=run.task.ref)
             return RunPrincipal(run), run
         token = Token.objects.filter(hash=hashed).select_related("user", "agent").first()
-        now = timezone.now()
+        now = estimated_time()
         if token and (token.expires_at is None or token.expires_at > now):
             _note_use(token, now)
             if token.agent:

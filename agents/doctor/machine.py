@@ -12,7 +12,6 @@ from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from agents import outputs
 from agents.cli import VERSION
@@ -22,6 +21,7 @@ from agents.hosts import outcomes, paths, sandbox
 from agents.hosts.git import commands as git
 from agents.hosts.git.commands import GitError
 from agents.models import Host, Output, Run, Trial
+from tasks.locking import estimated_time
 from tasks.models import Project, Submission, Task
 
 DAY = 24 * 3600.0
@@ -146,7 +146,7 @@ def _left_by_runs() -> Iterator[Path]:
     folders = {int(each.name): each for each in _old(_home() / "runs", "[1-9]*") if each.name.isdigit()}
     known = Run.objects.filter(pk__in=folders)
     unfetched = Q(submission__state=Submission.State.RECEIVED)
-    over = timezone.now() - timedelta(seconds=DAY)
+    over = estimated_time() - timedelta(seconds=DAY)
     needed = known.filter(~Q(status=Run.Status.ENDED) | unfetched | Q(ended_at__gt=over))
     spared, there = set(needed.values_list("pk", flat=True)), set(known.values_list("pk", flat=True))
     for number, folder in folders.items():
@@ -264,7 +264,7 @@ def database() -> Iterator[Finding]:
 
 def hosts() -> Iterator[Finding]:
     """Check that all hosts at work have the same version of the program."""
-    since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    since = estimated_time() - timedelta(seconds=settings.DURATIONS["lease"])
     for host in Host.objects.filter(seen_at__gte=since).exclude(version=VERSION):
         yield Finding(
             f"Host {host.name} runs version {host.version or 'unknown'}, this one {VERSION}.",

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import CharField, Count, Exists, Max, OuterRef, Q, TextField
-from django.utils import timezone
 
 from agents.doctor.checks import Finding
 from agents.doctor.record import ASK
@@ -16,6 +15,7 @@ from agents.hosts import landing as landings
 from agents.hosts import processes
 from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
 from disputes.models import Conflict, Delivery
+from tasks.locking import estimated_time
 from tasks.models import Comment, Event, Landing, Notice, Project, Review, Submission, Task
 from tasks.text.counting import counted
 from tasks.text.regex import regex
@@ -138,7 +138,7 @@ def _strays() -> list[tuple[int, processes.Identity]]:
         for number, who in processes.of_runs(Path(settings.HOME) / "runs")
         if processes.age_of(who) > YOUNG
     ]
-    over = timezone.now() - timedelta(seconds=YOUNG)
+    over = estimated_time() - timedelta(seconds=YOUNG)
     known = Run.objects.filter(pk__in=[number for number, _ in tagged])
     spared = set(known.exclude(status=Run.Status.ENDED, ended_at__lt=over).values_list("pk", flat=True))
     return [(number, who) for number, who in tagged if number not in spared]
@@ -149,7 +149,7 @@ def _strays() -> list[tuple[int, processes.Identity]]:
 
 def stuck() -> Iterator[Finding]:
     """Check that whatever is due is done soon, or that somebody can see why not."""
-    limit = timezone.now() - timedelta(seconds=settings.DURATIONS["stuck"])
+    limit = estimated_time() - timedelta(seconds=settings.DURATIONS["stuck"])
     found = [*_stuck_runs(limit), *_stuck_work(limit), *_stuck_messages(limit)]
     if Host.objects.filter(seen_at__gte=limit).exists():
         yield from found

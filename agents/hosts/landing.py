@@ -13,7 +13,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, Expression, F, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Now
-from django.utils import timezone
 
 from agents.hosts import paths, submissions
 from agents.hosts.git.commands import GitError
@@ -24,7 +23,7 @@ from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
-from tasks.locking import repeated
+from tasks.locking import estimated_time, repeated
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
@@ -265,7 +264,7 @@ def _ask_for_verification(landing: Landing) -> None:
     stale = Verification.objects.filter(
         project=landing.project, sha=landing.sha, at__gte=landing.checked_at
     ).exists()
-    changes = {"checked_at": timezone.now()} if stale else {}
+    changes = {"checked_at": estimated_time()} if stale else {}
     _release(landing, settings.DURATIONS["loop"], **changes)
 
 

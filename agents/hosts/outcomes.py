@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from django.db.models import Expression, Q, QuerySet
-from django.utils import timezone
 
 from agents import cli, judging, outputs
 from agents.crew import pauses, refusals
@@ -18,6 +17,7 @@ from agents.models import Run
 from agents.money import metering
 from agents.providers.reports import Report
 from agents.verification import verifying
+from tasks.locking import estimated_time
 from tasks.models import Submission
 from tasks.models.prepared import PreparedUpdate
 from tasks.text.regex import regex
@@ -77,7 +77,7 @@ def copy_output(run: Run) -> bool:
 
 def _note_life(run: Run, seconds: float) -> None:
     """Note when the log was last written to, but never a time in the future, should the clock be set back."""
-    at = min(datetime.fromtimestamp(seconds, tz=UTC), timezone.now())
+    at = min(datetime.fromtimestamp(seconds, tz=UTC), estimated_time())
     if run.last_output_at is None or run.last_output_at < at:
         _living.write(run.pk, at, last_output_at=at)
         run.last_output_at = at

@@ -21,7 +21,6 @@ from django.conf import settings
 from django.db import close_old_connections, connections
 from django.db.models import Exists, Expression, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
 from agents import judging, retention
 from agents.hosts import (
@@ -49,6 +48,7 @@ from agents.money import metering
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
+from tasks.locking import estimated_time
 from tasks.models import Event, Finding, Landing, Project, Review, Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.text.regex import regex
@@ -295,7 +295,7 @@ class Reconciler:
         if shim and is_held:
             if run.status == Run.Status.STARTING:
                 Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-                    status=Run.Status.RUNNING, started_at=timezone.now()
+                    status=Run.Status.RUNNING, started_at=estimated_time()
                 )
             self._keep_going(run, shim)
             self._look_after(run, folder)
@@ -323,14 +323,14 @@ class Reconciler:
         if not is_ours and not processes.working_in(folder):
             return processes.read_identity(folder / "pid") is None  # it may just have written that, and ended
         since = run.started_at or run.queued_at
-        return (timezone.now() - since).total_seconds() > settings.DURATIONS["starting"]
+        return (estimated_time() - since).total_seconds() > settings.DURATIONS["starting"]
 
     def _keep_going(self, run: Run, shim: processes.Identity) -> None:
         """Wake a shim that its agent, having the same user, has stopped; kill it if the run is too old."""
         if not processes.is_stopped(shim):
             return
         longest = settings.DURATIONS["wall"] + settings.DURATIONS["orphan"]
-        age = (timezone.now() - (run.started_at or run.queued_at)).total_seconds()
+        age = (estimated_time() - (run.started_at or run.queued_at)).total_seconds()
         processes.signal_all([shim], signal.SIGKILL if age > longest else signal.SIGCONT)
 
     def _look_after(self, run: Run, folder: Path) -> None:
@@ -406,7 +406,7 @@ class Reconciler:
         for run in [*pulled, *own]:
             taken = {
                 "status": Run.Status.STARTING, "host": self.row, "fence": run.fence + 1,
-                "started_at": timezone.now(), "tier": self.row.tier,
+                "started_at": estimated_time(), "tier": self.row.tier,
             }  # fmt: skip
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
             queued = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence)
@@ -539,7 +539,7 @@ def idle(within: float, *, since: int) -> bool:
     """
     if newest_event() != since:
         return False
-    soon = timezone.now() + timedelta(seconds=within)
+    soon = estimated_time() + timedelta(seconds=within)
     if Run.objects.live().exists() or Landing.objects.filter(status__in=Landing.LIVE).exists():
         return False
     if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():

@@ -8,11 +8,10 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Expression, QuerySet
-from django.utils import timezone
 
 from agents.hosts.git.mirror import Mirror
 from disputes import alerts
-from tasks.locking import locked, repeated
+from tasks.locking import estimated_time, locked, repeated
 from tasks.models import Landing, Project
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
@@ -87,7 +86,7 @@ def _tell(project: Project, branch: str, head: str, gone: list[Landing]) -> None
         locked(Project.objects).get(pk=project.pk)
         new = [
             landing for landing in gone
-            if Landing.objects.filter(pk=landing.pk, gone_at__isnull=True).update(gone_at=timezone.now())
+            if Landing.objects.filter(pk=landing.pk, gone_at__isnull=True).update(gone_at=estimated_time())
         ]  # fmt: skip
         if not new:
             return

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
-from django.utils import timezone
 
 from agents.hosts import outcomes, processes
 from agents.hosts.git.remotes import Unreachable, allow_calls, end_calls
 from agents.loop import bell, run_ends
 from agents.models import Run
+from tasks.locking import estimated_time
 from tasks.log_lines import about
 
 log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def _is_overdue(run: Run) -> bool:
     """
     since = run.started_at or run.queued_at
     longest = 2 * (settings.DURATIONS["wall"] + settings.DURATIONS["orphan"])
-    return (timezone.now() - since).total_seconds() > longest
+    return (estimated_time() - since).total_seconds() > longest
 
 
 def _in_thread(key: str, work: Callable[[], None]) -> None:

@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import Expression, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
-from django.utils import timezone
 
 from agents import judging
 from agents.hosts import agent_command, api_server, landing, lfs, paths, processes, sandbox, submodules
@@ -26,6 +25,7 @@ from agents.recipes.recipe import Recipe
 from agents.verification import commands, heads
 from disputes import rulings
 from disputes.models import Decision
+from tasks.locking import estimated_time
 from tasks.models import Event, Project, StaleTask, Submission, Task
 from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import locked_task
@@ -336,7 +336,7 @@ def start(run: Run) -> None:
     folder = paths.run_folder(run.pk)
     renew_lease(folder)
     NURSERY.start_shim(folder)
-    _begun.write(run.pk, run.fence, started_at=timezone.now())
+    _begun.write(run.pk, run.fence, started_at=estimated_time())
 
 
 def renew_lease(folder: Path) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from agents import archives
 from agents.hosts import paths
@@ -23,6 +22,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
 from agents.models import Run, Trial
 from disputes.models import Amendment
+from tasks.locking import estimated_time
 from tasks.models import Landing, Project, Submission
 from tasks.text.counting import counted
 
@@ -80,7 +80,7 @@ def old_run_folders() -> list[Path]:
     days = settings.KEEP_DAYS["run_folders"]
     if not days:
         return []
-    since = timezone.now() - timedelta(days=days)
+    since = estimated_time() - timedelta(days=days)
     unfetched = Q(submission__state=Submission.State.RECEIVED)
     needed = Run.objects.filter(~Q(status=Run.Status.ENDED) | Q(ended_at__gt=since) | unfetched)
     kept = set(needed.values_list("pk", flat=True))
@@ -157,7 +157,7 @@ def _refs_to_drop(project: Project, mirror: Mirror) -> list[str]:
     days = settings.KEEP_DAYS["bundles"]
     if not days:
         return []
-    since = timezone.now() - timedelta(days=days)
+    since = estimated_time() - timedelta(days=days)
     tasks = archives.over(since).filter(project=project)
     runs = Run.objects.filter(project=project, status=Run.Status.ENDED, ended_at__lt=since)
     dropped = Q(state__in=[Amendment.State.DROPPED, Amendment.State.FAILED], asked_at__lt=since)

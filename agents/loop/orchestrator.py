@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from agents import judging
 from agents.crew import choosing, specialists
@@ -31,7 +30,7 @@ from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
 from tasks.configuration.stages import Stage, escalations_of, stages_of
-from tasks.locking import database_time, locked, repeated
+from tasks.locking import database_time, estimated_time, locked, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
@@ -397,7 +396,7 @@ def _queue(task: Task, choice: choosing.Choice | None, done: Ticked, *, sha: str
             _new_runs.insert(run)
     except (IntegrityError, StaleTask):
         return 0  # another tick was faster
-    _begun.write(task.project_id, last_started_at=timezone.now())
+    _begun.write(task.project_id, last_started_at=estimated_time())
     data = {"run": run.pk, "role": run.role} | ({"step": run.step} if run.step else {})
     note = f"{run.agent_label}. {run.choice}" if run.choice else run.agent_label
     record(task.project, "run_queued", task=task, data=data, note=note)

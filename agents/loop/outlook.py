@@ -28,12 +28,12 @@ from django.db.models import (
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce, Now
-from django.utils import timezone
 
 from agents.models import Host, PullBundle, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
+from tasks.locking import estimated_time
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Status
@@ -89,7 +89,7 @@ def projects_ahead() -> list[Ahead]:
 
 def a_moment_ago() -> datetime:
     """Return the time after which a hand-in or a push counts as fresh, so that it will soon be over."""
-    return timezone.now() - timedelta(seconds=settings.DURATIONS["fresh"])
+    return estimated_time() - timedelta(seconds=settings.DURATIONS["fresh"])
 
 
 def being_kept(project: Combinable, since: Expression) -> QuerySet[Submission]:

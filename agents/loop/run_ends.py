@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Min, QuerySet
-from django.utils import timezone
 
 from agents.crew import attempts, refusals
 from agents.models import Run
@@ -19,7 +18,7 @@ from disputes.models import Conflict
 from disputes.sessions import repair
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import database_time, repeated
+from tasks.locking import database_time, estimated_time, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
@@ -68,7 +67,7 @@ def end(run: Run, outcome: str, *, reason: str = "", exit_code: int | None = Non
     is_counted = outcome not in NOT_COUNTED and run.role != Run.Role.VERIFIER
     told = {
         "status": Run.Status.ENDED, "outcome": outcome, "reason": reason[:500], "exit_code": exit_code,
-        "ended_at": timezone.now(), "token_hash": None, "is_counted": is_counted, "lease_until": None,
+        "ended_at": estimated_time(), "token_hash": None, "is_counted": is_counted, "lease_until": None,
         **changes,
     }  # fmt: skip
     if not _ending(*sorted(told)).write(run.pk, run.fence, **told):
@@ -186,8 +185,8 @@ def rest_after(run: Run) -> None:
 
 def rest_in_trouble(run: Run) -> None:
     """Let the task of a run that its host could not begin rest for half as long as the trouble has lasted."""
-    since = _given_back(run).aggregate(first=Min("queued_at"))["first"] or timezone.now()
-    lasted = (timezone.now() - since).total_seconds()
+    since = _given_back(run).aggregate(first=Min("queued_at"))["first"] or estimated_time()
+    lasted = (estimated_time() - since).total_seconds()
     least, most = settings.DURATIONS["backoff_first"], settings.DURATIONS["backoff_max"]
     rest(run.task, min(max(lasted / 2, least), most))
 

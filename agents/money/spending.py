@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum, Window
-from django.utils import timezone
 
 from agents.models import Run
+from tasks.locking import estimated_time
 
 NOTHING = Decimal(0)
 # Runs of unknown cost, although an agent was at work. A verification needs no model.
@@ -88,7 +88,7 @@ def grouped(runs: QuerySet[Run], *columns: str) -> dict[Any, Spent]:
 
 def midnight(now: datetime | None = None) -> datetime:
     """Return when the current day began in UTC."""
-    return (now or timezone.now()).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return (now or estimated_time()).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def of_projects(projects: Iterable[int]) -> dict[int, Spent]:

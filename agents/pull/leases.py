@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.db.models import F, Sum
 from django.db.models.functions import Length, Now
-from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from agents import outputs
@@ -20,6 +19,7 @@ from agents.loop import run_ends
 from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
 from agents.money import metering
 from tasks.errors import Invalid, Refused
+from tasks.locking import estimated_time
 from tasks.models import Bundle, Submission
 from tasks.text.regex import regex
 
@@ -116,7 +116,7 @@ def add_log(run: Run, text: str) -> None:
     if len(text) >= left:
         text = f"{text[:left]}\n[the rest of the log is left out]\n"
     outputs.add(run, text)
-    Run.objects.filter(pk=run.pk).update(last_output_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(last_output_at=estimated_time())
 
 
 def release(run: Run, *, reason: str, failed: bool) -> None:

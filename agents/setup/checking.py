@@ -12,7 +12,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django_q.tasks import async_task
 
 from agents.crew import pauses
@@ -25,6 +24,7 @@ from agents.providers.base import NotSignedIn, ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Reader, Report
 from agents.verification import commands
+from tasks.locking import estimated_time
 from tasks.spans import clock, duration
 
 PROMPT = "Answer with the one word READY. Change no file and run no command.\n"
@@ -47,7 +47,7 @@ class Checked:
 
 def ask(agent: Agent) -> None:
     """Have the agent checked in the background by the cluster; until then it counts as being checked."""
-    Agent.objects.filter(pk=agent.pk).update(checked_at=timezone.now(), is_fine=None, check_says="")
+    Agent.objects.filter(pk=agent.pk).update(checked_at=estimated_time(), is_fine=None, check_says="")
     transaction.on_commit(partial(async_task, "agents.jobs.check_agent", agent.pk, group="check"))
 
 
@@ -60,10 +60,10 @@ def last_check(agent: Agent) -> str:
     """Return a sentence about the result of the last check, or about how it is going."""
     if agent.checked_at is None:
         return "Not checked yet. Save and check starts its command once."
-    when = clock(agent.checked_at, timezone.now())
+    when = clock(agent.checked_at, estimated_time())
     if not is_asked(agent):
         return f"{when}: {agent.check_says}"
-    if timezone.now() - agent.checked_at > timedelta(seconds=settings.DURATIONS["check"] + LATE):
+    if estimated_time() - agent.checked_at > timedelta(seconds=settings.DURATIONS["check"] + LATE):
         return f"Asked for at {when}, and nothing came of it. Is the cluster running (manage.py qcluster)?"
     return f"Being checked since {when}…"
 
@@ -72,7 +72,7 @@ def check(agent: Agent) -> Checked:
     """Start the agent's command once, under the limits of a run, and save the result with the agent."""
     checked = _checked(agent)
     Agent.objects.filter(pk=agent.pk).update(
-        checked_at=timezone.now(), is_fine=checked.is_fine, check_says=checked.says[:SAYS_MAX]
+        checked_at=estimated_time(), is_fine=checked.is_fine, check_says=checked.says[:SAYS_MAX]
     )
     return checked
 
@@ -135,7 +135,7 @@ def _in_trouble(agent: Agent, trouble: provider_trouble.Trouble, report: Report)
     says = trouble.sentence
     if trouble.error in PROVIDER_TROUBLE:
         row = pauses.pause(agent.account, trouble.error, report.message, until=report.retry_at)
-        says = f"{says} Paused until {clock(row.until, timezone.now())}."
+        says = f"{says} Paused until {clock(row.until, estimated_time())}."
     elif trouble.error == ErrorClass.MODEL and agent.model:
         says = f"{agent.model}: {says}"
     return Checked(False, says)

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from django.utils import timezone
-
 from agents.crew import pauses
 from agents.models import Run
 from agents.web.dashboard import health
 from agents.web.log import plain, state_of
 from agents.web.standing import standings
+from agents.web.standing.reasons import held
 from disputes.models import Dispute
-from tasks import base
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 from tasks.projects import counts_of
 from tasks.states import MEANINGS, Status
@@ -27,7 +26,7 @@ def overview() -> dict[str, Any]:
     These are the loop, projects, live runs, open cards, paused accounts, and what the tasks under way wait
     for.
     """
-    now = timezone.now()
+    now = estimated_time()
     found = health()
     projects = list(Project.objects.exclude(status=Project.Status.FINISHED).order_by("slug"))
     counts = counts_of(projects)
@@ -42,12 +41,16 @@ def overview() -> dict[str, Any]:
             "last_tick": _time(found["last_tick"]),
             "hosts_alive": found["hosts_alive"],
             "host_count": found["host_count"],
+            "wrong_hosts": [
+                {"what": _line(what), "cure": _line(cure)} for what, cure in found["wrong_hosts"]
+            ],
             "hosts": [{"name": host.name, "seen_at": _time(host.seen_at)} for host in found["hosts"]],
         },
         "projects": [
             {
                 "slug": each.slug, "status": each.status, "trouble": _line(each.trouble),
-                "waits": _line(base.keeps_waiting(each)), "tasks": counts[each.pk],
+                "waits": _line(held(each)) if each.status == Project.Status.ACTIVE else "",
+                "tasks": counts[each.pk],
             }
             for each in projects
         ],

@@ -5,7 +5,6 @@ from math import ceil
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
 from agents.models import Trial
 from agents.reading import faults
@@ -15,6 +14,7 @@ from disputes import alerts
 from tasks import base
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.text.counting import counted, shortened, some_of
 
@@ -40,7 +40,7 @@ def decide(pk: int) -> None:
     tried = list(mine.filter(why=newest.why, queued_at__gte=project.base_at).order_by("pk"))
     if green := _best_green(tried):
         project.trials.filter(status=Trial.Status.QUEUED).update(
-            status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=timezone.now()
+            status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=estimated_time()
         )
         _found_green(project, green)
     elif tried and all(trial.status == Trial.Status.ENDED for trial in tried):

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from agents.hosts import masking, paths, processes, rewrites, sandbox, starting
 from agents.hosts.git import remotes
@@ -33,7 +32,7 @@ from agents.verification.unreachable import trouble
 from agents.verification.verdicts import Verdict
 from disputes import alerts
 from tasks import base
-from tasks.locking import database_time, locked
+from tasks.locking import database_time, estimated_time, locked
 from tasks.models import Project, Verification
 from tasks.text.counting import counted
 
@@ -116,7 +115,7 @@ class CommitTree:
 def _begin(project: Project) -> None:
     """Fetch the branch and queue what is to be tried on it."""
     claimed = Project.objects.filter(pk=project.pk, base_state=Base.UNKNOWN).update(
-        base_state=Base.TRYING, base_at=timezone.now()
+        base_state=Base.TRYING, base_at=estimated_time()
     )
     if not claimed:
         return
@@ -176,7 +175,7 @@ def _queue(project: Project, sha: str, recipe: Recipe, why: str, ordinal: int) -
         problem = " ".join(f"{each.tool} is not on this host. What brings it: {each.hint}." for each in lacks)
         ended = {
             "status": Trial.Status.ENDED, "outcome": Trial.Outcome.BROKEN, "step": conclusions.TOOLCHAIN,
-            "problem": problem[: verdicts.PROBLEM_MAX], "ended_at": timezone.now(),
+            "problem": problem[: verdicts.PROBLEM_MAX], "ended_at": estimated_time(),
         }  # fmt: skip
     Trial.objects.create(
         project=project, why=why, sha=sha, ordinal=ordinal, source=recipe.source[:300],
@@ -209,7 +208,7 @@ def _take(trial: Trial, host: Host) -> bool:
     try:
         with transaction.atomic():
             won = Trial.objects.filter(pk=trial.pk, status=Trial.Status.QUEUED).update(
-                status=Trial.Status.RUNNING, host=host, lease_until=lease, started_at=timezone.now(),
+                status=Trial.Status.RUNNING, host=host, lease_until=lease, started_at=estimated_time(),
                 attempts=F("attempts") + 1,
             )  # fmt: skip
     except IntegrityError:  # another host already tries this project
@@ -265,7 +264,7 @@ def _look_after(trial: Trial, do: Do) -> None:
 
 
 def _age(trial: Trial) -> float:
-    return (timezone.now() - (trial.started_at or trial.queued_at)).total_seconds()
+    return (estimated_time() - (trial.started_at or trial.queued_at)).total_seconds()
 
 
 def _show_progress(trial: Trial, folder: Path) -> None:
@@ -295,14 +294,14 @@ def _take_over_lost(host: Host) -> None:
     lost = Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now())
     for trial in lost.exclude(host=host):  # this host knows its own trials by their processes
         _put_back(trial)
-    long_ago = timezone.now() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
+    long_ago = estimated_time() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
     stuck = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)
     stuck.exclude(trials__status__in=Trial.LIVE).update(base_state=Base.UNKNOWN)
 
 
 def _poll(host: Host, projects: Any, do: Do) -> None:
     """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
-    now = timezone.now()
+    now = estimated_time()
     unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
     for project in unfit.exclude(trouble_until__gt=Now()):
         if not host.may_run(project):
@@ -396,7 +395,7 @@ def _end(trial: Trial, outcome: str, *, problem: str = "", **result: Any) -> Non
         locked(Project.objects).get(pk=trial.project_id)
         ended = Trial.objects.filter(pk=trial.pk).exclude(status=Trial.Status.ENDED).update(
             status=Trial.Status.ENDED, outcome=outcome, problem=problem[: verdicts.PROBLEM_MAX],
-            ended_at=timezone.now(), lease_until=None, **result,
+            ended_at=estimated_time(), lease_until=None, **result,
         )  # fmt: skip
         if ended:
             conclusions.decide(trial.project_id)

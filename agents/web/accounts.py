@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from django.http import HttpRequest
-from django.utils import timezone
 
 from agents.crew.choosing import Crew
 from agents.models import Agent, ProviderPause
 from tasks.access import MAINTAIN, is_superuser, my_roles
+from tasks.locking import estimated_time
 from tasks.spans import clock
 from tasks.text.counting import some_of
 
@@ -25,7 +25,7 @@ class PausedAccount:
     @property
     def until(self) -> str:
         """The time when the pause ends, with the day if that is not today."""
-        return clock(self.pause.until, timezone.now())
+        return clock(self.pause.until, estimated_time())
 
     @property
     def who(self) -> str:

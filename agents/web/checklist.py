@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
-from django.utils import timezone
 
 from agents.models import Agent, Host, Run
 from agents.setup.demo import SLUG as DEMO
 from tasks import base
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 from tasks.text.counting import counted
 
@@ -187,7 +187,7 @@ def _people(project: Project | None) -> SetupStep:
 
 
 def _loop() -> SetupStep:
-    since = timezone.now() - timedelta(seconds=settings.DURATIONS["lease"])
+    since = estimated_time() - timedelta(seconds=settings.DURATIONS["lease"])
     host = Host.objects.filter(seen_at__gte=since).order_by("-seen_at").first()
     if host is None:
         return SetupStep(

@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.http import HttpRequest
-from django.utils import timezone
 
 from agents.crew.choosing import Crew
 from agents.crew.coverage import unwatched
@@ -21,12 +20,14 @@ from agents.web.standing.reasons import held
 from disputes.models import Dispute
 from disputes.web.queue.listing import CountOf, capped
 from tasks import access
+from tasks.locking import estimated_time
 from tasks.models import Event, Project, Section, Task
 from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
 TAIL_LINES = 4
+ROOM = "it starts nothing; make room, for instance with `./manage.py prune`"
 TASKS_MAX = 500  # tasks of a section counted as landed, and as many counted as left
 
 
@@ -177,25 +178,30 @@ _known_hosts = Prepared(
 
 
 def health() -> dict[str, Any]:
-    """Return which hosts reported lately, which no longer do or are full, and when the loop last ran."""
-    now = timezone.now()
+    """Return which hosts reported lately, what is wrong with others, and when the loop last ran.
+
+    What is wrong is told as what it is and what to do about it, here and by `manage.py status`.
+    """
+    now = estimated_time()
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
     hosts = _known_hosts.found()
     alive = [host for host in hosts if host.seen_at and host.seen_at >= alive_since]
     full = [host for host in alive if not host.has_room]
-    lost = [
-        host for host in hosts if host.seen_at and host not in alive and host.boot_id and not host.is_draining
-    ]
+    wrong = [(f"{host.name} has no room left on its disk", ROOM) for host in full[:HOSTS]]
+    wrong += [
+        (f"{host.name} has stopped reporting", f"start it again, or `./manage.py host remove {host.name}`")
+        for host in hosts
+        if host.seen_at and host not in alive and host.boot_id and not host.is_draining
+    ][:HOSTS]
     last_tick = max((host.ticked_at for host in hosts if host.ticked_at), default=None)
     is_healthy = bool(alive and last_tick and last_tick >= turning_since)
     return {
         "hosts": hosts[:HOSTS],
         "host_count": len(hosts),
         "hosts_alive": len(alive),
-        "full": full[:HOSTS],
-        "lost": lost[:HOSTS],
+        "wrong_hosts": wrong,
         "last_tick": last_tick,
         "is_healthy": is_healthy,
-        "is_well": is_healthy and not full and not lost,
+        "is_well": is_healthy and not wrong,
     }

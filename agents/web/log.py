@@ -8,9 +8,9 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
 from django.db.models.functions import Coalesce, Concat, Length, Right, Substr
-from django.utils import timezone
 
 from agents.models import Output, Run
+from tasks.locking import estimated_time
 from tasks.spans import duration
 from tasks.text.regex import regex
 
@@ -104,7 +104,7 @@ def after(run: Run, mark: int) -> Part:
 
 def silence_of(run: Run, now: datetime | None = None) -> str:
     """Return for how long nothing was heard of a running agent or its host; empty if that is not long."""
-    now, last = now or timezone.now(), run.last_output_at or run.started_at
+    now, last = now or estimated_time(), run.last_output_at or run.started_at
     if run.status != Run.Status.RUNNING or last is None or run.is_pulled:
         return ""  # a pulled agent reports by its beats instead
     if run.lease_until and run.lease_until < now:  # nobody is there to stop it
@@ -118,7 +118,7 @@ def silence_of(run: Run, now: datetime | None = None) -> str:
 
 def state_of(run: Run, now: datetime | None = None) -> str:
     """Return one short line on how far the run is, or how it ended."""
-    now = now or timezone.now()
+    now = now or estimated_time()
     if run.status == Run.Status.ENDED:
         ago = f", {duration((now - run.ended_at).total_seconds())} ago" if run.ended_at else ""
         return f"{run.get_outcome_display() or 'Ended'}{ago}"

@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model
 from django.core.cache import cache
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 
 from agents.crew import coverage, pauses
 from agents.models import Run
@@ -21,6 +20,7 @@ from disputes.models import Dispute
 from disputes.notifications import channels, fanout
 from disputes.web.queue.listing import MINE, first_few, number_of
 from tasks.access import MAINTAIN, PreparedForReaders, Reader, of_projects, projects_for
+from tasks.locking import estimated_time
 from tasks.models import Section, Task
 
 KEPT = 5  # seconds
@@ -112,5 +112,5 @@ _badges, _numbers = _in_one_row(Badges, _for_badges), _in_one_row(Numbers, _for_
 
 def _answers(query: PreparedForReaders, request: HttpRequest) -> list[Any]:
     """Return all answers from the row; an answer that is NULL becomes 0."""
-    [row] = query.found(request.user, timezone.now())
+    [row] = query.found(request.user, estimated_time())
     return [answer or 0 for answer in row]

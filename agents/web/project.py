@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db.models import Count, QuerySet
-from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.models import Agent, Run
@@ -13,6 +12,7 @@ from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
 from agents.web.standing.reasons import of_project
 from disputes.models import Dispute
+from tasks.locking import estimated_time
 from tasks.models import FollowedTodo, Membership, Project, Task
 from tasks.states import Status
 
@@ -43,7 +43,7 @@ class Overview:
     def closed(self) -> str:
         """Why no agent is started, unless the next step says so: the project as a whole, or a cap."""
         is_next = self.next is not None and self.project.trouble
-        if not is_next and (why := of_project(self.project, timezone.now())):
+        if not is_next and (why := of_project(self.project, estimated_time())):
             return why
         reached = caps.closed([self.project]).get(self.project.pk)
         return caps.closed_line(reached) if reached else ""

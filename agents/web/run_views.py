@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from agents.loop import run_ends as verbs
 from agents.models import Prompt, Run
@@ -15,6 +14,7 @@ from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import RULE, project_ids, require_role, role_in
 from tasks.errors import Refused
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.states import Status
 from tasks.text.numbers import whole_number
 
@@ -48,7 +48,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "title": f"Run {run.pk}",
         "run": run,
-        "row": runs.RunRow(run, may_stop, timezone.now()),
+        "row": runs.RunRow(run, may_stop, estimated_time()),
         "log": log.end_of(run),
         "prompt": prompt or "",
     }

@@ -6,11 +6,11 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from agents.models import Run
 from agents.web import costs, log, moves
 from tasks.access import projects_for
+from tasks.locking import estimated_time
 
 LIVE_MAX, PER_PAGE = 200, 50
 
@@ -82,7 +82,7 @@ def runs_page(runs: QuerySet[Run], may_stop: frozenset[int], before: int | None)
 
     `may_stop` holds the keys of the projects in which the person may stop runs.
     """
-    now = timezone.now()
+    now = estimated_time()
     live = [] if before else list(runs.live()[:LIVE_MAX])  # type: ignore[attr-defined]
     ended = runs.filter(status=Run.Status.ENDED)
     if before:

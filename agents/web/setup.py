@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Right
-from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.models import Host, Trial
@@ -19,7 +18,7 @@ from tasks.access import MAINTAIN, RULE, require_role
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Project, Task
 
 Base = Project.Base
@@ -139,7 +138,7 @@ class SetupPage:
 
     def __init__(self, project: Project, role: str) -> None:
         self.project, self.role = project, role
-        self.now = timezone.now()
+        self.now = estimated_time()
         self.mark = mark_of(project)
 
     # --- The state ---

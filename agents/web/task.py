@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import Count, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left, Right
-from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.crew import attempts, choosing
@@ -22,6 +21,7 @@ from disputes.web.work.comments import Discussion
 from disputes.web.work.history import newest_events
 from tasks.access import RULE
 from tasks.configuration.ladder import place_of
+from tasks.locking import estimated_time
 from tasks.models import Answer, Event, Review, Submission, Task, Verification
 from tasks.models.prepared import Prepared
 from tasks.states import UNFINISHED, Severity, Status
@@ -169,7 +169,7 @@ class TaskPage:
 
     def __init__(self, task: Task, user: Any, role: str) -> None:
         self.task, self.role = task, role
-        self.now = timezone.now()
+        self.now = estimated_time()
         live = [run for run in self.runs if run.status != Run.Status.ENDED]
         self.standing = standing.standing_of(task, standing.Facts([task], self.now, live))
         self.moves = moves.offered(task, self.role)

@@ -9,7 +9,6 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -21,6 +20,7 @@ from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
 from tasks.access import RULE, projects_for
 from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related, shortened
+from tasks.locking import estimated_time
 from tasks.text.counting import counted
 from tasks.text.unseen import plain
 
@@ -132,7 +132,7 @@ class PrecedentAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
         if precedent.retired_at:
             return "Retired"
         ends = precedents.expires_at(precedent)
-        return "Expired" if ends and ends < timezone.now() else "Suggested"
+        return "Expired" if ends and ends < estimated_time() else "Suggested"
 
     @display(description="expires", ordering="at")
     def expires(self, precedent: Precedent) -> str:
@@ -213,7 +213,7 @@ class GuidelineAdmin(MadeByAdmin, ProjectScopedAdmin):
         return guideline.source or "-"
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        expires_at = timezone.now() + timedelta(days=GUIDELINE_DAYS)
+        expires_at = estimated_time() + timedelta(days=GUIDELINE_DAYS)
         return {"expires_at": expires_at} | super().get_changeform_initial_data(request)
 
     @admin.action(description="End now", permissions=["rule"])
@@ -221,7 +221,7 @@ class GuidelineAdmin(MadeByAdmin, ProjectScopedAdmin):
         ended = 0
         for guideline in queryset:
             if self.has_change_permission(request, guideline):
-                Guideline.objects.filter(pk=guideline.pk).update(expires_at=timezone.now())
+                Guideline.objects.filter(pk=guideline.pk).update(expires_at=estimated_time())
                 self.record(request, guideline, "ended", str(guideline))
                 ended += 1
         self.message_user(request, f"{ended} ended: no further prompt holds them.")

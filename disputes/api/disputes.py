@@ -5,7 +5,6 @@ from typing import Any
 import django_filters
 from django.db.models import Expression, Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
@@ -26,6 +25,7 @@ from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import NewestFilter, OptionalText, SeverityFilter
 from tasks.idempotency import idempotent
+from tasks.locking import estimated_time
 from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
 
@@ -186,7 +186,7 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
         return head.reason if head.reason != Conflict.Reason.OTHER else head.origin
 
     def get_days_open(self, dispute: Dispute) -> int:
-        return ((dispute.closed_at or timezone.now()) - dispute.opened_at).days
+        return ((dispute.closed_at or estimated_time()) - dispute.opened_at).days
 
 
 class DisputeDetailSerializer(DisputeSerializer):

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from disputes import rulings, triage
 from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, BulkItem, Terms, Verb, items_of
@@ -13,6 +12,7 @@ from disputes.protocol.rulings.records import what_came
 from tasks.access import RULE, require_any
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models import Project, StaleTask
 from tasks.models.event import record
 from tasks.states import IllegalMove
@@ -126,7 +126,7 @@ def _keep(bulk: Bulk, results: list[dict[str, Any]], kind: str) -> None:
     if kind == "bulk":
         bulk.results = results
     else:
-        bulk.undo_results, bulk.undone_at = results, timezone.now()
+        bulk.undo_results, bulk.undone_at = results, estimated_time()
     bulk.save(update_fields=["results"] if kind == "bulk" else ["undo_results", "undone_at"])
     done: dict[int, list[str]] = {}
     for result in results:

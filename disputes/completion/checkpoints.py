@@ -4,14 +4,13 @@ from collections.abc import Iterable
 
 from django.db import transaction
 from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from disputes import alerts
 from disputes.models import Conflict
 from disputes.protocol.completion import convergence
 from disputes.protocol.completion.termination import max_rounds
 from disputes.protocol.reviews.severity import total_weight
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
 from tasks.models.prepared import Prepared
@@ -89,7 +88,7 @@ def _under_way(pk: int) -> dict[str, int]:
 
 def _begin(project: Project) -> Checkpoint:
     """Create checkpoint 0, which records what there was to do when the first task was begun."""
-    now = timezone.now()
+    now = estimated_time()
     severities = _severities(_counted(project).exclude(status__in=SETTLED))
     weight = total_weight(severities, project.config.severity_weights)
     return Checkpoint.objects.create(
@@ -108,7 +107,7 @@ def _severities(tasks: Iterable[Task]) -> list[str]:
 
 
 def _close(project: Project, last: Checkpoint) -> Checkpoint:
-    limits, now = limits_of(project), timezone.now()
+    limits, now = limits_of(project), estimated_time()
     new = _opened_since.found(project.pk, last.at)
     for task in new:
         task.project = project

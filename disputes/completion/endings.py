@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
-from django.utils import timezone
 
 from disputes import alerts
 from disputes.completion import checkpoints, exits
@@ -20,7 +19,7 @@ from tasks.access import MAINTAIN, require
 from tasks.configuration.changing import configure
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import Checkpoint, Project
 from tasks.models.event import record
 from tasks.text.counting import counted
@@ -53,7 +52,7 @@ def end_project(
     if kind not in TITLES:
         offered = ", ".join(TITLES)
         raise Invalid("unknown_exit", f"{kind} is no end.", f"There are {offered}.")
-    chosen, actor, now = Exit(kind), Actor.person(user), timezone.now()
+    chosen, actor, now = Exit(kind), Actor.person(user), estimated_time()
     standing = standing_of(project)
     standing = replace(
         standing,
@@ -78,7 +77,7 @@ def abandon(project: Project, *, actor: Actor, reason: str) -> None:
     standing = standing_of(project)
     standing = replace(standing, asked=ask_for(Exit.ABANDONED, standing))
     result = decide(standing, project.config)
-    _end(project, Exit.ABANDONED, result, standing, actor, reason, timezone.now())
+    _end(project, Exit.ABANDONED, result, standing, actor, reason, estimated_time())
 
 
 def _end(

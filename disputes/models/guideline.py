@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from disputes.models.decision import Decision
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 
 GUIDELINE_DAYS = 180  # the default when somebody writes one; after that it has to be renewed
@@ -16,7 +17,7 @@ TEXT_MAX = 2_000
 class GuidelineQuerySet(models.QuerySet["Guideline"]):
     def for_task(self, task: Task) -> "GuidelineQuerySet":
         """Return the guidelines in force that are about this task, oldest first."""
-        now = timezone.now()
+        now = estimated_time()
         holding = self.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=task.project_id)
         return holding.filter(tag__in=["", *task.tags]).order_by("pk")
 

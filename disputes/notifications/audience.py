@@ -13,6 +13,7 @@ from disputes.notifications.notices import People, Topic
 from disputes.notifications.subjects import NoticeSubject
 from disputes.triage import people_on_call
 from tasks.access import READ, RULE
+from tasks.locking import estimated_time
 from tasks.models import Membership, Project
 
 
@@ -122,7 +123,7 @@ def holder(dispute: Dispute | None) -> set[int | None]:
     """
     if dispute is None:
         return set()
-    is_claimed = dispute.claimed_until is not None and dispute.claimed_until > timezone.now()
+    is_claimed = dispute.claimed_until is not None and dispute.claimed_until > estimated_time()
     held = dispute.assignee_id or (dispute.claimed_by_id if is_claimed else None)
     return set(members(dispute.project, [held]).values_list("pk", flat=True)) if held else set()
 

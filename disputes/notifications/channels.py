@@ -6,7 +6,6 @@ from uuid import uuid4
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.utils import timezone
 
 from disputes.models import Channel, Delivery
 from disputes.notifications import messages, post, sending, signing
@@ -15,6 +14,7 @@ from disputes.notifications.sealing import Unreadable, seal, unseal
 from tasks.access import MAINTAIN, READ, may, projects_for, require
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models.event import record
 
 CHANNELS_MAX = 20  # per person, or per project
@@ -67,7 +67,7 @@ def save(channel: Channel, address: Address | None, *, user: Any) -> str:
             raise Invalid("too_many", f"There are {CHANNELS_MAX} channels already.", "Remove one.")
         if channel.kind == Channel.Kind.WEBHOOK:
             secret = signing.new_secret()
-            channel.sealed_secret = seal(signing.exchanged("", secret, timezone.now()))
+            channel.sealed_secret = seal(signing.exchanged("", secret, estimated_time()))
     with transaction.atomic():
         channel.save()
         _note(channel, "added" if is_new else "changed", user)
@@ -96,7 +96,7 @@ def new_secret(channel: Channel, *, user: Any) -> str:
     """
     if channel.kind != Channel.Kind.WEBHOOK:
         raise Invalid("no_secret", "Only webhooks are signed.", "This one needs no secret.")
-    secret, now = signing.new_secret(), timezone.now()
+    secret, now = signing.new_secret(), estimated_time()
     try:
         kept = unseal(channel.sealed_secret)
     except Unreadable:
@@ -111,7 +111,7 @@ def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
     """Send one test message at once and return what came of it. Raises Refused("too_fast")."""
     if not cache.add(f"tell-test-{user.pk}", True, timeout=TEST_EVERY):
         raise Refused("too_fast", f"One try in {TEST_EVERY} seconds.", "Try again.", status=429)
-    uid, now = str(uuid4()), timezone.now()
+    uid, now = str(uuid4()), estimated_time()
     link = messages.link("/notifications/")
     told = messages.Message("Steroids: a test message", ("This channel works.",), link)
     try:

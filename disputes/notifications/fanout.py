@@ -5,14 +5,13 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from disputes.models import Delivery
 from disputes.notifications import reminders
 from disputes.notifications.audience import channels_for
 from disputes.notifications.hours import due_at
 from disputes.notifications.subjects import subject_of
-from tasks.locking import is_passing
+from tasks.locking import estimated_time, is_passing
 from tasks.models import Notice
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ def take_up() -> int:
     A notice that fails does not hold up the others. It is tried again, later each time, for as long as that
     takes, because the next version of the program may mend what is wrong with it.
     """
-    now = timezone.now()
+    now = estimated_time()
     notices = list(Notice.objects.filter(due_at__lte=now).order_by("pk").values_list("pk", flat=True)[:BATCH])
     for pk in notices:
         try:
@@ -63,7 +62,7 @@ def take(pk: int) -> int:
     notice = Notice.objects.select_related("event__project", "event__task__project").filter(pk=pk).first()
     if notice is None or not Notice.objects.filter(pk=pk).delete()[0]:
         return 0
-    subject, now = subject_of(notice.event), timezone.now()
+    subject, now = subject_of(notice.event), estimated_time()
     reminders.follow(subject, now)
     owed = [
         Delivery(

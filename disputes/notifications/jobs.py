@@ -6,10 +6,10 @@ from datetime import timedelta
 from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models import Delivery
 from disputes.notifications import bell, fanout, reminders, sealing, sending
+from tasks.locking import estimated_time
 
 BUDGET = 35  # seconds; even with what is still under way then, it stays below the cluster's timeout
 UNDER_WAY = "steroids-notifications"
@@ -39,7 +39,7 @@ def tell() -> str:
 
 def tidy() -> str:
     """Delete old deliveries every night, and seal addresses again after a change of SECRET_KEY."""
-    over = timezone.now() - KEPT
+    over = estimated_time() - KEPT
     old = Delivery.objects.filter(Q(sent_at__lt=over) | Q(failed_at__lt=over)).order_by("pk")
     gone = 0
     while page := list(old.values_list("pk", flat=True)[:PAGE]):

@@ -7,12 +7,12 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
 from disputes.models import Dispute, Reminder
 from disputes.notifications.notices import Topic
 from disputes.notifications.subjects import NoticeSubject
 from tasks.configuration.policy import ProjectSettings
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 
@@ -48,7 +48,7 @@ def follow(subject: NoticeSubject, now: datetime) -> None:
 
 def remind() -> int:
     """Send the reminders that are due, and return how many were looked at."""
-    now = timezone.now()
+    now = estimated_time()
     due = list(Reminder.objects.filter(due_at__lte=now).values_list("pk", flat=True)[:BATCH])
     for pk in due:
         try:

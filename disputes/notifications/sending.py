@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from disputes.models import Channel, Delivery
 from disputes.notifications import messages, post, signing
@@ -18,6 +17,7 @@ from disputes.notifications.audience import may_still_see
 from disputes.notifications.hours import due_at
 from disputes.notifications.sealing import Unreadable, unseal
 from disputes.notifications.subjects import subject_of
+from tasks.locking import estimated_time
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def send_due(seconds: float) -> int:
 
 def _next_channel(busy: set[int]) -> Channel | None:
     """Return the channel that has waited longest and to which no courier is under way, or None."""
-    row = due(timezone.now()).exclude(channel__in=busy).order_by("due_at").values_list("channel", flat=True)
+    row = due(estimated_time()).exclude(channel__in=busy).order_by("due_at").values_list("channel", flat=True)
     pk = row.first()
     return Channel.objects.select_related("user", "project").filter(pk=pk).first() if pk else None
 
@@ -91,7 +91,7 @@ def _parcel_for(channel: Channel) -> Parcel | None:
 
     Machines get one message at a time, people everything at once.
     """
-    now = timezone.now()
+    now = estimated_time()
     most = 1 if channel.kind == Channel.Kind.WEBHOOK else TOGETHER_MAX
     rows = due(now).filter(channel=channel).select_related("event__project", "event__task__project")
     claimed = []
@@ -145,7 +145,7 @@ def claim(row: Delivery, now: datetime) -> bool:
 
 def settle(rows: Sequence[Delivery], outcome: post.SendOutcome) -> None:
     """Record what came of the deliveries: sent, to be tried again, or given up."""
-    now = timezone.now()
+    now = estimated_time()
     mine = Delivery.objects.filter(pk__in=[row.pk for row in rows], sent_at=None, failed_at=None)
     if outcome.ok:
         mine.update(sent_at=now, error="")
@@ -186,4 +186,4 @@ def again(row: Delivery) -> bool:
     Return False if it was not given up.
     """
     given_up = Delivery.objects.filter(pk=row.pk, failed_at__isnull=False)
-    return bool(given_up.update(failed_at=None, tries=0, error="", due_at=timezone.now()))
+    return bool(given_up.update(failed_at=None, tries=0, error="", due_at=estimated_time()))

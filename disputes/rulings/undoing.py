@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from disputes import opening, stage_objections
 from disputes.completion import rates
@@ -18,6 +17,7 @@ from tasks.configuration.policy import HOLD
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models import Task
 from tasks.models.task import locked_task
 from tasks.states import MOVES, Status
@@ -42,7 +42,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     with transaction.atomic():
         task = locked_task(task.pk)
         revoked = Decision.objects.standing().unused().filter(pk=decision.pk)
-        if not revoked.update(revoked_at=timezone.now(), revoked_by=user, revoked_reason="undone"):
+        if not revoked.update(revoked_at=estimated_time(), revoked_by=user, revoked_reason="undone"):
             raise _too_late(decision)
         _refuse_answered(decision, task)
         conflict.refresh_from_db(fields=["status", "followed"])

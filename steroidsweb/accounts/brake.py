@@ -12,10 +12,9 @@ from hashlib import sha256
 from math import ceil
 
 from django.db import transaction
-from django.utils import timezone
 
 from steroidsweb.models import SignInTries
-from tasks.locking import locked, repeated
+from tasks.locking import estimated_time, locked, repeated
 from tasks.text.counting import counted
 
 FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row for one name from one address, and for one address
@@ -61,7 +60,7 @@ def begin_try(counted: Sequence[Counter]) -> timedelta:
     _forget()
     with transaction.atomic():
         rows = _locked(counted)
-        now = timezone.now()  # only once the rows are locked, because locking may have taken a while
+        now = estimated_time()  # only once the rows are locked, because locking may have taken a while
         if (wait := max(row.free_at for row in rows) - now) > timedelta():
             return wait
         for row, counter in zip(rows, counted, strict=True):
@@ -77,7 +76,7 @@ def take_back(counted: Sequence[Counter]) -> None:
     """Delete the name's count after a success, and take this one try off the address's count."""
     with transaction.atomic():
         rows = _locked(counted)
-        now = timezone.now()
+        now = estimated_time()
         for row, counter in zip(rows, counted, strict=True):
             if counter.limit == FOR_NAME:
                 row.delete()
@@ -89,12 +88,12 @@ def take_back(counted: Sequence[Counter]) -> None:
 
 def _forget() -> None:
     """Delete what is over, in no transaction: whoever held such rows would stand in their owners' way."""
-    SignInTries.objects.filter(forget_at__lt=timezone.now()).delete()
+    SignInTries.objects.filter(forget_at__lt=estimated_time()).delete()
 
 
 def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
     """Return the rows of the counters, created if missing, locked until the transaction ends."""
-    now, keys = timezone.now(), [each.key for each in counted]
+    now, keys = estimated_time(), [each.key for each in counted]
     rows: list[SignInTries] = []
     while len(rows) < len(counted):  # another try may have deleted one before it was locked
         SignInTries.objects.bulk_create(

@@ -10,7 +10,6 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -21,6 +20,7 @@ from steroidsweb import audit
 from steroidsweb.accounts.sign_in import enter
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.errors import Refused
+from tasks.locking import estimated_time
 from tasks.models import Membership, Project
 
 User = get_user_model()
@@ -35,7 +35,7 @@ OVER = Refused(
 def invite(by: Any, roles: dict[Project, str], *, whom: str = "", days: int = DAYS) -> Invitation:
     """Create an invitation for one person, valid for so many days; `roles` by project may be empty."""
     with transaction.atomic():
-        made = Invitation.objects.create(whom=whom, by=by, expires_at=timezone.now() + timedelta(days=days))
+        made = Invitation.objects.create(whom=whom, by=by, expires_at=estimated_time() + timedelta(days=days))
         InvitedRole.objects.bulk_create(
             InvitedRole(invitation=made, project=project, role=role) for project, role in roles.items()
         )
@@ -80,7 +80,7 @@ def opened(request: HttpRequest) -> Invitation | None:
 def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
     """Use the invitation for this account, which gets its roles. Raises Refused if it is no longer open."""
     with transaction.atomic():
-        now = timezone.now()
+        now = estimated_time()
         if not Invitation.objects.open().filter(pk=invitation.pk).update(used_at=now, used_by=user):
             raise OVER
         for each in invitation.roles.all():

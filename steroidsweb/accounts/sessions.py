@@ -7,12 +7,12 @@ from django.contrib import messages
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 
 from disputes.web.view_helpers import page, staff_get, staff_post
 from steroidsweb import audit
 from steroidsweb.models import AuditEntry, SignedIn
 from tasks.errors import Refused
+from tasks.locking import estimated_time
 from tasks.text.counting import counted
 
 OVER = Refused(
@@ -26,7 +26,7 @@ OVER = Refused(
 @staff_get
 def sessions(request: HttpRequest) -> HttpResponse:
     """Show the user's own sessions, with the current one first."""
-    mine = SignedIn.objects.filter(user=request.user.pk, session__expire_date__gt=timezone.now())
+    mine = SignedIn.objects.filter(user=request.user.pk, session__expire_date__gt=estimated_time())
     rows = sorted(mine, key=lambda row: (row.session_id != request.session.session_key, -row.at.timestamp()))
     here = request.session.session_key
     return page(

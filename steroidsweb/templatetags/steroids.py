@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks import events
+from tasks.locking import estimated_time
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
 from tasks.text.counting import shortened
@@ -88,7 +89,7 @@ def age(moment: datetime | None) -> SafeString:
     return format_html(
         '<time class="age" datetime="{}" title="{} {}">{}</time>',
         here.isoformat(), f"{here:%Y-%m-%d %H:%M:%S}", here.tzname(),
-        duration((timezone.now() - moment).total_seconds()),
+        duration((estimated_time() - moment).total_seconds()),
     )  # fmt: skip
 
 

@@ -14,7 +14,6 @@ from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import Http404, HttpRequest
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -23,6 +22,7 @@ from unfold.decorators import display
 
 from tasks.access import MAINTAIN, READ, RULE, is_superuser, project_ids, projects_for
 from tasks.events import Actor
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status
@@ -205,7 +205,7 @@ class ExpiringAdmin:
 
 
 def _lies_ahead(at: datetime) -> None:
-    if at <= timezone.now():
+    if at <= estimated_time():
         raise ValidationError("That time has passed. Choose a later one.", code="over")
 
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from tasks import hooks
 from tasks.events import SYSTEM, Actor
+from tasks.locking import estimated_time
 from tasks.models.prepared import PreparedInsert
 from tasks.models.project import Project
 from tasks.triggers import no_change, no_deletion
@@ -124,7 +125,7 @@ def record_created(project: "Project", tasks: "Sequence[Task]", *, actor: Actor)
 def _by(actor: Actor) -> dict[str, Any]:
     return {
         "actor_kind": actor.kind, "user_id": actor.user_id, "run_number": actor.run_number,
-        "label": actor.label[:120],
+        "label": actor.label[:120], "at": estimated_time(),
     }  # fmt: skip
 
 
@@ -132,7 +133,9 @@ def _tell_of(project: "Project", kind: str, events: list[Event]) -> None:
     """Leave notices if people are told of this kind of event, and ring once the transaction has committed."""
     transaction.on_commit(partial(hooks.ring_loop, project.pk, kind), robust=True)
     if hooks.is_told(kind):
-        Notice.objects.bulk_create([Notice(event=event) for event in events], batch_size=AT_ONCE)
+        Notice.objects.bulk_create(
+            [Notice(event=event, due_at=event.at) for event in events], batch_size=AT_ONCE
+        )
         transaction.on_commit(partial(hooks.ring_notices, project.pk), robust=True)
 
 

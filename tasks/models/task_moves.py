@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, transaction
 from django.db.models import F, Q
-from django.utils import timezone
 
 from tasks import hooks, snapshots, states
 from tasks.configuration import stages
 from tasks.configuration.stages import Stage
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models.event import record
 from tasks.models.prepared import PreparedUpdate
 from tasks.models.project import Section
@@ -69,7 +68,7 @@ class TaskMoves(models.Model):
         Raises IllegalMove if the table does not allow the move, and StaleTask if somebody was faster.
         """
         old, new = self.status, states.target(verb, self.status, to)
-        values = {"status": new, "status_at": timezone.now(), **changes}
+        values = {"status": new, "status_at": estimated_time(), **changes}
         with transaction.atomic(savepoint=False):
             moving = _moving(type(self), *sorted(values))
             moved = moving.write(self.pk, self.version, old, **values)
@@ -120,7 +119,7 @@ class TaskMoves(models.Model):
         self.move(
             "advance", actor=actor, note=note, not_before=not_before, stage=after.name, home_stage=home,
             escalation="", round=self.round + 1, rejections=self.rejections if is_back else 0,
-            accepted=None, counts_since=timezone.now(),
+            accepted=None, counts_since=estimated_time(),
             data={"sha": submission.sha, "from_stage": self.stage, "stage": after.name},
         )  # fmt: skip
 
@@ -160,7 +159,7 @@ class TaskMoves(models.Model):
     def _cross(self, verb: str, to: Stage, *, actor: Actor, note: str, **changes: Any) -> None:
         self.move(
             verb, actor=actor, note=note, stage=to.name, round=self.round + 1, not_before=None,
-            counts_since=timezone.now(), data={"from_stage": self.stage, "stage": to.name}, **changes,
+            counts_since=estimated_time(), data={"from_stage": self.stage, "stage": to.name}, **changes,
         )  # fmt: skip
 
     def approve(self, submission: "Submission", *, actor: Actor, note: str = "") -> None:
@@ -272,7 +271,7 @@ class TaskMoves(models.Model):
         with transaction.atomic():
             changed = self._row.filter(
                 landed_at__isnull=True, status__in=[Status.COMPLETED, Status.DISPUTED]
-            ).update(landed_sha=sha, landed_at=timezone.now())
+            ).update(landed_sha=sha, landed_at=estimated_time())
             if not changed:
                 raise StaleTask(self)
             record(
@@ -324,7 +323,7 @@ class TaskMoves(models.Model):
         with transaction.atomic():
             self.move(
                 "retry", to=to, actor=actor, note=note, not_before=not_before, rejections=0,
-                accepted=None, counts_since=timezone.now(),
+                accepted=None, counts_since=estimated_time(),
                 round=max(self.round, 1) + (to == Status.IN_PROGRESS),
             )  # fmt: skip
             self._restart_sections()
@@ -347,7 +346,7 @@ class TaskMoves(models.Model):
             to = Status.DISPUTED
         else:
             to = Status.IN_PROGRESS if self.submissions.standing().exists() else Status.PENDING
-        self.move("resume", to=to, actor=actor, note=note, rejections=0, counts_since=timezone.now())
+        self.move("resume", to=to, actor=actor, note=note, rejections=0, counts_since=estimated_time())
 
     def cancel(self, *, actor: Actor, note: str = "") -> None:
         """Cancel the task. Raises IllegalMove if it has landed or is being pushed."""
@@ -392,7 +391,7 @@ class TaskMoves(models.Model):
         with transaction.atomic():
             self.move(
                 "rollback", actor=actor, note=note, data={"to_round": to_round}, round=to_round + 1,
-                accepted=None, not_before=None, rejections=0, counts_since=timezone.now(),
+                accepted=None, not_before=None, rejections=0, counts_since=estimated_time(),
                 stage=self._stage_in(to_round + 1), home_stage="", escalation="",
             )  # fmt: skip
             self._restart_sections()

@@ -13,11 +13,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
+from tasks.locking import estimated_time, locked
 from tasks.models import FollowedTodo, Project, Task
 from tasks.models.event import record
 from tasks.states import UNFINISHED, IllegalMove, Status
@@ -230,4 +229,4 @@ def look(project: Project, rested: datetime) -> FollowedTodo | None:
     if row.looked_at is not None and row.looked_at > rested:
         return None
     mine = FollowedTodo.objects.filter(pk=row.pk, looked_at=row.looked_at)
-    return row if mine.update(looked_at=timezone.now()) else None
+    return row if mine.update(looked_at=estimated_time()) else None

@@ -2,13 +2,14 @@
 
 import re
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, connections
 from django.http import HttpRequest
 from django.template import Context, Template
 from django.test import Client
@@ -20,9 +21,13 @@ from django.utils.safestring import SafeString
 from agents.models import Host, Output
 from agents.web import dashboard
 from disputes.models import Dispute
+from steroidsweb.accounts import brake
+from steroidsweb.models import SignInTries
 from steroidsweb.sidebar import queue_badge, runs_badge
+from tasks import locking
 from tasks.access import RULE, PreparedForReaders, project_ids
 from tasks.models import Event, Project, Section, Task
+from tasks.models.event import record
 from tests.asking import as_user, by_index
 from tests.cases import for_each
 from tests.factories import (
@@ -294,6 +299,30 @@ def test_what_is_wrong_stands_first_with_what_to_do(client: Client, ledger: Proj
     Host.objects.filter(name="boreas").update(boot_id="")  # it was stopped, so nothing is amiss
     Host.objects.filter(name="atlas").update(disk_free=None)
     assert "warning</span>" not in visit(client, tom)
+
+
+def test_a_web_server_whose_clock_is_wrong_goes_by_the_database(
+    client: Client, ledger: Project, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a clock some minutes ahead, every host had stopped reporting, and another server let nobody in."""
+    for wrong in (timedelta(minutes=7), -timedelta(minutes=7)):
+        right = timezone.now() - wrong
+        monkeypatch.setattr(locking, "database_time", lambda: right)  # noqa: B023
+        asked = SimpleNamespace(vendor="postgresql")
+        locking.compare_clocks(asked)
+        assert abs(asked.clock_ahead + wrong) < timedelta(seconds=5)
+        monkeypatch.setattr(connections["default"], "clock_ahead", asked.clock_ahead, raising=False)
+        Host.objects.all().delete()
+        create_host("atlas", seen_at=right, ticked_at=right)
+        html = _squeezed(visit(client, tom))
+        assert "1of1hostalive" in html
+        assert "warning</span>" not in html
+        assert abs(record(ledger, "edited").at - right) < timedelta(seconds=30)
+        tries = brake.counters("tom", "192.0.2.1")
+        assert brake.begin_try(tries) == timedelta()
+        assert abs(SignInTries.objects.latest("forget_at").free_at - right) < timedelta(seconds=30)
+    locking.compare_clocks(asked := SimpleNamespace(vendor="sqlite"))
+    assert asked.clock_ahead == timedelta()
 
 
 def test_setting_up_stands_above_the_queue_until_somebody_is_waited_for(

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 from django.db.models import OuterRef, Q, Subquery
-from django.utils import timezone
 
 from agents.hosts import paths, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from disputes.models import Conflict
 from tasks.configuration.policy import KEEP
+from tasks.locking import estimated_time
 from tasks.models import Project, Submission
 from tasks.models.event import record
 from tasks.states import Status
@@ -35,7 +35,7 @@ def due(by: datetime | None = None) -> list[Submission]:
 
     This takes two queries. Work that was already pushed, or tried just now, is left out.
     """
-    rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["backoff_max"])
+    rested = (by or estimated_time()) - timedelta(seconds=settings.DURATIONS["backoff_max"])
     newest = Submission.objects.standing().filter(task=OuterRef("task")).newest_first().values("pk")[:1]
     rows = Submission.objects.filter(
         Q(aside_at__isnull=True) | Q(aside_at__lte=rested),
@@ -62,7 +62,7 @@ def _is_wanted(project: Project, held: list[Conflict]) -> bool:
 
 def push(submission: Submission) -> str:
     """Push the work to its branch and record that; return the branch, or "" if it was not pushed."""
-    now = timezone.now()
+    now = estimated_time()
     mine = Submission.objects.filter(pk=submission.pk, aside_branch="").filter(
         Q(aside_at__isnull=True) | Q(aside_at=submission.aside_at)
     )

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from django.conf import settings
 from django.db.models import F, Max, Q
-from django.utils import timezone
 
 from agents.hosts import paths
 from agents.hosts.git import remotes
@@ -18,6 +17,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from disputes import records
 from disputes.sessions.documents import NAME, Folder, name_of
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ It holds what the program knows at event {event}. Changes that are made here are
 
 def due(by: datetime | None = None) -> list[Project]:
     """Return the projects whose records are older than their last event and were not written just now."""
-    rested = (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["records"])
+    rested = (by or estimated_time()) - timedelta(seconds=settings.DURATIONS["records"])
     named = Project.objects.filter(settings__has_key="records_branch").exclude(settings__records_branch="")
     chosen = named.filter(Q(records_at__isnull=True) | Q(records_at__lte=rested))
     return list(chosen.annotate(newest=Max("events")).filter(newest__gt=F("records_event")))
@@ -50,7 +50,7 @@ def files_of(project: Project) -> dict[str, str]:
 def write(project: Project) -> str:
     """Bring the branch up to date (RND-7); return the commit that holds the records, or "" on failure."""
     newest = project.events.aggregate(newest=Max("pk"))["newest"] or 0
-    now = timezone.now()
+    now = estimated_time()
     taken = Project.objects.filter(pk=project.pk, records_at=project.records_at).update(records_at=now)
     if not taken:
         return ""  # another host is doing it

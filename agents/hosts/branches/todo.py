@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from agents.hosts import paths
 from agents.hosts.git import remotes
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
+from tasks.locking import estimated_time
 from tasks.models import FollowedTodo, Landing, Project
 from tasks.todo import following
 from tasks.todo.following import Version
@@ -32,7 +32,7 @@ Written by Steroids Web for {slug}; nobody wrote it by hand. Only boxes were tic
 
 
 def _rested(by: datetime | None) -> datetime:
-    return (by or timezone.now()) - timedelta(seconds=settings.DURATIONS["records"])
+    return (by or estimated_time()) - timedelta(seconds=settings.DURATIONS["records"])
 
 
 def due(by: datetime | None = None) -> list[Project]:

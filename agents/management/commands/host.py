@@ -5,10 +5,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.template.defaultfilters import filesizeformat
-from django.utils import timezone
 
 from agents.models import Host
 from agents.setup import hosts
+from tasks.locking import estimated_time
 from tasks.management.program_command import ProgramCommand, as_command_error
 from tasks.spans import since
 from tasks.text.counting import counted
@@ -63,7 +63,7 @@ class Command(ProgramCommand):
         rows = list(Host.objects.filter(is_removed=False))
         if not rows:
             self.stdout.write("No host has reported yet. Start one: manage.py run_orchestrator")
-        now, alive = timezone.now(), set(Host.objects.alive().values_list("pk", flat=True))
+        now, alive = estimated_time(), set(Host.objects.alive().values_list("pk", flat=True))
         for host in rows:
             seen = f"seen {since(host.seen_at, now)}" if host.seen_at else "never seen"
             state = host.state(is_alive=host.pk in alive)

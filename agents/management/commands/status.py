@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
-
 from agents.setup.overview import overview
+from tasks.locking import estimated_time
 from tasks.management.program_command import ProgramCommand
 from tasks.projects import counts_line
 from tasks.spans import clock, since
@@ -27,6 +26,8 @@ class Command(ProgramCommand):
             self.stdout.write(json.dumps(found, indent=2))
             return
         self.stdout.write(_loop_line(found["loop"]))
+        for row in found["loop"]["wrong_hosts"]:
+            self.stdout.write(f"{row['what']}: {row['cure']}.")
         self._list(
             "Projects",
             (
@@ -85,8 +86,8 @@ def _begun(run: dict[str, Any]) -> str:
 
 
 def _since(moment: str) -> str:
-    return since(datetime.fromisoformat(moment), timezone.now())
+    return since(datetime.fromisoformat(moment), estimated_time())
 
 
 def _clock(moment: str) -> str:
-    return clock(datetime.fromisoformat(moment), timezone.now())
+    return clock(datetime.fromisoformat(moment), estimated_time())

@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
-from django.utils import timezone
 from django.utils.functional import cached_property
 
 from agents.crew import choosing
@@ -17,6 +16,7 @@ from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
 from tasks.dependencies import SATISFIED_ON
+from tasks.locking import estimated_time
 from tasks.models import Dependency, Landing, Section, Submission, Task
 from tasks.models.prepared import PreparedForKeys
 from tasks.states import UNFINISHED, Severity, Status
@@ -80,7 +80,7 @@ class Facts:
     ) -> None:
         """Note the tasks; a caller that has read their live runs or the crew passes them, too."""
         self.tasks = list(tasks)
-        self.now = now or timezone.now()
+        self.now = now or estimated_time()
         self.keys = [task.pk for task in self.tasks]
         self.projects = {task.project_id for task in self.tasks}
         self.crew = crew or choosing.Crew(now=self.now)

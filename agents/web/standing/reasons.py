@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.utils import timezone
 
 from agents.models import Run
 from agents.money import caps
 from agents.web.log import silence_of
 from agents.web.standing.facts import NAMED, Asked, Facts
 from tasks import base
+from tasks.locking import estimated_time
 from tasks.models import Landing, Project, Submission, Task
 from tasks.spans import clock, duration, since
 from tasks.states import Severity, Status
@@ -174,7 +174,7 @@ def of_project(project: Project, now: datetime) -> str:
 
 def held(project: Project) -> str:
     """Return what keeps coders from beginning in the project until it is mended; empty if nothing does."""
-    if why := of_project(project, timezone.now()):
+    if why := of_project(project, estimated_time()):
         return why
     return base.said(project) if project.base_state in {base.Base.RED, base.Base.BROKEN} else ""
 

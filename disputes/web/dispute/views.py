@@ -5,7 +5,6 @@ from typing import Any
 from django.db.models import BigIntegerField, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from disputes import rulings
 from disputes.models import Conflict, Dispute
@@ -21,6 +20,7 @@ from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post
 from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
 from tasks.errors import Refused
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.text.unseen import plain
 
@@ -46,7 +46,7 @@ DISPUTE_KEYS = [
 def to_see(request: HttpRequest, pk: int) -> Dispute:
     """Return a dispute that the person may see. Raises Http404."""
     key = min(pk, BigIntegerField.MAX_BIGINT)  # a database takes no larger one, and an address may have any
-    dispute = next(iter(_with_all.found(request.user, key, timezone.now())), None)
+    dispute = next(iter(_with_all.found(request.user, key, estimated_time())), None)
     if dispute is None or not role_in(request, dispute.project_id):
         raise Http404(f"There is no dispute D-{pk}.")
     with_projects([dispute], {dispute.project_id: dispute.project})

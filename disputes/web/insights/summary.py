@@ -6,13 +6,13 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from disputes import staleness, tallies
 from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.figures import Measure, Share, Side
 from disputes.protocol.silence.suspicion import SEEN_AS
+from tasks.locking import estimated_time
 from tasks.models import SEVERITY_CHOICES, Answer, Project
 from tasks.text.counting import counted
 
@@ -43,7 +43,7 @@ class Open:
 
 def open_now(projects: Iterable[Project]) -> Open:
     """Count the open disputes live, in one query."""
-    now = timezone.now()
+    now = estimated_time()
     rows = list(projects)
     stale = staleness.stale(rows)
     waiting = Dispute.objects.waiting().filter(project__in=[project.pk for project in rows]).order_by()

@@ -8,7 +8,6 @@ from django.contrib.auth import get_user_model
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import SearchInput, Select, TextInput
 from django.forms.utils import flatatt
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -17,6 +16,7 @@ from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE, PreparedForReaders, Reader, projects_for
 from tasks.filtering import SeverityFilter
+from tasks.locking import estimated_time
 from tasks.models import Project, Task
 
 AGES = {
@@ -163,11 +163,11 @@ class QueueFilter(django_filters.FilterSet):
     def of_age(self, disputes: QuerySet[Dispute], name: str, age: str) -> QuerySet[Dispute]:
         if age == STALE:
             return disputes.filter(staleness.stale())
-        return disputes.filter(opened_at__lte=timezone.now() - AGES[age][1])
+        return disputes.filter(opened_at__lte=estimated_time() - AGES[age][1])
 
     def of_holder(self, disputes: QuerySet[Dispute], name: str, who: str) -> QuerySet[Dispute]:
         """Filter by who is assigned or is looking at the dispute at this moment."""
-        claimed = Q(claimed_until__gt=timezone.now())
+        claimed = Q(claimed_until__gt=estimated_time())
         if who == NOBODY:
             return disputes.filter(Q(assignee__isnull=True), Q(claimed_until__isnull=True) | ~claimed)
         if who == SOMEBODY:

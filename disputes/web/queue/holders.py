@@ -11,6 +11,7 @@ from disputes import triage
 from disputes.models import Dispute, Follow
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import RULE, may
+from tasks.locking import estimated_time
 from tasks.text.unseen import plain
 
 MORNING = 9  # the hour at which a snooze until a day ends
@@ -30,7 +31,7 @@ class HeldBy:
         """Return whoever is looking at the dispute, or else the assignee."""
         if dispute.status != Dispute.Status.OPEN:
             return cls()
-        if dispute.claimed_by and dispute.claimed_until and dispute.claimed_until > timezone.now():
+        if dispute.claimed_by and dispute.claimed_until and dispute.claimed_until > estimated_time():
             return cls._named(dispute.claimed_by, user, dispute.claimed_until)
         return cls._named(dispute.assignee, user) if dispute.assignee else cls()
 
@@ -44,7 +45,7 @@ class HeldBy:
     @property
     def left(self) -> str:
         """How long the claim still lasts, such as 4:12."""
-        seconds = int((self.until - timezone.now()).total_seconds()) if self.until else 0
+        seconds = int((self.until - estimated_time()).total_seconds()) if self.until else 0
         return f"{max(seconds, 0) // 60}:{max(seconds, 0) % 60:02}"
 
     @property

@@ -8,13 +8,13 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpRequest
-from django.utils import timezone
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.models.dispute import DisputeQuerySet
 from disputes.web.queue.holders import HeldBy
 from tasks.access import READ, RULE, PreparedForReaders, Reader, my_projects, of_projects, project_ids
+from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.prepared import PreparedForKeys
 from tasks.states import severity_rank
@@ -129,7 +129,7 @@ _numbers = PreparedForReaders(_numbers_of)
 
 def counts(user: Any) -> dict[str, str]:
     """Return how many disputes are in each tab, at most 99+ so that counting stays cheap, in one query."""
-    [numbers] = _numbers.found(user, timezone.now())
+    [numbers] = _numbers.found(user, estimated_time())
     return {tab.name: capped(number or 0) for tab, number in zip(TABS, numbers, strict=True)}
 
 
@@ -162,7 +162,7 @@ class QueueRow:
 
     @property
     def is_late(self) -> bool:
-        return self.dispute.status == Dispute.Status.OPEN and timezone.now() - self.since > LATE
+        return self.dispute.status == Dispute.Status.OPEN and estimated_time() - self.since > LATE
 
     @property
     def is_stale(self) -> bool:
@@ -183,7 +183,7 @@ _first_pages = {tab: _first_of(tab) for tab in TABS}
 
 def first_page(tab: Tab, user: Any) -> list[Dispute]:
     """Return the first disputes of a tab, one more than a page holds; it is asked for at every refresh."""
-    return _first_pages[tab].found(user, timezone.now())
+    return _first_pages[tab].found(user, estimated_time())
 
 
 def _shown_of(disputes: Any) -> QuerySet[Conflict]:

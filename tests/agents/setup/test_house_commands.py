@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -130,14 +131,14 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
     )
     pause("claude", ErrorClass.QUOTA, "used up")
     alerts.ask_about_base(tried, "main is red: 2 failed.")
-    Project.objects.update(base_state="red")
+    Project.objects.update(base_state="red", base_problem="2 failed")
     said = manage("status")
     assert said.startswith("The loop does not turn. Start it with `manage.py run_orchestrator`.\n")
     for line in (
         "  ledger  active  ",
         "  ledger-9  bo  Running",
         "  D-",
-        "    waits: main is red\n",
+        "    waits: main is red: 2 failed\n",
         "main is red: 2 failed, since ",
         "Who has the key?, since ",
         "  claude  until ",
@@ -146,7 +147,18 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
         assert line in said, line
     Host.objects.update(seen_at=timezone.now(), ticked_at=timezone.now())
     assert manage("status").startswith("The loop turns; 1 of 1 host alive.\n")
+    Host.objects.update(disk_free=3_000_000)
+    create_host("gone", seen_at=timezone.now() - timedelta(hours=2))
+    Project.objects.update(repo_url="", trouble="No route.")
+    said = manage("status")
+    for line in (  # as the dashboard says it
+        "has no room left on its disk: it starts nothing; make room, for instance with",
+        "gone has stopped reporting: start it again, or `./manage.py host remove gone`.\n",
+        "    waits: Waits for the repository: No route.\n",
+    ):
+        assert line in said, line
     found = json.loads(manage("status", "--json"))
+    assert [row["what"] for row in found["loop"]["wrong_hosts"]][1:] == ["gone has stopped reporting"]
     assert found["run_count"] == 1
     assert {card["of"] for card in found["cards"]} == {"ledger", "ledger-7", "ledger-8"}
     assert [row["account"] for row in found["pauses"]] == ["claude"]
