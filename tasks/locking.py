@@ -41,13 +41,13 @@ REASONS_SQLITE = {
 }  # fmt: skip
 
 
-def database_time() -> datetime:
+def database_time(of: Any = connection) -> datetime:
     """Return the time by the database's clock, by which everything rests: the clocks of hosts differ."""
-    if connection.vendor == "postgresql":
+    if of.vendor == "postgresql":
         text = "SELECT statement_timestamp()"
     else:
         text = "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')"
-    with connection.cursor() as cursor:
+    with of.cursor() as cursor:
         cursor.execute(text)
         (found,) = cursor.fetchone()
     return datetime.fromisoformat(found) if isinstance(found, str) else found
@@ -58,7 +58,7 @@ def compare_clocks(connection: Any, **kwargs: Any) -> None:
     """Note how far the database's clock is ahead of ours, as each connection to a server begins."""
     connection.clock_ahead = timedelta()
     if connection.vendor == "postgresql":
-        ahead = database_time() - timezone.now()
+        ahead = database_time(connection) - timezone.now()
         connection.clock_ahead = ahead if abs(ahead) >= AHEAD_MIN else timedelta()
 
 

@@ -307,7 +307,7 @@ def test_a_web_server_whose_clock_is_wrong_goes_by_the_database(
     """With a clock some minutes ahead, every host had stopped reporting, and another server let nobody in."""
     for wrong in (timedelta(minutes=7), -timedelta(minutes=7)):
         right = timezone.now() - wrong
-        monkeypatch.setattr(locking, "database_time", lambda: right)  # noqa: B023
+        monkeypatch.setattr(locking, "database_time", lambda of: right)  # noqa: B023
         asked = SimpleNamespace(vendor="postgresql")
         locking.compare_clocks(asked)
         assert abs(asked.clock_ahead + wrong) < timedelta(seconds=5)
