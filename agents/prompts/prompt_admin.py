@@ -15,7 +15,7 @@ from agents.models import PromptText, Run
 from agents.prompts import compose, templates, texts
 from agents.prompts.texts import BadText
 from tasks.access import MAINTAIN, role_in
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, preformatted
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, SharedForm, preformatted
 from tasks.text.counting import counted
 
 NAMES = [(name, name) for name in templates.SHAPES]
@@ -26,7 +26,7 @@ def programs_text(name: str) -> str:
     return templates.own_source(name if name in templates.SHAPES else "coder").strip() + "\n"
 
 
-class PromptTextForm(forms.ModelForm):
+class PromptTextForm(SharedForm):
     """The form for a new version; it checks the text, so that each fault is shown with its line."""
 
     name = forms.ChoiceField(

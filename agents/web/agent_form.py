@@ -15,6 +15,7 @@ from unfold import widgets
 from agents.models import Agent
 from agents.providers.base import NAME
 from agents.providers.registry import PROVIDERS
+from tasks.admin.base import SharedForm
 from tasks.admin.settings_form import LinesField
 from tasks.configuration.stages import escalations_of, stages_of
 from tasks.models import Project, Task
@@ -146,7 +147,7 @@ def _amount(label: str, help_text: str = "") -> forms.FloatField:
     return forms.FloatField(label=label, help_text=help_text, required=False, min_value=0, widget=widget)
 
 
-class AgentForm(forms.ModelForm):
+class AgentForm(SharedForm):
     """The fields of the row, and those of its settings that its provider knows."""
 
     provider = forms.ChoiceField(

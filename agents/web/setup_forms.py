@@ -38,7 +38,6 @@ class CommandsForm(forms.Form):
         super().__init__(data, initial=initial | {"mark": self.shown})
         for key in (*SHELL_COMMANDS, *LIMITS):
             self.fields[key] = setting_field(key, SETTINGS[key])
-            self.fields[key].show_hidden_initial = False
             self.fields[key].widget.attrs["class"] = "field"
         for key in SHELL_COMMANDS:
             self.fields[key].validators.append(MaxLengthValidator(COMMAND_MAX))

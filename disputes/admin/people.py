@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
@@ -52,7 +51,7 @@ class DeliveryAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin):
         self.message_user(request, f"{tried} deliveries are tried again within a minute.", messages.SUCCESS)
 
 
-class OnCallForm(forms.ModelForm):
+class OnCallForm(base.SharedForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         user, project = data.get("user"), data.get("project")

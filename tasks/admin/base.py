@@ -142,6 +142,20 @@ def rows_touched(formset: Any) -> list[str]:
     ]
 
 
+MEANWHILE = (
+    "Somebody changed this while you had the page open. It now says: {} Nothing was saved; save again to put "
+    "yours in its place."
+)
+
+
+def quoted(value: Any) -> str:
+    """Return what a form's field holds as a quotation for people."""
+    if isinstance(value, dict):
+        value = [f"{key}: {part}" for key, part in value.items()]
+    shown = ", ".join(map(str, value)) if isinstance(value, list | QuerySet) else str(value)
+    return f"“{Truncator(shown).chars(300)}”." if shown not in ("", "None") else "nothing."
+
+
 class OneByOne:
     """A mixin that logs each row of a mass deletion with its own save, so that signal handlers hear of it."""
 
@@ -150,9 +164,57 @@ class OneByOne:
             super().log_deletions(request, [row])  # type: ignore[misc]
 
 
+class SharedForm(forms.ModelForm):
+    """A form that several people may have open at once, none of whom undoes what another one saves.
+
+    The page sends back what each field showed at first. A field that its user left alone keeps what is
+    stored by now; one that somebody else changed, too, is asked about.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items() if self.instance.pk else ():
+            field.show_hidden_initial = not field.disabled and (not self.is_bound or self._sent_back(name))
+
+    def _sent_back(self, name: str) -> bool:
+        first = self.add_initial_prefix(name)
+        return any(key == first or key.startswith(f"{first}_") for key in self.data)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for bound in self:
+            field, name = bound.field, bound.name
+            if not field.show_hidden_initial or field.disabled or name not in data:
+                continue
+            hidden = field.hidden_widget()
+            shown = hidden.value_from_datadict(self.data, self.files, bound.html_initial_name)
+            if not field.has_changed(bound.initial, shown):
+                continue
+            stored = field.prepare_value(bound.initial)
+            if isinstance(hidden, forms.MultiWidget):
+                stored = hidden.decompress(stored)
+            if name not in self.changed_data:
+                data[name] = field.clean(stored)
+            elif field.has_changed(bound.initial, bound.data):
+                self._show_first(bound.html_initial_name, hidden, stored)
+                self.add_error(name, MEANWHILE.format(quoted(field.clean(stored))))
+        return data
+
+    def _show_first(self, name: str, hidden: forms.Widget, stored: Any) -> None:
+        """Count the stored value as seen, so that whoever saves again replaces it."""
+        self.data = self.data.copy()
+        if isinstance(hidden, forms.MultiWidget):
+            self.data |= {f"{name}_{number}": value for number, value in enumerate(stored)}
+        elif isinstance(hidden, forms.MultipleHiddenInput):
+            self.data.setlist(name, stored)
+        else:
+            self.data[name] = "" if stored is None else stored
+
+
 class BaseAdmin(OneByOne, ModelAdmin):
     """Unfold's admin with the defaults of this program."""
 
+    form = SharedForm
     list_per_page = 50
     warn_unsaved_form = True
 

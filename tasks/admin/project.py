@@ -268,7 +268,7 @@ class MembershipAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     search_fields = ("user__username", "project__name")
 
 
-class SectionForm(forms.ModelForm):
+class SectionForm(base.SharedForm):
     def clean(self) -> dict[str, Any]:
         """Refuse links to sections of other projects, and circles of nesting or of order."""
         data = super().clean() or {}

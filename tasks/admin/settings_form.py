@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold import widgets
 
+from tasks.admin.base import SharedForm
 from tasks.configuration import schema
 from tasks.configuration.changing import refuse_stranding
 from tasks.configuration.policy import (
@@ -104,6 +105,12 @@ class SeveritiesWidget(forms.MultiWidget):
         return format_html('<div class="setting-cells">{}</div>', rows)
 
 
+class HiddenSeverities(forms.MultiWidget):
+    """What the fields of the severities showed at first."""
+
+    decompress = SeveritiesWidget.decompress
+
+
 class SeveritiesField(forms.MultiValueField):
     """A value for each severity; those that are fixed cannot be chosen."""
 
@@ -112,6 +119,8 @@ class SeveritiesField(forms.MultiValueField):
         parts = [_field(kind.each, name, name in self.fixed) for name in default]
         widget = SeveritiesWidget([part.widget for part in parts])
         super().__init__(parts, widget=widget, require_all_fields=False, **options)
+        hidden = [forms.HiddenInput({"disabled": True} if name in self.fixed else {}) for name in default]
+        self.hidden_widget = partial(HiddenSeverities, hidden)
 
     def compress(self, data_list: list[Any]) -> dict[str, Any]:
         given = dict(zip(self.default, data_list or [None] * len(self.default), strict=True))
@@ -177,8 +186,7 @@ def setting_field(key: str, entry: schema.Setting) -> forms.Field:
     }  # fmt: skip
     if isinstance(entry.kind, schema.PerSeverity):
         return SeveritiesField(entry.kind, DEFAULTS.plain(key), required=False, **options)
-    # Others may save while this page is open, so only what this user changed is written.
-    return _field(entry.kind, show_hidden_initial=True, **options)
+    return _field(entry.kind, **options)
 
 
 def lock_commands(form: forms.BaseForm) -> None:
@@ -194,7 +202,7 @@ def _tidy(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class SettingsForm(forms.ModelForm):
+class SettingsForm(SharedForm):
     """A project with its settings. A setting that is left empty gets its default."""
 
     may_set_commands = True  # whether the user of this form may

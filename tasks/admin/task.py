@@ -64,7 +64,7 @@ class SectionChoice(forms.ModelChoiceField):
         return f"{section.project} \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} {section.title}"
 
 
-class TaskForm(forms.ModelForm):
+class TaskForm(base.SharedForm):
     tags = WordsField(
         required=False,
         widget=UnfoldAdminTextInputWidget,

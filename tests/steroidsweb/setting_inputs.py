@@ -17,7 +17,8 @@ def setting_inputs(project: Project) -> dict[str, Any]:
         bound = form[key]
         widget, value = bound.field.widget, bound.value()
         if isinstance(widget, MultiWidget):
-            inputs |= {f"{key}_{at}": part for at, part in enumerate(widget.decompress(value))}
+            parts = dict(enumerate(widget.decompress(value)))
+            inputs |= {f"{first}{key}_{at}": part for at, part in parts.items() for first in ("", "initial-")}
         else:
             inputs |= {key: value, f"initial-{key}": value}
     return {name: value for name, value in inputs.items() if value is not None and value is not False}

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from tasks.models import (
 from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import (
+    create_agent,
     create_host,
     create_project,
     create_run,
@@ -602,6 +604,58 @@ def test_dependencies_run_in_no_circle_and_stay_in_the_project(
     )
     assert b"belongs to another project" in response.content
     assert not task.dependencies.exists()
+
+
+def inputs_of(html: str) -> dict[str, Any]:
+    """What a browser sends back of a page's form: hidden fields, lines, boxes, texts and choices."""
+    found: dict[str, Any] = {}
+    for tag in re.findall(r"<input[^>]*>", html):
+        told = dict(re.findall(r'([a-z-]+)="([^"]*)"', tag))
+        if "name" in told and (told.get("type") not in {"checkbox", "radio"} or " checked" in tag):
+            found[told["name"]] = unescape(told.get("value", ""))
+    for name, text in re.findall(r'<textarea[^>]*name="([^"]+)"[^>]*>(.*?)</textarea>', html, re.DOTALL):
+        found[name] = unescape(text).removeprefix("\n")
+    for tag, name, options in re.findall(
+        r'(<select[^>]*name="([^"]+)"[^>]*>)(.*?)</select>', html, re.DOTALL
+    ):
+        chosen = re.findall(r'value="([^"]*)"\s+selected', options)
+        found[name] = chosen if " multiple" in tag else (chosen or [""])[0]
+    return {name: value for name, value in found.items() if name[0] != "_" and name != "action"}
+
+
+def test_two_people_with_one_page_open_undo_nothing_of_each_other(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    """Whoever saved last put the old text of every other field back over what had been typed there."""
+    client.force_login(lea)
+    first, second = create_section(ledger, "First"), create_section(ledger, "Second")
+    task = create_task(ledger, section=first, title="Round", body="Old", tags=["a"])
+    agent = create_agent("coder", name="bo", instructions="Old")
+    User.objects.filter(pk=lea.pk).update(is_superuser=True)
+    cases: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
+        (task, {"body": "New"}, {"title": "Round up", "tags": "b"}, "body"),
+        (task, {"section": second.pk}, {"body": "Newer"}, "section"),
+        (first, {"body": "About"}, {"title": "The first"}, "body"),
+        (agent, {"instructions": "New"}, {"slots": "3"}, "instructions"),
+    ]
+    for row, hers, his, column in cases:
+        address = reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_change", args=[row.pk])
+        page = inputs_of(client.get(address).content.decode())
+        for typed in (hers, his):
+            assert client.post(address, page | typed).status_code == 302, (row, typed)
+        row.refresh_from_db()
+        assert str(getattr(row, f"{column}_id", getattr(row, column))) == str(hers[column])
+    address = reverse("admin:tasks_task_change", args=[task.pk])
+    page = inputs_of(client.get(address).content.decode())
+    client.post(address, page | {"body": "Lea's", "section": first.pk})
+    html = client.post(address, page | {"body": "Tom's"}).content.decode()
+    assert "It now says: “Lea’s”" in html.replace("&#x27;", "’")
+    assert "Nothing was saved" in html
+    again = inputs_of(html)
+    assert (again["body"], again["initial-body"]) == ("Tom's", "Lea's")
+    assert client.post(address, again).status_code == 302
+    task.refresh_from_db()
+    assert (task.body, task.section) == ("Tom's", first)
 
 
 def test_moving_a_task_to_another_section_recounts_who_waits(

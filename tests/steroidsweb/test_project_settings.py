@@ -175,11 +175,17 @@ def test_a_change_is_recorded_with_who_from_and_to(client: Client, ledger: Proje
 
 def test_what_somebody_else_saved_meanwhile_stays(client: Client, ledger: Project, lea: User) -> None:
     opened = inputs(ledger, rejections_max="3")
-    set_up(ledger, undo_seconds=1, mandatory=["high"])
+    policy = ledger.config.to_json()["policy"] | {"medium": "log"}
+    set_up(ledger, undo_seconds=1, mandatory=["high"], policy=policy)
     client.force_login(lea)
 
     assert client.post(url(ledger), opened).status_code == 302
-    assert stored(ledger) == {"undo_seconds": 1.0, "mandatory": ["high"], "rejections_max": 3}
+    theirs = {"undo_seconds": 1.0, "mandatory": ["high"], "policy": policy}
+    assert stored(ledger) == {**theirs, "rejections_max": 3}
+    answer = client.post(url(ledger), opened | {"policy_2": "hold", "undo_seconds": "12"}).content.decode()
+    assert "medium: log" in answer
+    assert "It now says: “1.0”" in answer
+    assert stored(ledger) == {**theirs, "rejections_max": 3}
 
 
 def test_a_new_project_takes_four_fields_and_the_defaults(client: Client) -> None:
