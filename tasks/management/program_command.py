@@ -112,4 +112,6 @@ def text_of(file: str | Path) -> str:
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not UTF-8: {error.reason} at byte {error.start}.") from error
+        raise CommandError(
+            f"{file} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from error

@@ -63,7 +63,10 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One fault of a file: the line's number from 1, its text, and the reason as a sentence."""
+    """One fault of a file: the line's number from 1, its text, and the reason as a sentence.
+
+    The number is 0 if the fault is no line's, but one of the whole file or of something that it names.
+    """
 
     line: int
     text: str
@@ -72,7 +75,11 @@ class Problem:
     @classmethod
     def at(cls, lines: Sequence[str], number: int, reason: str) -> "Problem":
         """Return a problem of that line, with its text cut and made safe to print."""
-        return cls(number, CONTROL.sub(REPLACEMENT, lines[number - 1][:EXCERPT_MAX]), reason)
+        text = lines[number - 1][:EXCERPT_MAX] if number else ""
+        return cls(number, CONTROL.sub(REPLACEMENT, text), reason)
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}" if self.line else self.reason
 
 
 class TodoError(ValueError):
@@ -80,11 +87,11 @@ class TodoError(ValueError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: problem.line)
-        super().__init__("\n".join(f"line {problem.line}: {problem.reason}" for problem in self.problems))
+        super().__init__("\n".join(map(str, self.problems)))
 
     def lines(self, file: str) -> list[str]:
         """Return each problem with its place in the file of that name."""
-        return [f"{file}:{problem.line}: {problem.reason}" for problem in self.problems]
+        return [f"{file}{f':{each.line}' if each.line else ''}: {each.reason}" for each in self.problems]
 
 
 @dataclass(frozen=True, slots=True)

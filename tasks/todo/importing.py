@@ -44,6 +44,7 @@ STATUS_OF_NEW = {
 }
 FIELDS = ("title", "body", "source", "severity", "tags")
 ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
+CONFLICT = "Git left a conflict here, with both sides of it. Settle it first."
 COMPARED_MAX = 10_000  # titles compared for that, which takes about a second; all lines beyond are new
 PATH = " / "  # "Server / Tests" names a section whose title alone is not unique
 
@@ -106,6 +107,16 @@ def _told(task: Task) -> str:
     return f"{task.title} ({task.section.title}, {task.severity}{status})"
 
 
+def refuse_unreadable(text: str) -> None:
+    """Raise TodoError if the text was in another encoding, or if git left both sides of a conflict in it."""
+    if "\0" in text:
+        raise TodoError([Problem(0, "", "The file is not written in UTF-8. Save it so.")])
+    lines = format.split_lines(text)
+    begun = [number for number, line in enumerate(lines, start=1) if line.startswith("<<<<<<< ")]
+    if begun and any(line.startswith(">>>>>>> ") for line in lines[begun[0] :]):
+        raise TodoError([Problem.at(lines, number, CONFLICT) for number in begun])
+
+
 def import_todo(
     project: Project,
     text: str,
@@ -123,6 +134,7 @@ def import_todo(
     every problem, of which cycles report only the first, or because the file has no task; then nothing has
     changed.
     """
+    refuse_unreadable(text)
     read = None
     if not strict:
         read = (earlier is None and _read_other(text)) or read_leniently(
@@ -162,7 +174,7 @@ def _import(
             raise TodoError([format.no_task(text)])
         if read is None:
             return report
-        told = tuple(f"Line {note.line}: {note.reason}" for note in read.notes)
+        told = tuple(f"{note}"[0].upper() + f"{note}"[1:] for note in read.notes)
         said = tuple((row, replace(item, line=read.origin(item.line))) for row, item in report.said)
         return replace(report, notes=told + report.notes, said=said)
 

@@ -51,13 +51,15 @@ def read_json(text: str) -> Reading | None:
     notes: list[str] = []
     try:
         lists = _lists_in(json.loads(_joined(text)), "", DEEP)
-        read = [(name or format.FIRST_SECTION, tuple(_List(notes).tasks(items))) for name, items in lists]
+        read = [
+            (name or format.FIRST_SECTION, tuple(_List(notes, name).tasks(items))) for name, items in lists
+        ]
     except json.JSONDecodeError as error:
         reason = f"This is no valid JSON: {error.msg} at column {error.colno}."
         raise TodoError([Problem.at(format.split_lines(text), error.lineno, reason)]) from error
     except (RecursionError, ValueError) as error:  # the latter for a number of thousands of digits
         reason = "This JSON is nested too deeply, or holds a number that is too long."
-        raise TodoError([Problem(1, "", reason)]) from error
+        raise TodoError([Problem(0, "", reason)]) from error
     if not read:
         return None
     sections = [TodoSection(name, tasks=tasks) for name, tasks in read]
@@ -66,7 +68,7 @@ def read_json(text: str) -> Reading | None:
     tasks = counted(sum(len(section.tasks) for section in sections), "task")
     lines = format.split_lines(format.render(TodoFile("", tuple(sections))))
     told = (f"The file is JSON: {tasks} in {counted(len(read), 'list')}.", *notes)
-    return Reading(tuple(lines), (1,) * len(lines), tuple(Problem(1, "", note) for note in told))
+    return Reading(tuple(lines), (0,) * len(lines), tuple(Problem(0, "", note) for note in told))
 
 
 def _joined(text: str) -> str:
@@ -102,7 +104,7 @@ def _title(item: Any) -> str:
 def _in_order(found: list[Any]) -> list[Any]:
     """Return the entries without priorities, sorted by them, if these number the entries of the list."""
     ranks = [each.get("priority") for each in found if isinstance(each, dict)]
-    is_order = len(found) >= ORDERED and len(set(map(str, ranks))) == len(found)
+    is_order = len(found) >= ORDERED and len(set(map(str, ranks))) == len(found) and all(map(_title, found))
     if not is_order or not all(type(rank) is int for rank in ranks):
         return found
     return [each | {"priority": None} for each in sorted(found, key=lambda each: each["priority"])]
@@ -131,32 +133,36 @@ class _Item:
 class _List:
     """One list while it is being read; its tasks name each other by their numbers."""
 
-    def __init__(self, notes: list[str]) -> None:
+    def __init__(self, notes: list[str], name: str) -> None:
         self.notes = notes
+        self.called = f"“{name}”" if name else "the list"
         self.items: list[_Item] = []
         self.titles: dict[str, int] = {}  # with the last number that was put behind each
 
     def tasks(self, found: list[Any]) -> list[TodoTask]:
         """Return the tasks of the list, each in front of its parts."""
-        for each in _in_order(found):
-            self.take(each, None)
+        self.take(_in_order(found), None)
         by_name = {name: item for item in reversed(self.items) for name in item.names}
         for item in self.items:  # an item comes behind the one that it is a part of
             self.find_needs(item, by_name)
         return [_task(item) for item in self.items]
 
-    def take(self, told: Any, whole: _Item | None) -> None:
-        if not (title := _title(told)):
-            self.notes.append("An entry without a title is left out.")
-            return
+    def take(self, found: Iterable[Any], whole: _Item | None) -> None:
+        around = f"“{whole.title}”" if whole else self.called
+        for number, told in enumerate(found, start=1):
+            if title := _title(told):
+                self.take_one(told, title, whole)
+            else:
+                self.notes.append(f"Entry {number} of {around} has no title and is left out.")
+
+    def take_one(self, told: Any, title: str, whole: _Item | None) -> None:
         item = _Item(told, whole)
         name = str(item.get("name") or "")
         item.names = tuple(f"{each}.{name}" for each in whole.names) if whole else ()
         item.names += (name,) if name and (whole is None or "." in name) else ()
         item.title = self.unique(title[: format.TITLE_MAX], next(iter(item.names), ""))
         self.items.append(item)
-        for part in _listed(item.get("parts")):
-            self.take(part, item)
+        self.take(_listed(item.get("parts")), item)
 
     def unique(self, title: str, name: str) -> str:
         """Return the title, with the task's name or a number behind it if another task has that title."""

@@ -128,9 +128,9 @@ def test_a_list_in_json_is_read_with_its_sections_parts_and_order(ledger, actor)
     assert get("Serve").body == "Over HTTP.\n\n## Not a heading\n- [ ] no task\n\nTest strategy:\nAsk it."
     assert get("Build (2.3)").body == "Acceptance criteria:\n- a\n- b"
     assert report.notes[:3] == (
-        "Line 1: The file is JSON: 6 tasks in 2 lists.",
-        "Line 1: An entry without a title is left out.",
-        "Line 1: “Serve” waits for \N{REPLACEMENT CHARACTER}, which is not in the list; left out.",
+        "The file is JSON: 6 tasks in 2 lists.",
+        "Entry 3 of “master” has no title and is left out.",
+        "“Serve” waits for \N{REPLACEMENT CHARACTER}, which is not in the list; left out.",
     )
     before = snapshot()
     again = import_todo(ledger, text, actor=actor)
@@ -268,10 +268,17 @@ def test_an_outline_of_org_mode_is_read_with_its_tasks(ledger, actor):
 def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
     for text, line, reason in (
         ('{\n "tasks": [\n  {"title": "a"},\n ]\n}', 4, "This is no valid JSON: "),
+        ("#\0 \0T\0", 0, "The file is not written in UTF-8."),
+        ("- [ ] A\n<<<<<<< HEAD\n- [ ] B\n=======\n- [ ] C\n>>>>>>> b\n", 2, "Git left a conflict here"),
+        (
+            '[{"title": "a", "id": 1, "dependencies": [2]}, {"title": "b", "id": 2, "dependencies": [1]}]',
+            0,
+            "These would wait for each other for ever: “a” → “b” → “a”.",
+        ),
         ('{"name": "a package", "scripts": {"test": "x"}}', 1, "The file holds no task."),
-        ('{"a": ' * 100_000, 1, "This JSON is nested too deeply"),
-        ('[{"title": "a", "subtasks": ' * 600 + "[]" + "}]" * 600, 1, "This JSON is nested too deeply"),
-        (f'[{{"title": "a", "id": {"9" * 5000}}}]', 1, "This JSON is nested too deeply, or holds a number"),
+        ('{"a": ' * 100_000, 0, "This JSON is nested too deeply"),
+        ('[{"title": "a", "subtasks": ' * 600 + "[]" + "}]" * 600, 0, "This JSON is nested too deeply"),
+        (f'[{{"title": "a", "id": {"9" * 5000}}}]', 0, "This JSON is nested too deeply, or holds a number"),
         ('{"title": "a"}\n{"title": }', 2, "This is no valid JSON: Expecting value"),
         ('{"name": "a", "contributors": [{"name": "b", "url": "c"}]}', 1, "The file holds no task."),
     ):
