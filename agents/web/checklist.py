@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
 from agents.models import Agent, Host, Run
 from agents.setup.demo import SLUG as DEMO
 from tasks import base
-from tasks.locking import estimated_time
 from tasks.models import Project, Task
 from tasks.text.counting import counted
 
@@ -187,8 +184,7 @@ def _people(project: Project | None) -> SetupStep:
 
 
 def _loop() -> SetupStep:
-    since = estimated_time() - timedelta(seconds=settings.DURATIONS["lease"])
-    host = Host.objects.filter(seen_at__gte=since).order_by("-seen_at").first()
+    host = Host.objects.alive().order_by("-seen_at").first()
     if host is None:
         return SetupStep(
             "Start",

@@ -186,7 +186,7 @@ def health() -> dict[str, Any]:
     alive_since = now - timedelta(seconds=settings.DURATIONS["lease"])
     turning_since = now - timedelta(seconds=settings.DURATIONS["watchdog"])
     hosts = _known_hosts.found()
-    alive = [host for host in hosts if host.seen_at and host.seen_at >= alive_since]
+    alive = [host for host in hosts if host.boot_id and host.seen_at and host.seen_at >= alive_since]
     full = [host for host in alive if not host.has_room]
     wrong = [(f"{host.name} has no room left on its disk", ROOM) for host in full[:HOSTS]]
     wrong += [

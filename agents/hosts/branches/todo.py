@@ -82,7 +82,8 @@ def _read(project: Project, row: FollowedTodo, mirror: Mirror, head: str) -> Non
     text = mirror.read(head, path, MAX_BYTES + 1)
     mine = FollowedTodo.objects.filter(pk=row.pk)
     if text is None or not mirror.is_plain_file(head, path):
-        missing = f"There is no file {path} on {project.target_branch}."
+        what = "no file" if text is None else "a link and no file"
+        missing = f"There is {what} {path} on {project.target_branch}."
         mine.update(seen=head, problem=missing, waiting="", waiting_for=[])
         return
     if "\ufffd" in text:
