@@ -43,13 +43,19 @@ def apply(verb: Verb, chosen: dict[str, str], terms: Terms, user: Any) -> Bulk:
         if ref[:2] == "C-" and ref in found and found[ref] in why_not and ref not in known
     ]
     results += [_gone(ref, why_not[found[ref]]) for ref in gone]
+    told = {result["ref"] for result in results}
+    results += [_unseen(ref) for ref in chosen if _is_name(ref) and ref not in told]
     _keep(bulk, results, "bulk")
     return bulk
 
 
+def _is_name(ref: str) -> bool:
+    return ref[:2] in {"D-", "C-"} and ref[2:].isdecimal() and len(ref) < 18
+
+
 def _disputes_of(refs: Iterable[str]) -> dict[str, int]:
     """Return the primary key of the dispute behind each name: D-7 is a dispute, C-9 belongs to one."""
-    numbers = {ref: int(ref[2:]) for ref in refs if ref[2:].isdecimal() and len(ref) < 18}
+    numbers = {ref: int(ref[2:]) for ref in refs if _is_name(ref)}
     conflicts = dict(
         Conflict.objects.filter(
             pk__in=[number for ref, number in numbers.items() if ref[:2] == "C-"]
@@ -118,6 +124,12 @@ def _gone(ref: str, why_not: str) -> dict[str, Any]:
     else:
         words = why_not or f"It is {conflict.status} now."
     return _result(conflict, words)
+
+
+def _unseen(ref: str) -> dict[str, Any]:
+    """Return the result for something that the person may not see, or that does not exist: the same."""
+    words = "You may no longer see it; nothing was done."
+    return {"ref": ref, "dispute": None, "project": None, "question": "", "done": False, "words": words}
 
 
 @transaction.atomic

@@ -142,9 +142,12 @@ def test_critical_and_what_one_may_not_rule_on_is_left_out_with_the_reason(
     assert "one at a time" in preview(bulk.SNOOZE, tom, worst)[worst.dispute.ref].why_not
     assert preview(bulk.ASSIGN, tom, worst)[worst.dispute.ref].why_not == "", "a turn asks for no code"
     made = bulk.apply(
-        bulk.RULE_A, {each.ref: "" for each in (worst, foreign, unseen)}, bulk.Terms(), tom
+        bulk.RULE_A, {each.ref: "" for each in (worst, foreign, unseen)} | {"C-999": ""}, bulk.Terms(), tom
     )  # fmt: skip
-    assert came(made) == [(worst.ref, False), (foreign.ref, False)]
+    refs = [worst.ref, foreign.ref, unseen.ref, "C-999"]
+    assert came(made) == [(ref, False) for ref in refs]
+    hidden, unknown = made.results[2:]
+    assert hidden == unknown | {"ref": unseen.ref}, "nobody learns what there is"
     assert Decision.objects.count() == 0
 
 
@@ -187,6 +190,24 @@ def test_what_others_ruled_meanwhile_is_reported_and_never_overwritten(
     words = next(result["words"] for result in made.results if result["ref"] == theirs.ref)
     assert words == "Lea Lindt ruled B on it meanwhile."
     assert Decision.objects.get(conflict=theirs).user == lea
+
+
+def test_each_chosen_item_has_a_result_also_for_whoever_has_left_its_project(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    """What a person could no longer see was missing from the results, as if it had never been chosen."""
+    mine, lost = dispute(ledger), dispute(create_project("other"))
+    member = lost.dispute.project.memberships.create(user=tom, role="maintainer")
+    chosen = {ref: item.seen for ref, item in preview(bulk.RULE_A, tom, mine, lost).items()}
+    member.delete()
+    made = bulk.apply(bulk.RULE_A, chosen | {"D-<b>": "", "x": ""}, bulk.Terms(), tom)
+    assert came(made) == [(mine.ref, True), (lost.ref, False)]
+    assert status(lost) == "open"
+    html = as_user(client, tom).get(f"/queue/bulk/{made.pk}/").content.decode()
+    assert "1 of 2 done" in html
+    assert "You may no longer see it; nothing was done." in html
+    assert lost.question not in html.replace(mine.question, "", 1)
+    assert [result["done"] for result in bulk.undo(made, user=tom)] == [True]
 
 
 def test_what_changed_since_the_preview_is_left_alone(ledger: Project, tom: User) -> None:
