@@ -34,7 +34,7 @@ FREE_SHARE = 0.03
 FSCK_TIMEOUT = 120.0
 LOCK_OLD = 600.0  # seconds after which the git that left a lock cannot still be working
 SCRATCH = ("incoming-*.bundle", "patch-*.diff", "salvage-*.index")
-WORK = ("clone", "env", "home", "tmp")
+WORK = ("cache", "clone", "env", "home", "tmp")
 
 
 def _home() -> Path:

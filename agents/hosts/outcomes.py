@@ -219,5 +219,5 @@ def _missed_the_api(run: Run, code: int | None) -> bool:
 def remove_folder(run: Run) -> None:
     """Remove the run's clone and private files; the log and the exit file stay for anyone on the host."""
     folder = paths.run_folder(run.pk)
-    for name in ("clone", "home", "tmp", "env", "bin", "seen", "context.json", "job.json", "lease"):
+    for name in ("clone", "home", "tmp", "cache", "env", "bin", "seen", "context.json", "job.json", "lease"):
         paths.remove(folder / name)

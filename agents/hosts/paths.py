@@ -36,11 +36,16 @@ def make_anew(path: Path) -> None:
 
     The old one is moved aside first: a beat may be writing its lease while it is removed. Raises OSError.
     """
+    remove_at_once(path)
+    path.mkdir(parents=True, mode=0o700)
+
+
+def remove_at_once(path: Path) -> None:
+    """Move the path aside and remove it there, so that nobody sees half of it. Raises OSError."""
     if path.exists():
         aside = folder("going") / uuid.uuid4().hex
         path.rename(aside)
         remove(aside)
-    path.mkdir(parents=True, mode=0o700)
 
 
 def remove(path: Path) -> None:

@@ -26,19 +26,20 @@ from django.conf import settings
 from agents.hosts import processes
 from agents.inside import first_process, gate
 from agents.models.host import Tier
-from agents.verification import commands
+from agents.verification import caches, commands
 from tasks.text.regex import regex
 
 OFF, REQUIRED = "off", "required"  # with any other value, the sandbox is used if it works
 FIRST_PROCESS = Path(first_process.__file__)
 PORT = 27081  # inside the sandbox, for the API and the proxy
 GATE = "/run/steroids/gate"
+CACHE = "/run/steroids/cache"  # in every sandbox, because some caches, such as Go's, hold only at one path
 FIRST_USER, USERS_OF_A_PROJECT = 2_000_000, 16
 RUNS_OF_A_USER = 16  # at a time
 ROLES = ("coder", "reviewer", "judge", "mediator", "verifier", "check")
 COPIED_MAX = 4 * 1024**2  # bytes of a file that is copied because others may not read it
 TMP_MAX = 1024**3  # bytes of /tmp and of /dev/shm, which take memory
-WRITABLE = ("clone", "home", "tmp", "env", "reports")
+WRITABLE = ("clone", "home", "tmp", "cache", "env", "reports")
 READABLE = ("bin", "prompt.md", "context.json")
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # The parts of /etc that programs ask for, and nothing that is this machine's own.
@@ -146,7 +147,12 @@ class Room:
         trusted = [*settings.SANDBOX_HOSTS, *self.reach.trusted]
         here = ",".join(name.lower() for name in trusted if OF_THIS_MACHINE.fullmatch(name.lower()))
         for step in steps:
-            step["env"] = _through_the_gate(step["env"])
+            step["env"] = _through_the_gate(
+                {
+                    name: value.replace(str(self.folder / caches.NAME), CACHE)
+                    for name, value in step["env"].items()
+                }
+            )
             step["argv"] = [
                 *_walls(user), *binds, "--remount-ro", "/", "--chdir", "/", "--", *_drop(user),
                 commands.base_python(), "-I", "-S", str(FIRST_PROCESS), "{ready}", str(PORT), GATE,
@@ -155,7 +161,7 @@ class Room:
             ]  # fmt: skip
             step["enclosed"] = True
         if user is not None:
-            _hand_over([*self._own(steps), *self._fixed()], user)
+            _hand_over([*self._own(), *self._fixed()], user)
         rules = {
             "hosts": list(self.reach.hosts), "trusted": trusted,
             "upstream": _upstream(), "api": self.reach.api, "user": -1 if user is None else user,
@@ -163,10 +169,9 @@ class Room:
         }  # fmt: skip
         return {"gate": rules}
 
-    def _own(self, steps: list[dict[str, Any]]) -> list[Path]:
-        """Return the folders that the run writes to: its own, and the cache of its project and role."""
-        own = [path for name in WRITABLE if (path := self.folder / name).exists()]
-        return [*own, *commands.caches_of(steps)]
+    def _own(self) -> list[Path]:
+        """Return the folders that the run writes to."""
+        return [path for name in WRITABLE if (path := self.folder / name).exists()]
 
     def _copied(self, path: Path, number: int, user: int) -> Path:
         """Return a copy for the run's user of a file that the operator named and only the host may read.
@@ -187,7 +192,7 @@ class Room:
         return [path for name in READABLE if (path := self.folder / name).exists()]
 
     def _binds(self, steps: list[dict[str, Any]], user: int | None) -> Iterator[str]:
-        own = self._own(steps)
+        own = self._own()
         seen = [*toolchains(), *_asked_for(steps)]
         fixed = self._fixed()
         readable = _outermost(path for path in seen if _may_be_seen(path))
@@ -198,7 +203,7 @@ class Room:
         for path in [*self.borrowed, *fixed]:
             yield from ("--ro-bind", str(path), str(path))
         for path in own:
-            yield from ("--bind", str(path), str(path))
+            yield from ("--bind", str(path), CACHE if path.name == caches.NAME else str(path))
         for name in ("passwd", "group"):
             yield from ("--ro-bind", str(self.folder / name), f"/etc/{name}")
         yield from ("--ro-bind", str(self.folder / gate.SOCKET), GATE)

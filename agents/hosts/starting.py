@@ -143,12 +143,12 @@ def prepare(run: Run) -> None:
     check_base(run, mirror, base)
     branch = f"steroids/{run.task.ref}" if run.role == Run.Role.CODER else ""
     run.base_sha = base
-    with ThreadPoolExecutor(1) as beside:  # git writes files while the prompt is written
+    with ThreadPoolExecutor(2) as beside:  # files are written while the prompt is
         checked_out = beside.submit(check_out, mirror, folder, base, branch)
+        made = beside.submit(commands.own_environment, run.project, folder, run.role)
         known = commands.commands_of(run.project, mirror, base, run.task)
         written = None if run.role == Run.Role.VERIFIER else draft(run, mirror, known)
-        borrowed = checked_out.result()
-    environment = commands.own_environment(run.project, folder, run.role)
+        borrowed, environment = checked_out.result(), made.result()
     if written is None:
         hashed = commands.commands_hash(known)
         Run.objects.filter(pk=run.pk).update(base_sha=base, commands_hash=hashed)
@@ -314,7 +314,6 @@ def write_job(
         limits |= {"silence": max(longest, limits["silence"]), "wall": max(longest, limits["wall"])}
     job = {
         "run": mark, "steps": steps, "limits": limits | most(), "bell": str(paths.bell_socket()),
-        "caches": [str(path) for path in commands.caches_of(steps)],
     }  # fmt: skip
     if steps and sandbox.is_on():
         job |= room.enclose(steps)

@@ -6,7 +6,6 @@ Rows stay: what pages show of a run or a submission is in the database.
 import contextlib
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -29,7 +28,6 @@ from tasks.text.counting import counted
 log = logging.getLogger(__name__)
 
 DAY = 24 * 60 * 60.0
-GOING = "going"  # the folder among the caches in which those to be removed wait
 
 
 def is_due() -> bool:
@@ -106,19 +104,16 @@ def old_caches() -> list[Path]:
     days, root = settings.KEEP_DAYS["caches"], Path(settings.HOME) / "env"
     if not days or not root.exists():
         return []
-    spared = {GOING, *map(str, _at_work())}
+    spared = set(map(str, _at_work()))
     projects = [each for each in root.iterdir() if each.is_dir() and each.name not in spared]
     folders = [role for project in projects for role in project.iterdir()]
     return sorted(folder for folder in folders if _is_older(folder, days * DAY))
 
 
 def _remove_caches() -> Iterator[str]:
-    """Remove old caches, moving each aside first, so that a run that begins meanwhile makes a new one."""
-    old, going = old_caches(), Path(settings.HOME) / "env" / GOING
+    old = old_caches()
     for folder in old:
-        going.mkdir(mode=0o700, exist_ok=True)
-        folder.rename(going / uuid.uuid4().hex)
-    paths.remove(going)  # including what a killed host had left there
+        paths.remove_at_once(folder)
     if old:
         yield f"Gone: {counted(len(old), 'cache')}."
 

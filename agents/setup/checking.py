@@ -175,7 +175,6 @@ def _played(agent: Agent, folder: Path, reader: Reader) -> dict[str, Any]:
         "steps": steps,
         "limits": limits | {"wall": longest} | starting.most(),
         "bell": str(folder / "bell"),
-        "caches": [str(path) for path in commands.caches_of(steps)],
     }
     if sandbox.is_on():
         job |= sandbox.Room(folder, 0, "check", (), starting.reach_of_agent(None, agent)).enclose(steps)

@@ -14,6 +14,7 @@ from django.conf import settings
 from agents.hosts.git.mirror import Mirror
 from agents.recipes import own_file
 from agents.recipes.recipe import Recipe, needs_python
+from agents.verification import caches
 from tasks.models import Project, Task
 from tasks.text.regex import regex
 
@@ -58,18 +59,15 @@ def commands_hash(recipe: Recipe) -> str:
 
 
 def own_environment(project: Project | None, run_folder: Path, role: str) -> dict[str, str]:
-    """Return an environment from nothing, with a home for this run and a cache for this project and role.
+    """Return an environment from nothing, with a home and caches of this run alone, which are made here.
 
-    No variable of the server is passed except those the operator named in PASS_TO_BUILDS. Coders and
-    verifications share no cache, so that an agent's run plants nothing in what a verification trusts. The
-    verifications of a project share theirs, so what a commit's own tests write there, the next ones read.
+    No variable of the server is passed except those the operator named in PASS_TO_BUILDS.
     """
     home = run_folder / "home"
     temporary = run_folder / "tmp"
-    cache = Path(settings.HOME) / "env" / (str(project.pk) if project else "none") / role / "cache"
-    for path in (home, temporary, cache):
+    for path in (home, temporary):
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.utime(cache.parent)  # notes when the cache was used last, where runs cannot write
+    cache = caches.prepare(project.pk if project else 0, run_folder, role)
     passed = {name: os.environ[name] for name in settings.PASS_TO_BUILDS if name in os.environ}
     return {
         **toolchain_folders(),
@@ -88,15 +86,6 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
         "PYTHONDONTWRITEBYTECODE": "1",
         "STEROIDS_TIME_SCALE": str(settings.TIME_SCALE),
     }
-
-
-def caches_of(steps: list[dict[str, Any]]) -> list[Path]:
-    """Return the caches of projects and roles that these steps write to.
-
-    XDG_CACHE_HOME does not tell, since the commands of most agents have theirs in the run's own home.
-    """
-    places = {Path(one["env"]["PIP_CACHE_DIR"]).parent for one in steps if "PIP_CACHE_DIR" in one["env"]}
-    return sorted(place for place in places if place.is_relative_to(Path(settings.HOME) / "env"))
 
 
 def toolchain_folders() -> dict[str, str]:

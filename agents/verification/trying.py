@@ -27,7 +27,7 @@ from agents.recipes import beside, own_file, toolchains
 from agents.recipes.candidates import candidates
 from agents.recipes.recipe import Recipe
 from agents.recipes.tree import Tree
-from agents.verification import commands, conclusions, verdicts
+from agents.verification import caches, commands, conclusions, verdicts
 from agents.verification.unreachable import trouble
 from agents.verification.verdicts import Verdict
 from disputes import alerts
@@ -358,6 +358,7 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     if verdict.fault or reason == "refused":
         outcome = Trial.Outcome.BROKEN
     _keep_result(trial, verdict)
+    caches.keep(trial.project_id, folder)
     problem = verdict.problem or verdict.missing
     if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
         problem = _with_servers(trial, verdict)

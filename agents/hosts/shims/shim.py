@@ -168,15 +168,10 @@ def _too_deep(error: OSError) -> None:
 class Weight:
     """What a run takes of the host: processes, memory, disk and files, against its limits."""
 
-    def __init__(self, folders: list[str], caches: list[str], limits: dict[str, float]) -> None:
-        self.folders, self.caches, self.limits = folders, caches, limits
+    def __init__(self, folders: list[str], limits: dict[str, float]) -> None:
+        self.folders, self.limits = folders, limits
         self.filled = self._filled()
         self.shared = shared_memory()
-        self.cached = (0, 0)
-
-    def note_caches(self) -> None:
-        """Measure the caches before the run's first step, because what others left there is not its own."""
-        self.cached = measure(self.caches)
 
     def is_too_much(self, but: int) -> str:
         """Return what exceeds its limit: "processes", "memory", "files" or "disk", or "" if nothing does."""
@@ -204,13 +199,9 @@ class Weight:
             return ""
         self.filled = filled
         size, count = measure(self.folders, *limits)
-        size_before, count_before = self.cached
-        size_now, count_now = measure(
-            self.caches, size_before + limits[0] - size, count_before + limits[1] - count
-        )
-        if count + max(count_now - count_before, 0) > limits[1]:
+        if count > limits[1]:
             return "files"
-        return "disk" if size + max(size_now - size_before, 0) > limits[0] else ""
+        return "disk" if size > limits[0] else ""
 
     def _filled(self) -> tuple[int, int]:
         """Return the bytes and files in use on the disk that the run writes to."""
@@ -268,8 +259,8 @@ class Shim:
         self.log = os.open(folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         self.gate = 0  # its pid
-        written = [str(folder / name) for name in ("clone", "home", "tmp", "env", "reports")]
-        self.weight = Weight(written, self.job.get("caches", []), self.limits)
+        written = [str(folder / name) for name in ("clone", "home", "tmp", "cache", "env", "reports")]
+        self.weight = Weight(written, self.limits)
 
     def takes_the_run(self) -> bool:
         """Take the folder's lock and write down our process; return False if another shim holds the lock."""
@@ -285,7 +276,6 @@ class Shim:
         done: list[dict[str, Any]] = []
         reason = ""
         self.open_gate()
-        self.weight.note_caches()
         for step in self.job["steps"]:
             result = self.run_step(step)
             done.append(result)

@@ -18,19 +18,20 @@ from typing import Any
 import pytest
 
 from agents.doctor import machine
-from agents.hosts import paths, processes, sandbox, starting, submissions
+from agents.hosts import outcomes, paths, processes, sandbox, starting, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.hosts.shims.nursery import NURSERY
 from agents.inside import gate
 from agents.inside.gate import is_named
-from agents.verification import commands, verdicts
+from agents.verification import caches, commands, verdicts
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
 from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
 from tests.cases import for_each
+from tests.factories import create_host, create_run
 from tests.notifications.receiver import certificate_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -342,28 +343,76 @@ def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
         assert_gone(held.folder)
 
 
-def test_a_run_that_fills_its_cache_is_ended_and_named_and_what_was_there_before_is_not_its(
-    held: Held,
-) -> None:
-    """The cache outlives the run: what it put there was charged to nobody, and filled the host's disk."""
-    mebi = 1024 * 1024
-    fill = "python3 -c \"f = open('$WHERE/big', 'wb')\nfor n in range({}): f.write(bytes(1 << 20))\""
+def test_a_run_that_fills_its_cache_is_ended_and_named(held: Held) -> None:
+    """What it put there was charged to nobody, and filled the host's disk."""
+    fill = "python3 -c \"f = open('$WHERE/big', 'wb')\nfor n in range(100): f.write(bytes(1 << 20))\""
     many = "python3 -c \"for n in range(10**7): open(f'$WHERE/f{n}', 'w').close()\""
     agents_own = {"XDG_CACHE_HOME": str(held.folder / "home" / ".cache")}  # as most agents' commands have it
+    limits = {"disk": 30 * 1024 * 1024, "files": 3000}
     for more, cache in (({}, "$XDG_CACHE_HOME"), (agents_own, '$(dirname "$PIP_CACHE_DIR")')):
         held.more = more
-        where, limits = f"WHERE={cache}; ", {"disk": 30 * mebi, "files": 3000}
-        left = held.play(f"{where}{fill.format(50)}", **(limits | {"disk": 200 * mebi}))
-        assert (left["reason"], left["steps"][0]["code"]) == ("", 0), left
-        where += "mv $WHERE/big $WHERE/old; "
-        left = held.play(f"{where}{fill.format(10)}; sleep 1", **limits)
-        assert left["reason"] == "", left  # there were 50 MiB before it began
-        left = held.play(f"{where}{fill.format(100)}; sleep 20", **limits)
-        assert left["reason"] == "disk", left
-        left = held.play(f"WHERE={cache}; {many}", **limits)
-        assert left["reason"] == "files", left
-        shutil.rmtree(Path(held.settings.HOME) / "env")
+        for script, reason in ((f"{fill}; sleep 20", "disk"), (many, "files")):
+            left = held.play(f"WHERE={cache}; {script}", **limits)
+            assert left["reason"] == reason, left
+            paths.remove(held.folder / "cache")
         assert_gone(held.folder)
+
+
+def verified(world: World, how: str, files: dict[str, str | None]) -> str:
+    """What the tests of a task's commit print where a host runs them, in a sandbox or not."""
+    world.settings.SANDBOX = "off"  # the tests' own coder is no run of a sandbox
+    submission = world.kept(files)
+    world.settings.SANDBOX = how
+    given = {"status": "starting", "sha": submission.sha, "host": create_host()}
+    run = create_run(submission.task, "verifier", **given)
+    starting.start(run)
+    folder, deadline = paths.run_folder(run.pk), time.monotonic() + PATIENCE
+    while starting.exit_of(folder) is None:
+        assert time.monotonic() < deadline
+        starting.renew_lease(folder)
+        time.sleep(0.02)
+    said = (folder / "output.log").read_text()
+    outcomes.remove_folder(run)
+    return said
+
+
+def tried(world: World) -> Project:
+    """The project, once a host has tried its branch and found it green."""
+    Project.objects.update(base_state="unknown")
+    deadline = time.monotonic() + PATIENCE
+    with Reconciler() as host:
+        while (project := Project.objects.get()).base_state != "green":
+            assert time.monotonic() < deadline, list(project.trials.values())
+            host.step()
+            time.sleep(0.02)
+    return project
+
+
+@pytest.mark.parametrize("how", ["required", "off"])
+def test_no_run_reads_what_the_commit_of_another_task_left_in_a_cache(
+    world: World, settings: Any, how: str
+) -> None:
+    """Its tests could leave a changed wheel there, with which the next task's tests passed."""
+    places = '"$PIP_CACHE_DIR" "$GOCACHE" "$npm_config_cache" "$XDG_CACHE_HOME"'
+    each = "mkdir -p $place; cat $place/wheel; cat of-* >> $place/wheel"
+    configure(world.project, {"test_command": f"for place in {places}; do {each}; done"}, actor=SYSTEM)
+    verified(world, how, {"of-one": "poison\n"})
+    assert "poison" not in verified(world, how, {"of-two": "well\n"})
+    world.remote.push({"of-all": "landed\n"})
+    tried(world)
+    for number in range(2):  # each begins with what the branch left, and changes only its own
+        said = verified(world, how, {f"of-{number}": f"poison {number}\n"})
+        assert said.split() == ["landed"] * 4, said
+    for role, is_warm in (("coder", True), ("verifier", True), ("reviewer", False), ("judge", False)):
+        own = caches.prepare(world.project.pk, paths.folder("runs", f"9{role}"), role)
+        assert (own / "pip" / "wheel").exists() == is_warm, role
+    settings.RUN_FILES_MAX = 8 * 7  # the copy is four files in three folders
+    for more, is_kept in (((), True), (("one",), False)):
+        for name in more:
+            (own.parents[1] / "9coder" / "cache" / name).touch()
+        caches.keep(world.project.pk, own.parents[1] / "9coder")
+        assert caches.kept_of(world.project.pk).is_dir() == is_kept, more
+        caches.prepare(world.project.pk, paths.folder("runs", "9coder"), "coder")
 
 
 def test_the_agent_hears_that_it_is_to_end_and_its_daemons_do_not_live_on(held: Held) -> None:
@@ -791,13 +840,7 @@ def test_what_the_untouched_branch_reached_is_what_builds_may_reach_from_then_on
     settings.SANDBOX, settings.SANDBOX_HOSTS = "required", [named]
     fetch = f"curl -fsS --noproxy '' -x $HTTP_PROXY http://{named}/index"
     configure(world.project, {"prepare_command": fetch, "test_command": "true"}, actor=SYSTEM)
-    Project.objects.update(base_state="unknown")
-    deadline = time.monotonic() + PATIENCE
-    with Reconciler() as host:
-        while (project := Project.objects.get()).base_state != "green":
-            assert time.monotonic() < deadline, list(project.trials.values())
-            host.step()
-            time.sleep(0.02)
+    project = tried(world)
     assert site.asked == ["GET /index"]
     assert project.config.allowed_hosts == named
     assert starting.reach_of_builds(project) == Reach(hosts=(named,))

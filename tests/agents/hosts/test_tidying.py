@@ -20,7 +20,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
 from agents.pull import leases
-from agents.verification import commands
+from agents.verification import caches
 from disputes.models import Dispute
 from tasks.models import Bundle, Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
@@ -122,9 +122,8 @@ def test_caches_that_no_run_used_for_long_go_unless_their_project_is_at_work(
     settings.KEEP_DAYS = settings.KEEP_DAYS | {"caches": 30.0}
     world.coder()
 
-    def cache_of(project: Project | None, role: str, *, is_old: bool) -> Path:
-        environment = commands.own_environment(project, world.mirror.path.parent / "run", role)
-        cache = Path(environment["XDG_CACHE_HOME"])
+    def cache_of(project: Project, *, is_old: bool) -> Path:
+        cache = caches.kept_of(project.pk)
         (cache / "go" / "mod").mkdir(parents=True, exist_ok=True)
         (cache / "go" / "mod" / "code.go").write_text("package code\n")
         (cache / "go" / "mod").chmod(0o555)  # as Go leaves its modules
@@ -132,11 +131,11 @@ def test_caches_that_no_run_used_for_long_go_unless_their_project_is_at_work(
             aged(cache.parent)
         return cache
 
-    kept = [cache_of(busy, "coder", is_old=True), cache_of(idle, "reviewer", is_old=False)]
-    again = cache_of(idle, "judge", is_old=True)
-    kept.append(cache_of(idle, "judge", is_old=False))  # a run used it once more
-    assert again == kept[-1]
-    gone = [cache_of(idle, "coder", is_old=True), cache_of(None, "check", is_old=True)]
+    used = cache_of(create_project(), is_old=True)
+    caches.prepare(int(used.parts[-3]), world.mirror.path.parent / "run", "verifier")
+    kept = [cache_of(busy, is_old=True), cache_of(create_project(), is_old=False), used]
+    gone = [cache_of(idle, is_old=True), paths.folder("env", str(idle.pk), "coder", "cache")]
+    aged(gone[1].parent)  # as an earlier version left it
     of_removed = paths.folder("env", "987654", "coder")
     aged(of_removed.parent)
     said = StringIO()
