@@ -9,8 +9,8 @@ A sandboxed step is started by bubblewrap; its gate (agents/inside/gate.py) runs
 The shim ends the step if nobody has renewed the lease for too long, if the run is silent or lasts too long,
 if it writes too much or takes more processes, memory or disk than it may, or if the file `stop` appears. It
 sends TERM, waits a moment, and sends KILL; daemons that left the process group come back to the shim as their
-subreaper and are killed too. If the shim itself is killed, the kernel kills the step with it. Output goes to
-a file, because the death of a pipe's reader would be the death of the agent.
+subreaper and are killed too. If the shim itself is killed, the kernel kills the step with it. The shim writes
+the log, so that a step can add to it and change nothing that is there.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ PR_SET_CHILD_SUBREAPER = 36
 POLL, POLL_MAX = 0.05, 0.25
 READY = "{ready}"  # in a step's command: the descriptor by which its sandbox says that it is set up
 GATE_SECONDS = 20.0
+PIPE_SIZE = 1024 * 1024  # of a step's output
+GATHERED = 0.01  # seconds between two looks into it
 WEIGHED_EVERY = 0.5  # seconds between looks at the lease, the clocks, processes and memory
 SWEPT_AFTER = 8  # folders are measured once the disk has filled by the run's limit divided by this
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -212,11 +214,37 @@ class Weight:
         return (disk.f_blocks - disk.f_bfree) * disk.f_frsize, disk.f_files - disk.f_ffree
 
 
+class Output:
+    """What a step prints. It comes by a pipe, so the step can add to the log and take nothing back."""
+
+    def __init__(self, log: int) -> None:
+        self.log = log
+        self.read_end, self.write_end = os.pipe()
+        os.set_blocking(self.read_end, False)
+        with contextlib.suppress(OSError):  # a user has only so many pipes of this size
+            fcntl.fcntl(self.read_end, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+        self.is_open = True
+
+    def pour(self) -> None:
+        """Carry to the log what is in the pipe. What a full disk does not hold is lost."""
+        with contextlib.suppress(OSError):
+            chunk = os.read(self.read_end, PIPE_SIZE)
+            self.is_open = bool(chunk)
+            while chunk:
+                chunk = chunk[os.write(self.log, chunk) :]
+
+    def close(self) -> None:
+        """Carry over what is left. Whoever may still hold the pipe writes to nobody."""
+        self.pour()
+        os.close(self.read_end)
+
+
 @contextlib.contextmanager
-def ending_of(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+def ending_of(child: subprocess.Popen[bytes], output: Output) -> Iterator[Callable[[float], bool]]:
     """Yield a function that waits up to so many seconds for the child's end and says whether it came.
 
-    The kernel reports it. Popen would ask a hundred times a second, which takes a hundredth of a core.
+    Meanwhile it carries the child's output to the log. The kernel reports the end; Popen would ask a hundred
+    times a second, which takes a hundredth of a core.
     """
     try:
         told = os.pidfd_open(child.pid)
@@ -224,11 +252,15 @@ def ending_of(child: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool
         told = -1
 
     def ended(seconds: float) -> bool:
-        if told >= 0:
-            select.select([told], [], [], seconds)
-            return child.poll() is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(seconds)
+        until = time.monotonic() + seconds
+        while child.poll() is None and (left := until - time.monotonic()) > 0:
+            watched = [told] if told >= 0 else []
+            pipes = [output.read_end] if output.is_open else []
+            if pipes and output.read_end in select.select(watched + pipes, [], [], left)[0]:
+                output.pour()
+                time.sleep(GATHERED)
+            elif not pipes:
+                select.select(watched, [], [], left)
         return child.returncode is not None
 
     try:
@@ -301,17 +333,22 @@ class Shim:
         """
         begun, first = time.monotonic(), os.fstat(self.log).st_size
         ready, said = os.pipe()
+        output = Output(self.log)
         try:
-            child = self.start(step, said)
+            child = self.start(step, said, output.write_end)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             why = getattr(error, "strerror", None) or error
             os.write(self.log, f"cannot start {step['argv'][0]}: {why}\n".encode(errors="replace"))
             os.close(ready)
+            output.close()
             return never_ran(step)
         finally:
             os.close(said)
-        reason = self.watch(child, begun + float(step["timeout"]))
-        self.end(child, is_enclosed="enclosed" in step)
+            os.close(output.write_end)
+        with ending_of(child, output) as ended:
+            reason = self.watch(ended, begun + float(step["timeout"]))
+            self.end(child, ended, is_enclosed="enclosed" in step)
+        output.close()
         with os.fdopen(ready, "rb") as pipe:
             stood = pipe.read(1) != b""
         if "enclosed" in step and not stood and not reason:
@@ -324,7 +361,7 @@ class Shim:
             "log": [first, os.fstat(self.log).st_size],
         }
 
-    def start(self, step: dict[str, Any], said: int) -> subprocess.Popen[bytes]:
+    def start(self, step: dict[str, Any], said: int, output: int) -> subprocess.Popen[bytes]:
         """Start the step's process in a session of its own; its sandbox writes to `said` once it is set up.
 
         Raises OSError.
@@ -336,7 +373,7 @@ class Shim:
                 cwd=step["cwd"],
                 env=step["env"],
                 stdin=stdin,
-                stdout=self.log,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 pass_fds=(self.lock, said) if "enclosed" in step else (self.lock,),
@@ -346,21 +383,20 @@ class Shim:
         finally:
             os.close(stdin)
 
-    def watch(self, child: subprocess.Popen[bytes], deadline: float) -> str:
-        """Wait for the child's end; return the reason to end it early, or "" if it has ended."""
+    def watch(self, ended: Callable[[float], bool], deadline: float) -> str:
+        """Wait for the step's end; return the reason to end it early, or "" if it has ended."""
         size, changed, weighed, pause = -1, time.monotonic(), 0.0, POLL
-        with ending_of(child) as ended:
-            while not ended(pause):
-                now, awake = time.monotonic(), processes.boottime()
-                grown, pause = os.fstat(self.log).st_size, min(pause * 2, POLL_MAX)
-                if grown != size:
-                    size, changed, pause = grown, now, POLL
-                if awake - weighed >= WEIGHED_EVERY:  # by the clock that also counts while the machine sleeps
-                    weighed = awake
-                    if reason := self.is_over(now, deadline, changed):
-                        return reason
-                if reason := self.stop_reason() or ("bytes" if size > self.limits["bytes"] else ""):
+        while not ended(pause):
+            now, awake = time.monotonic(), processes.boottime()
+            grown, pause = os.fstat(self.log).st_size, min(pause * 2, POLL_MAX)
+            if grown != size:
+                size, changed, pause = grown, now, POLL
+            if awake - weighed >= WEIGHED_EVERY:  # by the clock that also counts while the machine sleeps
+                weighed = awake
+                if reason := self.is_over(now, deadline, changed):
                     return reason
+            if reason := self.stop_reason() or ("bytes" if size > self.limits["bytes"] else ""):
+                return reason
         return ""
 
     def is_over(self, now: float, deadline: float, changed: float) -> str:
@@ -397,12 +433,13 @@ class Shim:
             return "stopped"
         return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
 
-    def end(self, child: subprocess.Popen[bytes], *, is_enclosed: bool) -> None:
+    def end(
+        self, child: subprocess.Popen[bytes], ended: Callable[[float], bool], *, is_enclosed: bool
+    ) -> None:
         """Let nothing of the step live on: send TERM, wait a moment, send KILL to all below the shim."""
         if child.returncode is None:
             self.ask(child.pid, is_enclosed)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(self.limits["grace"])
+            ended(self.limits["grace"])
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
         for _ in range(50):

@@ -220,8 +220,8 @@ def test_the_step_inherits_no_open_file_but_its_three_and_the_lock(held: Held) -
         Nursery().start_shim(held.folder)
         held.wait()
     open_files = [line.split(" -> ")[1] for line in held.log.splitlines() if " -> " in line]
-    names = sorted(Path(name).name for name in open_files if not name.startswith("/proc/"))
-    assert names == ["lock", "null", "output.log", "output.log"]
+    names = sorted(Path(name).name.partition(":")[0] for name in open_files if not name.startswith("/proc/"))
+    assert names == ["lock", "null", "pipe", "pipe"]
 
 
 def test_what_the_step_writes_is_for_its_owner_only(held: Held) -> None:
@@ -457,6 +457,44 @@ def test_it_ends_a_step_after_its_own_time(held: Held) -> None:
 def test_it_ends_a_run_that_writes_too_much(held: Held) -> None:
     step = held.add("while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done").start(bytes=10_000).last()
     assert step["reason"] == "bytes"
+
+
+FORGER = """
+import fcntl, os
+os.write(1, b"said\\n")
+def cut(): os.ftruncate(1, 0)
+def over():
+    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) & ~os.O_APPEND)
+    os.pwrite(1, b"FORGED", 0)
+def anew(): open("/proc/self/fd/1", "r+b").truncate(0)
+for forge in (cut, over, anew):
+    try:
+        forge()
+    except OSError:
+        pass
+os.write(1, b"end\\n")
+"""
+
+
+def test_a_step_can_only_add_to_the_log(held: Held) -> None:
+    """It could take back what it and the steps before it had said, and people read something else."""
+    held.add("echo before").add_argv([sys.executable, "-I", "-S", "-c", FORGER]).start()
+    first, second = held.wait()["steps"]
+    assert held.log == "before\nsaid\nend\n"
+    assert (first["log"], second["log"]) == ([0, 7], [7, 16])
+
+
+def test_all_that_a_step_prints_is_in_the_log(held: Held) -> None:
+    """Also more than a pipe holds, what comes last, and what comes after it was told to end."""
+    line = "x" * 99
+    many = f"i=0; while test $i -lt 5000; do echo {line}; i=$((i+1)); done"
+    held.add(many).add(f"trap '{many}; echo heard; exit 3' TERM; echo > up; while :; do sleep 0.02; done")
+    held.start(grace=60.0, bytes=10_000_000)
+    held.has("up")
+    (held.folder / "stop").touch()
+    assert held.last()["code"] == 3
+    said = held.log.split()
+    assert (said.count(line), said[-1]) == (10_000, "heard")
 
 
 def test_it_ends_a_step_when_it_is_told_to_stop(held: Held) -> None:
