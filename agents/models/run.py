@@ -122,7 +122,13 @@ class Run(models.Model):
         max_digits=12, decimal_places=6, null=True, blank=True, help_text="US dollars; empty: nobody knows."
     )
     cost_from = models.CharField(
-        max_length=8, blank=True, choices=[("agent", "Said by the agent"), ("prices", "From the price list")]
+        max_length=8,
+        blank=True,
+        choices=[
+            ("agent", "Said by the agent"),
+            ("prices", "From the price list"),
+            ("bounded", "Less than it reported, which its time does not allow"),
+        ],
     )
     session_id = models.CharField(max_length=200, blank=True, help_text="The command's own name for it.")
     is_pulled = models.BooleanField(

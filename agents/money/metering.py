@@ -7,11 +7,13 @@ cheaper.
 
 import contextlib
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from agents.hosts import paths, processes
 from agents.loop import run_ends
@@ -25,6 +27,10 @@ from agents.providers.reports import Reader, Report, SilentReader
 
 READ_MAX = 1024 * 1024  # bytes read in one go
 TOKENS_MAX = 10**15
+# The most that counts of what a run reports for each minute of its time, the one that has begun included:
+# a run that reports more than anybody can spend would close the project for everybody.
+COST_A_MINUTE, TOKENS_A_MINUTE = 20, 10**7
+AGENT, PRICES, BOUNDED = "agent", "prices", "bounded"
 NAME_MAX, SESSION_MAX = 120, 200
 # Reads without news after which the caps are checked all the same: other runs of the task spend, too.
 PATIENCE = 5
@@ -148,12 +154,16 @@ def _write(run: Run, tokens: Tokens, said: Decimal | None, *, model: str = "", s
 
     Returns whether tokens or cost changed; False also if somebody else has the run.
     """
+    minutes = _minutes(run)
+    most = min(minutes * TOKENS_A_MINUTE, TOKENS_MAX)
     now = Tokens(
-        _most(run.tokens_in, tokens.read),
-        _most(run.tokens_cached, tokens.cached),
-        _most(run.tokens_out, tokens.written),
+        max(run.tokens_in, min(tokens.read, most)),
+        max(run.tokens_cached, min(tokens.cached, TOKENS_MAX)),
+        max(run.tokens_out, min(tokens.written, most)),
     )
     cost, source = _cost(run, now, said, model)
+    if cost is not None and cost > minutes * COST_A_MINUTE:
+        cost, source = max(Decimal(minutes * COST_A_MINUTE), run.cost or Decimal(0)), BOUNDED
     changes: dict[str, Any] = {
         "tokens_in": now.read, "tokens_cached": now.cached, "tokens_out": now.written,
         "cost": cost, "cost_from": source,
@@ -167,24 +177,26 @@ def _write(run: Run, tokens: Tokens, said: Decimal | None, *, model: str = "", s
     return bool(changes.keys() & {"tokens_in", "tokens_cached", "tokens_out", "cost"})
 
 
-def _most(kept: int, new: int) -> int:
-    return min(max(kept, new), TOKENS_MAX)
+def _minutes(run: Run) -> int:
+    """Return the minutes that the run has lasted, the one that has begun included."""
+    lasted = (run.ended_at or timezone.now()) - (run.started_at or run.queued_at)
+    return max(lasted // timedelta(minutes=1), 0) + 1
 
 
 def _cost(run: Run, tokens: Tokens, said: Decimal | None, model: str) -> tuple[Decimal | None, str]:
     """Return the run's cost and its source: the run's command, else the price list, else nobody knows."""
-    is_said = run.cost_from == "agent"
+    is_said = run.cost_from == AGENT or (run.cost_from == BOUNDED and said is not None)
     if said is not None and said.is_finite() and said >= 0:
         said = min(said, COST_MAX).quantize(SMALLEST)
-        return (max(said, run.cost) if is_said and run.cost is not None else said), "agent"
+        return (max(said, run.cost) if is_said and run.cost is not None else said), AGENT
     if is_said:
-        return run.cost, "agent"
+        return run.cost, AGENT
     cost = price_list().cost(model or run.model, tokens)
     if cost is None and model and run.model:
         cost = price_list().cost(run.model, tokens)
     if cost is None:
         return run.cost, run.cost_from
-    return (max(cost, run.cost) if run.cost is not None else cost), "prices"
+    return (max(cost, run.cost) if run.cost is not None else cost), PRICES
 
 
 # --- Caps -------------------------------------------------------------------------------------------------

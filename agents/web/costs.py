@@ -62,8 +62,8 @@ def of_run(run: Run) -> RunCost | None:
     used = Spent(tokens_in=run.tokens_in, tokens_cached=run.tokens_cached, tokens_out=run.tokens_out)
     words = tokens_in_words(used) or "none counted"
     if run.cost is not None:
-        source = "said by the agent" if run.cost_from == "agent" else "from the price list"
-        return RunCost(money(run.cost), source, words)
+        source = run.get_cost_from_display()
+        return RunCost(money(run.cost), source[:1].lower() + source[1:], words)
     return RunCost("not yet known" if run.status != Run.Status.ENDED else "unknown", "", words)
 
 

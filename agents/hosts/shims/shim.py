@@ -214,7 +214,7 @@ class Weight:
         return (disk.f_blocks - disk.f_bfree) * disk.f_frsize, disk.f_files - disk.f_ffree
 
 
-class Output:
+class LogPipe:
     """What a step prints. It comes by a pipe, so the step can add to the log and take nothing back."""
 
     def __init__(self, log: int) -> None:
@@ -240,7 +240,7 @@ class Output:
 
 
 @contextlib.contextmanager
-def ending_of(child: subprocess.Popen[bytes], output: Output) -> Iterator[Callable[[float], bool]]:
+def ending_of(child: subprocess.Popen[bytes], output: LogPipe) -> Iterator[Callable[[float], bool]]:
     """Yield a function that waits up to so many seconds for the child's end and says whether it came.
 
     Meanwhile it carries the child's output to the log. The kernel reports the end; Popen would ask a hundred
@@ -333,7 +333,7 @@ class Shim:
         """
         begun, first = time.monotonic(), os.fstat(self.log).st_size
         ready, said = os.pipe()
-        output = Output(self.log)
+        output = LogPipe(self.log)
         try:
             child = self.start(step, said, output.write_end)
         except (OSError, ValueError, subprocess.SubprocessError) as error:

@@ -4,19 +4,24 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from agents.hosts import paths
 from agents.models import Run
 from agents.money import caps, metering, price_lists
 from agents.money.prices import Tokens
 from agents.providers.reports import Report
+from agents.web import costs
 from disputes.models import Conflict
 from steroidsweb import checks
+from tasks.configuration.changing import configure
+from tasks.events import SYSTEM
 from tasks.models import Project, Task
 from tests.factories import create_agent, create_project, create_run, create_task
 
@@ -73,6 +78,25 @@ def look(run: Run) -> Run:
 
 def figures(run: Run) -> tuple[int, int, int, Decimal | None, str]:
     return run.tokens_in, run.tokens_cached, run.tokens_out, run.cost, run.cost_from
+
+
+def test_no_run_reports_more_than_its_time_allows(run: Run) -> None:
+    """One line of output closed the project for everybody until the next day."""
+    configure(run.project, {"day_cost_max": 100, "day_tokens_max": 10**9}, actor=SYSTEM)
+    for minutes, cost in ((0, 20), (2, 60)):
+        Run.objects.filter(pk=run.pk).update(started_at=timezone.now() - timedelta(minutes=minutes))
+        run.refresh_from_db()
+        says(run, init(), request(f"m{minutes}", 10**14, 10**14), result(10**14, 10**14, 1e6))
+        look(run)
+        assert cost <= float(run.cost or 0) < cost + 2, run.cost
+        assert run.tokens_in + run.tokens_out < 10**8, run.tokens_in
+        assert run.cost_from == "bounded"
+        assert costs.of_run(run).line.endswith("less than it reported, which its time does not allow")
+        assert caps.by_run(run) is None
+        assert not caps.keeps_closed(run.project)
+    metering.take_usage(run, cost=Decimal(10**6), tokens_in=10**14)
+    run.refresh_from_db()
+    assert float(run.cost or 0) < 62
 
 
 # --- While it streams -------------------------------------------------------------------------------------
