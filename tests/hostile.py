@@ -209,7 +209,9 @@ class Filler:
     def json(self, model: type[models.Model], row: models.Model, name: str) -> object:
         if name in JSON_LISTS:
             return [self.next(60), self.next(60)]
-        return {"files": [[self.next(200), 1, 1] for _ in range(3)], "since_base": [self.next(200)]}
+        files, text = [[self.next(200), 1, 1] for _ in range(3)], self.next(200)
+        commit = dict.fromkeys(("sha", "author", "message"), text) | {"committer": f"{text}."}
+        return {"files": files, "since_base": [text], "commits": [commit], "undone": [text], "more": 2}
 
     def diff(self) -> str:
         """A diff of files with hostile names and hostile lines."""

@@ -38,6 +38,7 @@ DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
 FILES_TOLD = 500  # changed files that are kept by name
+COMMITS_TOLD, MESSAGE_MAX, UNDONE_TOLD = 20, 1000, 50
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags
 LEFT_TO_LFS = (
@@ -241,6 +242,7 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
             "files": [list(row) for row in touched.since_fork[:FILES_TOLD]],
             "since_base": [path for path, _, _ in touched.since_base[:FILES_TOLD]],
             "fork": fork,
+            **_commits(mirror, touched, sha),
         },
         "since_last_round": _since_last_round(submission, mirror, touched),
         "specification": specification.replace("\0", ""),
@@ -249,6 +251,15 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
     bundle = mirror.bundle(sha, ref_of(submission), fork, BUNDLE_MAX) if fork != sha else None
     is_too_large = bundle is None and fork != sha
     return Content(columns | {"only_on": host_name() if is_too_large else ""}, bundle)
+
+
+def _commits(mirror: Mirror, touched: _Touched, sha: str) -> dict[str, Any]:
+    """Return what lands besides the diff: the commits, how many more there are, and what they undid."""
+    told = mirror.log(touched.fork, sha, COMMITS_TOLD, MESSAGE_MAX)
+    count = mirror.count(touched.fork, sha)
+    undone = mirror.touched(touched.fork, sha) if count > 1 else set()
+    undone -= {path for path, _, _ in touched.since_fork}
+    return {"commits": told, "more": count - len(told), "undone": sorted(undone)[:UNDONE_TOLD]}
 
 
 def _since_last_round(submission: Submission, mirror: Mirror, touched: _Touched) -> str:

@@ -62,7 +62,21 @@ SPECIFICATION = """\
 A failed delivery is retried at growing intervals,
 with jitter, for at least 24 hours.
 """
-STAT = {"files": [["webhooks/delivery.py", 6, 1], ["webhooks/settings.py", 1, 0]], "since_base": []}
+OF_CODER = "coder-7 <coder-7@steroids.invalid>, 2026-03-02"
+STAT = {
+    "files": [["webhooks/delivery.py", 6, 1], ["webhooks/settings.py", 1, 0]], "since_base": [],
+    "commits": [
+        {
+            "sha": "9f8e7d6c" * 5, "author": OF_CODER, "committer": OF_CODER,
+            "message": "Wait between two tries\n\nThe server answered 429 to a third of all deliveries.",
+        },
+        {
+            "sha": "1a2b3c4d" * 5, "author": "Lea Roth <lea@example.org>, 2001-02-03",
+            "committer": OF_CODER, "message": "Try it \u202ewith a key",
+        },
+    ],
+    "undone": ["webhooks/key.pem"], "more": 1,
+}  # fmt: skip
 
 
 @dataclass

@@ -16,6 +16,7 @@ from tasks.text.regex import regex
 
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
 DIFF_MAX = 4 * 1024 * 1024  # bytes of one diff
+LOG_MAX = 1024 * 1024  # bytes of what is read of messages or names of a list of commits
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
@@ -195,6 +196,40 @@ class Repository:
                 added, removed, path = entry.split("\t", 2)
                 rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
         return rows
+
+    def log(self, base: str, sha: str, most: int, length: int) -> list[dict[str, str]]:
+        """Return the newest `most` commits that `sha` has and `base` lacks, with who made them and why.
+
+        Messages are cut after `length` characters, and what follows the first megabyte is left out.
+        """
+        form = "%H%n%an <%ae>, %as%n%cn <%ce>, %cs%n%B"
+        done = run(
+            self.path, "log", "-z", f"--max-count={most}", f"--format={form}", f"{base}..{sha}",
+            limit=LOG_MAX, may_cut=True,
+        )  # fmt: skip
+        found = []
+        for entry in done.stdout.decode("utf-8", "replace").split("\0"):
+            commit, author, committer, message = (*entry.split("\n", 3), "", "", "")[:4]
+            if author:
+                message = message.strip()[:length]
+                found.append({"sha": commit, "author": author, "committer": committer, "message": message})
+        return found
+
+    def count(self, base: str, sha: str) -> int:
+        """Return how many commits `sha` has and `base` lacks."""
+        return int(text(self.path, "rev-list", "--count", f"{base}..{sha}"))
+
+    def touched(self, base: str, sha: str) -> set[str]:
+        """Return the paths that commits between these two changed, also those that a later one undid.
+
+        If they fill more than a megabyte, the oldest are left out.
+        """
+        done = run(
+            self.path, "log", "-z", "-m", "--format=", "--name-only", "--no-renames", f"{base}..{sha}",
+            limit=LOG_MAX, may_cut=True,
+        )  # fmt: skip
+        paths = done.stdout.decode("utf-8", "replace").split("\0")
+        return {path for path in (paths[:-1] if done.is_cut else paths) if path}
 
     def patch_id(self, base: str, sha: str) -> str:
         """Return a hash of the change itself, which is the same before and after a clean rebase.

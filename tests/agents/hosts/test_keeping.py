@@ -47,11 +47,40 @@ def test_a_submission_is_kept_with_its_change(world: World) -> None:
     assert "+one" in submission.diff
     assert submission.diff_stat == {
         "files": [["README.md", 1, 1], ["new.py", 2, 0]], "since_base": ["README.md", "new.py"],
-        "fork": world.remote.first,
+        "fork": world.remote.first, "undone": [], "more": 0, "commits": submission.diff_stat["commits"],
     }  # fmt: skip
+    (told,) = submission.diff_stat["commits"]
+    assert (told["sha"], told["message"]) == (submission.sha, "Work")
     assert submission.patch_id == world.mirror.patch_id(world.remote.first, submission.sha) != ""
     assert world.mirror.resolve(submissions.ref_of(submission)) == submission.sha
     assert kinds(world)[-1] == "kept"
+
+
+def test_the_commits_that_land_are_told_with_their_words_and_what_was_undone_in_between(world: World) -> None:
+    """A diff shows none of that, though it lands: a file that comes and goes, and whose name stands there."""
+    run = world.coder()
+    clone = paths.clone_of(run)
+    world.commit(run, {"key.pem": "secret\n", "new.py": "one\n"}, "Begin")
+    world.commit(run, {"key.pem": None, "new.py": "two\n"}, "x" * 5000)
+    boss = ("--author=The Boss <boss@example.org>", "--date=2001-02-03T04:05:06Z")
+    git(clone, "commit", "--quiet", "--allow-empty", *boss, "--message=Fine\n\nTwo.")
+    submission = world.hand_in(run, git(clone, "rev-parse", "HEAD"))
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    last, long, first = submission.diff_stat["commits"]
+    assert (last["message"], last["author"]) == ("Fine\n\nTwo.", "The Boss <boss@example.org>, 2001-02-03")
+    assert last["committer"].startswith("Ada <ada@example.org>, 20")
+    assert (first["message"], len(long["message"])) == ("Begin", 1000)
+    assert submission.diff_stat["undone"] == ["key.pem"]
+    assert submission.diff_stat["more"] == 0
+    for number in range(submissions.COMMITS_TOLD):
+        git(clone, "commit", "--quiet", "--allow-empty", f"--message={number}")
+    Submission.objects.update(state="received", sha=git(clone, "rev-parse", "HEAD"))
+    submission.refresh_from_db()
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    assert len(submission.diff_stat["commits"]) == submissions.COMMITS_TOLD
+    assert submission.diff_stat["more"] == 3
 
 
 def test_a_submission_is_kept_with_what_the_specification_says_in_it(world: World) -> None:

@@ -234,6 +234,28 @@ def test_the_whole_diff_is_one_click_away(client: Client, conflict: Conflict, to
         assert ("code-split" in html) is bool(view)
 
 
+def test_what_lands_with_the_diff_is_told_beside_it(client: Client, conflict: Conflict, tom: User) -> None:
+    told = {
+        "sha": "c" * 40, "author": "Boss <boss@x>, 2001-02-03", "committer": "a <a@x>, 2026-01-02",
+        "message": "Fine\n\n<b>Reviewed-by: le\u200ba</b>\u202e",
+    }  # fmt: skip
+    stat = {"files": [], "commits": [told], "undone": ["key\u202e.pem"], "more": 3}
+    conflict.submission.diff_stat = stat
+    conflict.submission.save()
+    conflict.task.submissions.update(diff_stat=stat)
+    for path in (
+        page(conflict, "diff/"),
+        f"/tasks/{conflict.task.ref}/",
+        f"/tasks/{conflict.task.ref}/diff/",
+    ):
+        html = as_user(client, tom).get(path).content.decode()
+        for words in (
+            "Boss &lt;boss@x&gt;, 2001-02-03", "committed by a &lt;a@x&gt;", "key\u27e8U+202E\u27e9.pem",
+            "&lt;b&gt;Reviewed-by: le\u27e8U+200B\u27e9a&lt;/b&gt;\u27e8U+202E\u27e9", "3 earlier commits",
+        ):  # fmt: skip
+            assert words in html, (path, words)
+
+
 def test_hostile_text_is_text(client: Client, ledger: Project, tom: User) -> None:
     evil = "</textarea><script>alert('x')</script>\u202e\x1b[2J` onload=`"
     task = create_task(ledger, title=evil, body=evil, source=evil[:300], status="disputed", round=1)
