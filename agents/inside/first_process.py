@@ -1,6 +1,6 @@
 """The first process in a sandbox: `first_process.py READY PORT GATE NAMED PROCESSES BYTES FOLDER -- ARGV`.
 
-It limits what its children may take, denies them user namespaces of their own and the kernel's keys, carries
+It limits what its children may take, denies them calls of the kernel that no sandbox holds, carries
 connections to 127.0.0.1:PORT to the socket GATE, writes one byte to the descriptor READY once the sandbox is
 set up, and ends as the command does. NAMED are the servers of this machine that the run may reach, such as
 127.0.0.1:11434: they answer at the same port inside, because programs ask no proxy for them.
@@ -24,17 +24,20 @@ CHUNK = 64 * 1024
 CONNECTIONS = 128
 OPEN_FILES = 16 * 1024
 COUNTS_BY_NAMESPACE = (5, 14)  # older kernels also count the operator's own processes
-# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare and clone, and of what
-# is answered as by a kernel without it: clone3, add_key, request_key and keyctl.
+# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare, clone and shmget, and
+# of what is answered as by a kernel without it: add_key, request_key, keyctl, and for programs of 32 bits
+# shmget or all that ipc does.
 WAYS_IN = {
-    "x86_64": {0xC000003E: (272, 56, 435, 248, 249, 250), 0x40000003: (310, 120, 435, 286, 287, 288)},
-    "aarch64": {0xC00000B7: (97, 220, 435, 217, 218, 219), 0x40000028: (337, 120, 435, 309, 310, 311)},
+    "x86_64": {0xC000003E: (272, 56, 29, 248, 249, 250), 0x40000003: (310, 120, 395, 286, 287, 288, 117)},
+    "aarch64": {0xC00000B7: (97, 220, 194, 217, 218, 219), 0x40000028: (337, 120, 307, 309, 310, 311)},
 }
+EVERYWHERE = (425, 426, 427, 435)  # the same: io_uring_setup, io_uring_enter, io_uring_register and clone3
+SEGMENT_MAX = 64 * 1024  # bytes of System V's shared memory; the kernel lets there be 4,096 of these
 X32 = 0x40000000  # a third way in, whose numbers begin here; no other number is as large
 CLONE_NEWUSER = 0x10000000
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
 LOAD, EQUALS, AT_LEAST, HAS_BIT, ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the kernel's filters
-NUMBER, WAY_IN, FIRST_ARGUMENT = 0, 4, 16  # the offsets of what may be loaded
+NUMBER, WAY_IN, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24  # the offsets of what may be loaded
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
 
 
@@ -78,12 +81,13 @@ def bound(processes: int, size: int) -> None:
 
 
 def refuse_calls() -> None:
-    """Keep children from user namespaces, in which they would be root for much of the kernel, and from keys.
+    """Keep children from user namespaces, in which they would be root for much of the kernel, and from more.
 
     If the host is not root, bubblewrap sees to the former, and the kernel answers in the same way. The flags
     of clone3 lie where no filter can look, so it is answered as by an older kernel, and libraries fall back
     to clone. A process has the keys of the session from which the host was started, such as tickets, and may
-    leave some of its own in the kernel; no namespace separates them.
+    leave some of its own in the kernel; no namespace separates them. What io_uring does passes no filter. The
+    memory of System V belongs to no process, so nobody could count a large segment.
     """
     words = call_filter(os.uname().machine)
     if not words:
@@ -99,24 +103,27 @@ def refuse_calls() -> None:
 
 def call_filter(machine: str) -> bytes:
     """Return the filter in the kernel's form; empty for a machine whose system calls are not known here."""
-    refuse_space, unknown = REFUSE | errno.ENOSPC, REFUSE | errno.ENOSYS
+    space, unknown, size = (REFUSE | number for number in (errno.ENOSPC, errno.ENOSYS, errno.EINVAL))
     words = [(LOAD, 0, 0, WAY_IN)]
-    for way, (unshare, clone, *others) in WAYS_IN.get(machine, {}).items():
-        count = len(others)
-        words += [
-            (EQUALS, 0, 10 + count, way),  # else on to the next way
-            (LOAD, 0, 0, NUMBER),
-            (AT_LEAST, 3 + count, 0, X32),
-            *((EQUALS, 2 + left, 0, other) for left, other in zip(range(count, 0, -1), others, strict=True)),
-            (EQUALS, 3, 0, unshare),
-            (EQUALS, 2, 0, clone),
+    for way, (unshare, clone, shmget, *others) in WAYS_IN.get(machine, {}).items():
+        rules = [(LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, X32), (ANSWER, 0, 0, unknown)]
+        for number in (*others, *EVERYWHERE):
+            rules += [(EQUALS, 0, 1, number), (ANSWER, 0, 0, unknown)]
+        for number in (unshare, clone):
+            rules += [
+                (EQUALS, 0, 4, number), (LOAD, 0, 0, FIRST_ARGUMENT), (HAS_BIT, 0, 1, CLONE_NEWUSER),
+                (ANSWER, 0, 0, space), (ANSWER, 0, 0, ALLOW),
+            ]  # fmt: skip
+        rules += [
+            (EQUALS, 0, 5, shmget),
+            (LOAD, 0, 0, SECOND_ARGUMENT + 4),  # its upper half
+            (EQUALS, 0, 2, 0),
+            (LOAD, 0, 0, SECOND_ARGUMENT),
+            (AT_LEAST, 0, 1, SEGMENT_MAX + 1),
+            (ANSWER, 0, 0, size),
             (ANSWER, 0, 0, ALLOW),
-            (ANSWER, 0, 0, unknown),
-            (LOAD, 0, 0, FIRST_ARGUMENT),
-            (HAS_BIT, 1, 0, CLONE_NEWUSER),
-            (ANSWER, 0, 0, ALLOW),
-            (ANSWER, 0, 0, refuse_space),
         ]
+        words += [(EQUALS, 0, len(rules), way), *rules]  # else on to the next way
     words.append((ANSWER, 0, 0, unknown))
     return b"".join(struct.pack("HBBI", *word) for word in words) if machine in WAYS_IN else b""
 

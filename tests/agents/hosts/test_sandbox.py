@@ -102,6 +102,10 @@ add_key, keyctl = {"x86_64": (248, 250), "aarch64": (217, 219)}[os.uname().machi
 kept, libc = ctypes.create_string_buffer(4096), ctypes.CDLL(None)
 tried("reads the keys of the operator's session", lambda: libc.syscall(keyctl, 11, -3, kept, 4096, 0) >= 0)
 tried("leaves a key that outlives it", lambda: libc.syscall(add_key, b"user", b"left", b"x", 1, -4) >= 0)
+shmget, large = {"x86_64": 29, "aarch64": 194}[os.uname().machine], ctypes.c_size_t
+tried("gives work to the kernel that no filter sees", lambda: libc.syscall(425, 8, kept) >= 0)
+for size in (65537, 2**32, 2**32 + 1, 2**63):  # of which nobody would know how much there is
+    tried(f"shares {size} bytes of memory", lambda: libc.syscall(shmget, 0, large(size), 0o1600) >= 0)
 tried("becomes root", lambda: os.setuid(0) is None and sys.argv[3] == "apart")
 print("user", os.getuid())
 """
@@ -113,10 +117,11 @@ git -c user.name=a -c user.email=a@b commit --quiet --message work
 git log --oneline | head -1
 echo x > "$TMPDIR/x"; echo x > "$HOME/x"; echo x > /tmp/x; echo x > "$XDG_CACHE_HOME/x"
 python3 - <<'PY'
-import getpass, multiprocessing, socket, tempfile
+import ctypes, getpass, multiprocessing, socket, tempfile
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 2)
 multiprocessing.Lock()
+assert ctypes.CDLL(None).shmget(0, ctypes.c_size_t(65536), 0o1600) >= 0  # servers of databases do
 print("well", getpass.getuser())
 PY
 """
