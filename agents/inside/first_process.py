@@ -24,13 +24,20 @@ CHUNK = 64 * 1024
 CONNECTIONS = 128
 OPEN_FILES = 16 * 1024
 COUNTS_BY_NAMESPACE = (5, 14)  # older kernels also count the operator's own processes
-# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare, clone and shmget, and
-# of what is answered as by a kernel without it: add_key, request_key, keyctl, and for programs of 32 bits
-# shmget or all that ipc does.
+# For each machine, its ways into the kernel (AUDIT_ARCH) with their numbers of unshare, clone, shmget and
+# socket, and of what is answered as by a kernel without it: add_key, request_key, keyctl, and of 32 bits ipc
+# and socketcall, whose arguments lie where no filter can look.
 WAYS_IN = {
-    "x86_64": {0xC000003E: (272, 56, 29, 248, 249, 250), 0x40000003: (310, 120, 395, 286, 287, 288, 117)},
-    "aarch64": {0xC00000B7: (97, 220, 194, 217, 218, 219), 0x40000028: (337, 120, 307, 309, 310, 311)},
+    "x86_64": {
+        0xC000003E: (272, 56, 29, 41, 248, 249, 250),
+        0x40000003: (310, 120, 395, 359, 286, 287, 288, 117, 102),
+    },
+    "aarch64": {
+        0xC00000B7: (97, 220, 194, 198, 217, 218, 219),
+        0x40000028: (337, 120, 307, 281, 309, 310, 311),
+    },
 }
+FAMILIES = (1, 2, 10, 16)  # of sockets that a run may have: unix, inet, inet6, netlink
 EVERYWHERE = (425, 426, 427, 435)  # the same: io_uring_setup, io_uring_enter, io_uring_register and clone3
 SEGMENT_MAX = 64 * 1024  # bytes of System V's shared memory; the kernel lets there be 4,096 of these
 X32 = 0x40000000  # a third way in, whose numbers begin here; no other number is as large
@@ -86,8 +93,9 @@ def refuse_calls() -> None:
     If the host is not root, bubblewrap sees to the former, and the kernel answers in the same way. The flags
     of clone3 lie where no filter can look, so it is answered as by an older kernel, and libraries fall back
     to clone. A process has the keys of the session from which the host was started, such as tickets, and may
-    leave some of its own in the kernel; no namespace separates them. What io_uring does passes no filter. The
-    memory of System V belongs to no process, so nobody could count a large segment.
+    leave some of its own in the kernel; no namespace separates them. Nor does one separate sockets to the
+    machine that this one runs in. What io_uring does passes no filter. The memory of System V belongs to no
+    process, so nobody could count a large segment.
     """
     words = call_filter(os.uname().machine)
     if not words:
@@ -104,8 +112,9 @@ def refuse_calls() -> None:
 def call_filter(machine: str) -> bytes:
     """Return the filter in the kernel's form; empty for a machine whose system calls are not known here."""
     space, unknown, size = (REFUSE | number for number in (errno.ENOSPC, errno.ENOSYS, errno.EINVAL))
+    left = len(FAMILIES)
     words = [(LOAD, 0, 0, WAY_IN)]
-    for way, (unshare, clone, shmget, *others) in WAYS_IN.get(machine, {}).items():
+    for way, (unshare, clone, shmget, new_socket, *others) in WAYS_IN.get(machine, {}).items():
         rules = [(LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, X32), (ANSWER, 0, 0, unknown)]
         for number in (*others, *EVERYWHERE):
             rules += [(EQUALS, 0, 1, number), (ANSWER, 0, 0, unknown)]
@@ -115,6 +124,11 @@ def call_filter(machine: str) -> bytes:
                 (ANSWER, 0, 0, space), (ANSWER, 0, 0, ALLOW),
             ]  # fmt: skip
         rules += [
+            (EQUALS, 0, left + 3, new_socket),
+            (LOAD, 0, 0, FIRST_ARGUMENT),
+            *((EQUALS, left - passed, 0, family) for passed, family in enumerate(FAMILIES)),
+            (ANSWER, 0, 0, REFUSE | errno.EAFNOSUPPORT),
+            (ANSWER, 0, 0, ALLOW),
             (EQUALS, 0, 5, shmget),
             (LOAD, 0, 0, SECOND_ARGUMENT + 4),  # its upper half
             (EQUALS, 0, 2, 0),

@@ -1,8 +1,8 @@
 """The shim: one small process that holds one run, so that nothing else has to live as long as the agent.
 
 It is forked (forking.py) for one folder. It leaves its starter at once, takes the folder's lock (which every
-process of the run inherits), runs the steps of `job.json` one after the other until one fails, and writes
-`exit.json` as its last act but one; the last is to ring the host's loop.
+process inherits that no sandbox holds), runs the steps of `job.json` one after the other until one fails, and
+writes `exit.json` as its last act but one; the last is to ring the host's loop.
 
 A sandboxed step is started by bubblewrap; its gate (agents/inside/gate.py) runs beside it.
 
@@ -376,7 +376,7 @@ class Shim:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=(self.lock, said) if "enclosed" in step else (self.lock,),
+                pass_fds=(said,) if "enclosed" in step else (self.lock,),
                 umask=0o077,
                 preexec_fn=begin_as_step,
             )

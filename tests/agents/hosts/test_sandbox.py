@@ -103,6 +103,13 @@ kept, libc = ctypes.create_string_buffer(4096), ctypes.CDLL(None)
 tried("reads the keys of the operator's session", lambda: libc.syscall(keyctl, 11, -3, kept, 4096, 0) >= 0)
 tried("leaves a key that outlives it", lambda: libc.syscall(add_key, b"user", b"left", b"x", 1, -4) >= 0)
 shmget, large = {"x86_64": 29, "aarch64": 194}[os.uname().machine], ctypes.c_size_t
+VSOCK, CRYPTO = 40, 38  # to whatever this machine runs on; a network of its own does not separate that
+for family in (VSOCK, CRYPTO):
+    tried(f"has a socket of family {family}", lambda: socket.socket(family, socket.SOCK_STREAM))
+    tried(f"has another of family {family}", lambda: socket.socket(family, socket.SOCK_SEQPACKET))
+open_files = {number: os.readlink(f"/proc/self/fd/{number}") for number in range(64)
+              if os.path.lexists(f"/proc/self/fd/{number}")}
+tried("holds a file of the host's", lambda: [each for each in open_files.values() if home in each])
 tried("gives work to the kernel that no filter sees", lambda: libc.syscall(425, 8, kept) >= 0)
 for size in (65537, 2**32, 2**32 + 1, 2**63):  # of which nobody would know how much there is
     tried(f"shares {size} bytes of memory", lambda: libc.syscall(shmget, 0, large(size), 0o1600) >= 0)
@@ -121,6 +128,8 @@ import ctypes, getpass, multiprocessing, socket, tempfile
 server = socket.create_server(("127.0.0.1", 0))
 socket.create_connection(server.getsockname(), 2)
 multiprocessing.Lock()
+socket.if_nameindex(), socket.socketpair(), socket.socket(socket.AF_INET6)
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)
 assert ctypes.CDLL(None).shmget(0, ctypes.c_size_t(65536), 0o1600) >= 0  # servers of databases do
 print("well", getpass.getuser())
 PY
