@@ -34,7 +34,8 @@ def prepare(project: int, folder: Path, role: str) -> Path:
             subprocess.run(copy, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=True)
         except (OSError, subprocess.SubprocessError):  # a trial has replaced it meanwhile
             paths.remove(own)
-    own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own.mkdir(parents=True, exist_ok=True)
+    own.chmod(0o700)
     return own
 
 

@@ -17,6 +17,7 @@ from tasks.text.regex import regex
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
 DIFF_MAX = 4 * 1024 * 1024  # bytes of one diff
 LOG_MAX = 1024 * 1024  # bytes of what is read of messages or names of a list of commits
+AUTHOR_MAX = 200  # characters
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
@@ -211,8 +212,11 @@ class Repository:
         for entry in done.stdout.decode("utf-8", "replace").split("\0"):
             commit, author, committer, message = (*entry.split("\n", 3), "", "", "")[:4]
             if author:
-                message = message.strip()[:length]
-                found.append({"sha": commit, "author": author, "committer": committer, "message": message})
+                found.append({
+                    "sha": commit, "author": _beginning(author, AUTHOR_MAX),
+                    "committer": _beginning(committer, AUTHOR_MAX),
+                    "message": _beginning(message.strip(), length),
+                })  # fmt: skip
         return found
 
     def count(self, base: str, sha: str) -> int:
@@ -410,6 +414,10 @@ def _fits(mode: bytes, length: bytes, path: bytes) -> bool:
     if len(path) > NAME_MAX and (len(path) > PATH_MAX or max(map(len, path.split(b"/"))) > NAME_MAX):
         return False
     return mode != b"120000" or int(length) <= LINK_MAX
+
+
+def _beginning(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[:most]}…"
 
 
 def _diff_text(raw: bytes, *, is_cut: bool) -> str:

@@ -62,15 +62,18 @@ def test_the_commits_that_land_are_told_with_their_words_and_what_was_undone_in_
     clone = paths.clone_of(run)
     world.commit(run, {"key.pem": "secret\n", "new.py": "one\n"}, "Begin")
     world.commit(run, {"key.pem": None, "new.py": "two\n"}, "x" * 5000)
+    endless = ("--author=" + "n" * 5000 + " <a@b>", "--allow-empty", "--message=x")
+    git(clone, "commit", "--quiet", *endless)
     boss = ("--author=The Boss <boss@example.org>", "--date=2001-02-03T04:05:06Z")
     git(clone, "commit", "--quiet", "--allow-empty", *boss, "--message=Fine\n\nTwo.")
     submission = world.hand_in(run, git(clone, "rev-parse", "HEAD"))
     submissions.keep(submission, run)
     submission.refresh_from_db()
-    last, long, first = submission.diff_stat["commits"]
+    last, by_endless, long, first = submission.diff_stat["commits"]
     assert (last["message"], last["author"]) == ("Fine\n\nTwo.", "The Boss <boss@example.org>, 2001-02-03")
     assert last["committer"].startswith("Ada <ada@example.org>, 20")
-    assert (first["message"], len(long["message"])) == ("Begin", 1000)
+    assert (first["message"], long["message"]) == ("Begin", "x" * 1000 + "…")
+    assert by_endless["author"] == "n" * 200 + "…"
     assert submission.diff_stat["undone"] == ["key.pem"]
     assert submission.diff_stat["more"] == 0
     for number in range(submissions.COMMITS_TOLD):
@@ -80,7 +83,7 @@ def test_the_commits_that_land_are_told_with_their_words_and_what_was_undone_in_
     submissions.keep(submission, run)
     submission.refresh_from_db()
     assert len(submission.diff_stat["commits"]) == submissions.COMMITS_TOLD
-    assert submission.diff_stat["more"] == 3
+    assert submission.diff_stat["more"] == 4
 
 
 def test_a_submission_is_kept_with_what_the_specification_says_in_it(world: World) -> None:

@@ -417,9 +417,11 @@ def test_no_run_reads_what_the_commit_of_another_task_left_in_a_cache(
     for number in range(2):  # each begins with what the branch left, and changes only its own
         said = verified(world, how, {f"of-{number}": f"poison {number}\n"})
         assert said.split() == ["landed"] * 4, said
+    caches.kept_of(world.project.pk).chmod(0)  # as the tests of the branch may leave it
     for role, is_warm in (("coder", True), ("verifier", True), ("reviewer", False), ("judge", False)):
         own = caches.prepare(world.project.pk, paths.folder("runs", f"9{role}"), role)
         assert (own / "pip" / "wheel").exists() == is_warm, role
+        assert own.stat().st_mode & 0o777 == 0o700, role
     settings.RUN_FILES_MAX = 8 * 7  # the copy is four files in three folders
     for more, is_kept in (((), True), (("one",), False)):
         for name in more:
