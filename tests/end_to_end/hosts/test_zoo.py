@@ -19,10 +19,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from agents.hosts import processes
+from agents.hosts import outcomes, processes
 from agents.hosts.reconciler import Reconciler
 from agents.loop import orchestrator
 from agents.models import Agent, Output, Run
+from agents.verification import caches
 from tasks.models import Review, Submission, Task
 from tests.end_to_end import burglars
 from tests.end_to_end.creatures import (
@@ -87,7 +88,9 @@ class Keeper:
 
     def __init__(self, loop: Loop, folder: Path, creatures: list[Creature]) -> None:
         self.home, self.folder = loop.home, folder / "zoo"
-        self.folder.mkdir()
+        self.board = folder / "board"
+        for path in (self.folder, self.board):
+            path.mkdir()
         self.home.mkdir(exist_ok=True)
         for name in ("secret-key", "steroids.sqlite3"):
             (self.home / name).write_text(SECRET)
@@ -124,8 +127,27 @@ class Keeper:
 
     def on_the_board(self, kind: str) -> list[str]:
         """What creatures left there, by the beginning of its name."""
-        names = (path.name for path in self.home.glob(f"env/*/coder/cache/{kind}-*"))
+        found = {*self.board.iterdir(), *self.home.glob("runs/*/cache/*-*")}
+        names = {path.name for path in found if path.name.startswith(f"{kind}-")}
         return sorted(name.removeprefix(f"{kind}-") for name in names)
+
+    def carry_the_board(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Carry for the creatures what they leave each other, because no run reads what another left."""
+        prepare, remove = caches.prepare, outcomes.remove_folder
+
+        def prepared(project: int, folder: Path, role: str) -> Path:
+            own = prepare(project, folder, role)
+            for seen in self.board.glob("seen-*"):
+                (own / seen.name).touch()
+            return own
+
+        def removed(run: Run) -> None:
+            for left in (self.home / "runs" / str(run.pk) / "cache").glob("*-*"):
+                (self.board / left.name).touch()
+            remove(run)
+
+        monkeypatch.setattr(caches, "prepare", prepared)
+        monkeypatch.setattr(outcomes, "remove_folder", removed)
 
     def look_for_leftovers(self) -> None:
         """How long processes of ended runs have lived on, by creature."""
@@ -189,7 +211,13 @@ def a_session() -> str:
 
 
 @pytest.fixture
-def keeper(loop: Loop, settings: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Keeper:
+def keeper(
+    loop: Loop,
+    settings: Any,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Keeper:
     house = request.param
     settings.SANDBOX = "off" if house == "keepers in the open" else "required"
     settings.HOST_SLOTS = 20
@@ -197,7 +225,9 @@ def keeper(loop: Loop, settings: Any, tmp_path: Path, request: pytest.FixtureReq
     settings.DURATIONS = settings.DURATIONS | LIMITS[house]
     for name, most in burglars.LIMITS.items() if house == "burglars" else ():
         setattr(settings, name, most)
-    return Keeper(loop, tmp_path, HOUSES[house])
+    keeper = Keeper(loop, tmp_path, HOUSES[house])
+    keeper.carry_the_board(monkeypatch)
+    return keeper
 
 
 @pytest.mark.parametrize(("keeper", "creatures"), HOUSES.items(), ids=HOUSES, indirect=["keeper"])
