@@ -127,7 +127,7 @@ def test_a_restored_backup_goes_on_where_it_was(databases: Any, tmp_path: Path, 
         begun = old.begin("run_orchestrator", "--no-web")
         wait_for(lambda: old.value("SELECT count(*) FROM tasks_task WHERE landed_sha <> ''"), "a landing")
         wait_for(lambda: old.statuses()["Ask"] == END["Ask"], "a question")
-        wait_for(lambda: [*old.home.glob("env/*/coder/cache/held")], "a coder at work")
+        wait_for(lambda: [*old.home.glob("runs/*/cache/held")], "a coder at work")
         made = old.manage("backup", str(file))
         assert made.returncode == 0, made.stderr
         begun.terminate()
