@@ -39,7 +39,7 @@ from tasks.states import IllegalMove, Status
 log = logging.getLogger(__name__)
 
 BEATS_MORE = 2  # beats for which a host whose lease is over is still waited for
-LOOKED_AT = 500  # candidates of one project in one tick
+LOOKED_AT = (10, 500)  # candidates of one project in one tick: a few, and more only if seats are left
 LOOKED_AT_ONCE = 50  # candidates looked at in one go, until all seats are taken
 
 
@@ -226,16 +226,22 @@ def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew,
     wanted = _wanted(project, crew)
     if is_closed:  # builds and tests cost nothing, so they go on
         wanted &= Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
-    tasks = _candidates(wanted).found(project.pk)
-    for task in tasks:
-        task.project = project
-    for first in range(0, len(tasks), LOOKED_AT_ONCE):
-        some = tasks[first : first + LOOKED_AT_ONCE]
-        roster = choosing.Roster(crew, some)
-        for task in some:
-            if free <= 0 or done.claimed:
-                return
-            free -= _start(task, roster, done, free)
+    looked_at: set[int] = set()
+    for most in LOOKED_AT:
+        found = _candidates(wanted, most).found(project.pk)
+        tasks = [task for task in found if task.pk not in looked_at]
+        for task in tasks:
+            task.project = project
+        for first in range(0, len(tasks), LOOKED_AT_ONCE):
+            some = tasks[first : first + LOOKED_AT_ONCE]
+            roster = choosing.Roster(crew, some)
+            for task in some:
+                if free <= 0 or done.claimed:
+                    return
+                free -= _start(task, roster, done, free)
+        if free <= 0 or len(found) < most:
+            return
+        looked_at.update(task.pk for task in tasks)
 
 
 def _working() -> QuerySet[Run]:
@@ -244,15 +250,15 @@ def _working() -> QuerySet[Run]:
 
 
 @lru_cache(maxsize=64)  # projects share a few conditions
-def _candidates(wanted: Q) -> Prepared:
-    """Return the query for wanted tasks that may be picked, with the last submission's state and commit."""
+def _candidates(wanted: Q, most: int) -> Prepared:
+    """Return the query for the first wanted tasks that may be picked, with their last submission's state."""
 
     def rows(project: Expression) -> QuerySet[Task]:
         held = Conflict.objects.of(OuterRef("pk")).open().holding()
         seated = _working().filter(task=OuterRef("pk"))
         tasks = Task.objects.filter(project=project).startable().exclude(Exists(held))
         known = _with_last(tasks).annotate(is_seated=Exists(seated)).select_related("section")
-        return known.filter(wanted).filter(_may_go_on())[:LOOKED_AT]
+        return known.filter(wanted).filter(_may_go_on())[:most]
 
     return Prepared(rows)
 

@@ -391,6 +391,24 @@ def test_a_crowd_that_nobody_can_take_costs_as_much_as_a_few(project: Project) -
     assert costs[1] <= costs[0] + 5
 
 
+def test_only_the_first_tasks_of_a_long_list_are_read_unless_seats_are_left(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Project.objects.update(max_parallel=2)
+    tasks = [create_task(project) for _ in range(40)]
+    read: list[int] = []
+    from_db = Task.from_db.__func__  # type: ignore[attr-defined]
+    noting = classmethod(lambda cls, *row: read.append(1) or from_db(cls, *row))
+    monkeypatch.setattr(Task, "from_db", noting)
+    for looked_at, most in ((orchestrator.LOOKED_AT, 10), ((1, 500), 1 + 39)):
+        read.clear()
+        monkeypatch.setattr(orchestrator, "LOOKED_AT", looked_at)
+        with set_back():
+            orchestrator.start_due()
+            assert queued() == [(task.pk, "coder") for task in tasks[:2]]
+        assert len(read) == most
+
+
 # --- Verification, then review ----------------------------------------------------------------------------
 
 
