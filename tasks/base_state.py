@@ -1,5 +1,6 @@
 """A project's row as the record of its target branch's state, and asking for the branch to be tried again."""
 
+from functools import cache
 from typing import Any
 
 from django.db import transaction
@@ -8,6 +9,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
+from tasks.models.prepared import Prepared, PreparedUpdate
 
 Base = Project.Base
 
@@ -18,20 +20,28 @@ def set_base(project: Project, state: str, *, sha: str = "", problem: str = "", 
     An empty `sha` keeps the commit that is stored. Returns whether the state differs from the one before.
     """
     with transaction.atomic():
-        row = Project.objects.get(pk=project.pk)
+        [(state_before, sha_before)] = _known.rows(project.pk)
         values = {"base_state": state, "base_at": estimated_time(), "base_problem": problem[:500], **changes}
         if sha:
             values["base_sha"] = sha
-        Project.objects.filter(pk=project.pk).update(**values)
-        is_news = row.base_state != state
+        _writing(*values).write(project.pk, **values)
+        is_news = state_before != state
         if is_news and state not in {Base.UNKNOWN, Base.TRYING}:
             record(
-                project, f"base_{state}", note=problem, old=row.base_state, new=state,
-                data={"sha": sha or row.base_sha},
+                project, f"base_{state}", note=problem, old=state_before, new=state,
+                data={"sha": sha or sha_before},
             )  # fmt: skip
     for name, value in values.items():
         setattr(project, name, value)
     return is_news
+
+
+_known = Prepared(lambda pk: Project.objects.filter(pk=pk).values_list("base_state", "base_sha"))
+
+
+@cache  # only a few sets of columns are written
+def _writing(*columns: str) -> PreparedUpdate:
+    return PreparedUpdate(lambda pk: Project.objects.filter(pk=pk), *columns)
 
 
 def try_again(project: Project, *, actor: Actor = SYSTEM, why: str = "") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Expression, F, Max, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Greatest, Now
 
 from agents.hosts import paths, submissions
@@ -347,9 +347,16 @@ def _moment(landing: Landing) -> Any:
 
     The order of landings on a branch counts.
     """
-    of_branch = Landing.objects.filter(project=landing.project_id, target=landing.target)
-    last = of_branch.aggregate(last=Max("landed_at"))["last"]
+    last = _last_landed.first(landing.project_id, landing.target)
     return Greatest(Now(), Value(last + timedelta(microseconds=1))) if last else Now()
+
+
+def _landed_on(project: Expression, target: Expression) -> QuerySet[Any, Any]:
+    of_branch = Landing.objects.filter(project=project, target=target, landed_at__isnull=False)
+    return of_branch.order_by("-landed_at").values_list("landed_at", flat=True)[:1]
+
+
+_last_landed = Prepared(_landed_on)
 
 
 @repeated

@@ -19,7 +19,7 @@ from agents.providers.reports import Report
 from agents.verification import verifying
 from tasks.locking import estimated_time
 from tasks.models import Submission
-from tasks.models.prepared import PreparedUpdate
+from tasks.models.prepared import Prepared, PreparedUpdate, refresh
 from tasks.text.regex import regex
 
 CHUNK = 64 * 1024
@@ -139,11 +139,7 @@ def last_words(run: Run, report: Report) -> str:
 
 def finish(run: Run, left: dict[str, Any]) -> None:
     """Record what a run achieved whose process has ended; `left` is what its shim wrote at the end."""
-    agent, task, project = run.agent, run.task, run.project
-    run.refresh_from_db()
-    run.task, run.project = task, project
-    if agent is not None and run.agent_id == agent.pk:
-        run.agent = agent
+    refresh(run)
     copy_rest(run)
     keep_first(run)
     report = metering.finish(run)
@@ -164,9 +160,11 @@ def finish(run: Run, left: dict[str, Any]) -> None:
 
 def keep_first(run: Run) -> None:
     """Fetch what the run handed in before its clone is removed."""
-    submission = run.submission
-    if submission is not None and submission.state == Submission.State.RECEIVED:
+    if run.submission_id and (submission := _received.first(run.submission_id)):
         submissions.keep(submission, run)
+
+
+_received = Prepared(lambda pk: Submission.objects.filter(pk=pk, state=Submission.State.RECEIVED))
 
 
 def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report: Report) -> None:

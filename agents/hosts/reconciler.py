@@ -527,7 +527,10 @@ def _tell(lines: list[str]) -> None:
 
 def newest_event() -> int:
     """Return the key of the newest event, or 0 if nothing has ever happened."""
-    return Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return next((pk for (pk,) in _newest_event.rows()), 0)
+
+
+_newest_event = Prepared(lambda: Event.objects.order_by("-pk").values_list("pk")[:1])
 
 
 def idle(within: float, *, since: int) -> bool:

@@ -27,7 +27,7 @@ from disputes import rulings
 from disputes.models import Decision
 from tasks.locking import estimated_time
 from tasks.models import Event, Project, StaleTask, Submission, Task
-from tasks.models.prepared import Prepared, PreparedUpdate
+from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.task import locked_task
 
 LAST_ACT = 0.5  # seconds from a shim's exit.json to its end; if it lives on, somebody else wrote that
@@ -260,10 +260,8 @@ def tell(run: Run, written: Draft, **changes: Any) -> str:
             written = _draft(run, written.material)
         told, text = written.told, written.told.text
         rulings.mark_used(written.decisions, run.pk)
-        Prompt.objects.bulk_create(
-            [Prompt(run=run, text=text)],
-            update_conflicts=True, unique_fields=["run"], update_fields=["text"],
-        )  # fmt: skip
+        if not _prompts.write(run.pk, text=text):  # this run was begun before
+            _new_prompts.insert(Prompt(run=run, text=text))
         changes |= {
             "prompt_hash": sha256(text.encode()).hexdigest(), "prompt_text": told.own,
             "template_hash": told.template_hash, "example": told.example,
@@ -281,6 +279,8 @@ def _beginning(pk: Expression, fence: Expression) -> QuerySet[Run]:
 
 
 _begun = PreparedUpdate(_beginning, "started_at", status=Run.Status.RUNNING)
+_prompts = PreparedUpdate(lambda run: Prompt.objects.filter(run=run), "text")
+_new_prompts = PreparedInsert(Prompt)
 
 
 def _tell(run: Run, folder: Path, written: Draft) -> None:

@@ -30,6 +30,7 @@ from disputes.silence import detection
 from disputes.silence.changes import round_before
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
+from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.task import locked_task
 
 log = logging.getLogger(__name__)
@@ -138,12 +139,14 @@ def write(submission: Submission, content: Content) -> None:
 def write_bundle(submission: Submission, content: Content) -> None:
     """Make the bundle hold these commits, or remove it if they need none."""
     if content.bundle:
-        Bundle.objects.bulk_create(
-            [Bundle(submission=submission, data=content.bundle)],
-            update_conflicts=True, unique_fields=["submission"], update_fields=["data"],
-        )  # fmt: skip
+        if not _bundles.write(submission.pk, data=content.bundle):
+            _new_bundles.insert(Bundle(submission=submission, data=content.bundle))
     else:  # an old bundle came from an agent elsewhere, or has other commits
         Bundle.objects.filter(submission=submission).delete()
+
+
+_bundles = PreparedUpdate(lambda submission: Bundle.objects.filter(submission=submission), "data")
+_new_bundles = PreparedInsert(Bundle)
 
 
 def content_of_rebased(landing: Landing, mirror: Mirror) -> Content:
@@ -212,7 +215,7 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
     miss one, and the next review sees only what is there. A file that the response names may stay behind.
     """
     task = submission.task
-    last = task.landings.select_related("submission").order_by("pk").last()
+    last = _last_landing.first(task.pk)
     if last is None or last.status != Landing.Status.CONFLICT:
         return ""
     accepted = last.submission
@@ -230,6 +233,11 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
         f"lacks what {accepted.sha[:12]} changed and a review accepted; bring it over, or say in your"
         f" response why it is left out: {', '.join(left[:5])}"
     )
+
+
+_last_landing = Prepared(
+    lambda task: Landing.objects.filter(task=task).select_related("submission").order_by("-pk")[:1]
+)
 
 
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:

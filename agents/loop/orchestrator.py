@@ -30,16 +30,17 @@ from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
 from tasks.configuration.stages import Stage, escalations_of, stages_of
-from tasks.locking import database_time, estimated_time, locked, repeated
+from tasks.locking import database_time, estimated_time, repeated
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
+from tasks.models.project import locked_project
 from tasks.states import IllegalMove, Status
 
 log = logging.getLogger(__name__)
 
 BEATS_MORE = 2  # beats for which a host whose lease is over is still waited for
-LOOKED_AT = (10, 500)  # candidates of one project in one tick: a few, and more only if seats are left
+LOOKED_AT = (4, 500)  # candidates of one project in one tick: a few, and more only if seats are left
 LOOKED_AT_ONCE = 50  # candidates looked at in one go, until all seats are taken
 
 
@@ -195,7 +196,7 @@ def tick_project(
     for it (COL-3). `ahead` says what may be due; without it, everything may be.
     """
     crew, ahead = crew or choosing.Crew(), ahead or outlook.everything(pk)
-    project = _held_project.first(pk)
+    project = locked_project(pk)
     if project is None or _rests(project):
         return
     if ahead.to_verify or ahead.is_special:
@@ -311,7 +312,6 @@ def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:
     return outlook.last_pushes(since).filter(project=project).order_by().values_list("pk")[:1]
 
 
-_held_project = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
 _seated = Prepared(_runs_with_a_seat)
 _being_kept = Prepared(lambda project, since: outlook.being_kept(project, since).order_by().values_list("pk"))
 _last_push = Prepared(_last_pushes)

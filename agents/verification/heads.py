@@ -5,6 +5,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.verification import commands, verdicts
 from tasks import base
 from tasks.models import Project, Verification
+from tasks.models.prepared import refresh
 
 Base = Project.Base
 
@@ -15,7 +16,7 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
     A commit that was verified before it was pushed is known; any other one is tried first. Raises GitError,
     Unreachable.
     """
-    project.refresh_from_db()
+    refresh(project)
     if project.base_sha == head:
         return project.base_state in Project.FIT
     rewrites.look(project, mirror, head)
@@ -24,7 +25,7 @@ def note(project: Project, mirror: Mirror, head: str) -> bool:
 
 def note_own(project: Project, mirror: Mirror, head: str) -> None:
     """Note a head that this host has just pushed onto the last one: it can have lost nothing."""
-    project.refresh_from_db()
+    refresh(project)
     if project.base_sha != head:
         _note_another(project, mirror, head)
 

@@ -1,11 +1,13 @@
 """A project with neither build nor tests: nothing is run, and commits go straight to their review."""
 
 from django.db import transaction
+from django.db.models import Expression, QuerySet
 
 from agents.recipes.recipe import Recipe
 from agents.verification import commands
 from tasks.models import Project, Submission, Task, Verification
 from tasks.models.event import record
+from tasks.models.prepared import PreparedUpdate
 
 NOTE = "There is nothing to build or test."
 
@@ -26,10 +28,16 @@ def note(project: Project, sha: str) -> None:
     Verification.objects.bulk_create([Verification(**known, green=True)], ignore_conflicts=True)
 
 
+def _kept(task: Expression, sha: Expression) -> QuerySet[Submission]:
+    return Submission.objects.standing().filter(task=task, sha=sha, state=Submission.State.KEPT)
+
+
+_passed_by = PreparedUpdate(_kept, state=Submission.State.VERIFIED, problem="")
+
+
 @transaction.atomic
 def pass_by(task: Task, sha: str) -> None:
     """Let the commit that was handed in go on to its review."""
-    kept = Submission.objects.standing().filter(task=task, sha=sha, state=Submission.State.KEPT)
-    if kept.update(state=Submission.State.VERIFIED, problem=""):
+    if _passed_by.write(task.pk, sha):
         note(task.project, sha)
         record(task.project, "verified_green", task=task, data={"sha": sha}, note=NOTE)

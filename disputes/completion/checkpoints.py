@@ -10,10 +10,11 @@ from disputes.models import Conflict
 from disputes.protocol.completion import convergence
 from disputes.protocol.completion.termination import max_rounds
 from disputes.protocol.reviews.severity import total_weight
-from tasks.locking import estimated_time, locked
+from tasks.locking import estimated_time
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
+from tasks.models.project import locked_project
 from tasks.states import MEANINGS, Status
 from tasks.text.counting import counted
 
@@ -35,24 +36,22 @@ def take_checkpoint(pk: int) -> Checkpoint | None:
     way at the last one has finished a round or left; then its figures are written, and a warning opens a
     card.
     """
-    if not _is_due(pk):
+    if not _is_due(_newest.first(pk), _under_way(pk)):
         return None
     with transaction.atomic():
-        project = locked(Project.objects).get(pk=pk)
-        if not _is_due(pk):
+        project = locked_project(pk)
+        last, under_way = _newest.first(pk), _under_way(pk)
+        if project is None or not _is_due(last, under_way):
             return None
-        last = last_checkpoint(project)
         if last is None:
-            return _begin(project)
+            return _begin(project, under_way)
         if not last.under_way:
-            last.under_way = _under_way(pk)
-            last.save(update_fields=["under_way"])
+            _going_on.write(last.pk, under_way=under_way)
             return None
-        return _close(project, last)
+        return _close(project, last, under_way)
 
 
-def _is_due(pk: int) -> bool:
-    last, now = _newest.first(pk), _under_way(pk)
+def _is_due(last: Checkpoint | None, now: dict[str, int]) -> bool:
     if last is None or not last.under_way:
         return bool(now)
     return not any(now.get(task) == round_ for task, round_ in last.under_way.items())
@@ -79,6 +78,8 @@ def _first(project: Expression) -> QuerySet[Checkpoint]:
 
 
 _newest, _beats, _opened_first = Prepared(_standing), Prepared(_beating), Prepared(_first)
+_going_on = PreparedUpdate(lambda pk: Checkpoint.objects.filter(pk=pk), "under_way")
+_new_checkpoints = PreparedInsert(Checkpoint)
 
 
 def _under_way(pk: int) -> dict[str, int]:
@@ -86,14 +87,14 @@ def _under_way(pk: int) -> dict[str, int]:
     return {str(task): round_ for task, round_ in _beats.rows(pk)}
 
 
-def _begin(project: Project) -> Checkpoint:
+def _begin(project: Project, under_way: dict[str, int]) -> Checkpoint:
     """Create checkpoint 0, which records what there was to do when the first task was begun."""
     now = estimated_time()
     severities = _severities(_counted(project).exclude(status__in=SETTLED))
     weight = total_weight(severities, project.config.severity_weights)
     return Checkpoint.objects.create(
         project=project, number=0, opened=len(severities), opened_weight=weight, net=-len(severities),
-        weighted_net=-weight, under_way=_under_way(project.pk), at=now,
+        weighted_net=-weight, under_way=under_way, at=now,
     )  # fmt: skip
 
 
@@ -106,24 +107,24 @@ def _severities(tasks: Iterable[Task]) -> list[str]:
     return [task.severity for task in tasks]
 
 
-def _close(project: Project, last: Checkpoint) -> Checkpoint:
+def _close(project: Project, last: Checkpoint, under_way: dict[str, int]) -> Checkpoint:
     limits, now = limits_of(project), estimated_time()
     new = _opened_since.found(project.pk, last.at)
     for task in new:
         task.project = project
     resolved = [severity for (severity,) in _resolved_since.rows(project.pk, last.at)]
-    under_way = _under_way(project.pk)
     result = convergence.after_round(
         resolved, _severities(new), _flat(project, last), limits,
         is_counted=_tells_of_a_stall(project, last.under_way, under_way),
     )  # fmt: skip
     weights = limits.severity_weights
-    checkpoint = Checkpoint.objects.create(
+    checkpoint = Checkpoint(
         project=project, number=last.number + 1, opened=len(new), resolved=len(resolved),
         opened_weight=total_weight(_severities(new), weights),
         resolved_weight=total_weight(resolved, weights), net=result.net, weighted_net=result.weighted_net,
         state=result.state, flat=result.flat, under_way=under_way, at=now,
     )  # fmt: skip
+    _new_checkpoints.insert(checkpoint)
     record(
         project, "checkpoint", note=convergence.said(result, limits),
         data={"number": checkpoint.number, "state": result.state, "weighted_net": result.weighted_net},
@@ -193,8 +194,15 @@ def _tells_of_a_stall(project: Project, before: dict[str, int], now: dict[str, i
 
 def _flat(project: Project, last: Checkpoint) -> int:
     """Return the number of checkpoints in a row without progress; some of people's answers reset it to 0."""
-    answered = project.events.filter(kind__in=alerts.BEGIN_ANEW, at__gte=last.at).exists()
-    return 0 if answered else last.flat
+    return 0 if _answers.rows(project.pk, last.at) else last.flat
+
+
+def _answered(project: Expression, since: Expression) -> QuerySet[Event]:
+    answers = Event.objects.filter(project=project, kind__in=alerts.BEGIN_ANEW, at__gte=since)
+    return answers.order_by().values_list("pk")[:1]
+
+
+_answers = Prepared(_answered)
 
 
 def is_diverging(project: Project) -> bool:

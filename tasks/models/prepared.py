@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import signature
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
 from django.db.models.sql import InsertQuery, UpdateQuery
@@ -33,7 +34,6 @@ class _Built:
     text: str
     given: tuple[int, ...]  # the number of the value at each placeholder
     compiler: Any
-    converters: dict[int, Any]
     rows: QuerySet[Any, Any]
 
 
@@ -87,7 +87,6 @@ class Prepared:
         compiler = copy(built.compiler)
         compiler.connection = connection
         compiler.as_sql = lambda *_, **__: _asked(built, values)
-        compiler.get_converters = lambda _: built.converters
         iterable = built.rows._iterable_class
         found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
         if built.rows._prefetch_related_lookups:
@@ -101,10 +100,13 @@ class Prepared:
     @cached_property
     def _built(self) -> _Built:
         rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
-        compiler = rows.query.get_compiler(connection=connection)
+        compiler: Any = rows.query.get_compiler(connection=connection)
         text, given = _text_of(compiler)
-        converters = compiler.get_converters(column for column, _, _ in compiler.select)
-        return _Built(text, given, compiler, converters, rows)
+        columns = [column for column, _, _ in compiler.select]
+        converters, is_composite = compiler.get_converters(columns), compiler.has_composite_fields(columns)
+        compiler.get_converters = lambda _: converters  # else both are found out anew for each result
+        compiler.has_composite_fields = lambda _: is_composite
+        return _Built(text, given, compiler, rows)
 
 
 class PreparedForKeys:
@@ -132,6 +134,23 @@ class PreparedForKeys:
         if len(keys) > self._most:
             return list(self._build(keys, *values))
         return self._many.found(*values, *keys, *[0] * (self._most - len(keys)))
+
+
+@cache  # there are only so many models
+def _by_key(model: type[Model]) -> Prepared:
+    return Prepared(lambda pk: model._base_manager.filter(pk=pk))
+
+
+def refresh(row: Model) -> None:
+    """Read the row's columns anew, as `refresh_from_db()` does; rows that it still refers to stay loaded.
+
+    Raises ObjectDoesNotExist if the row is gone.
+    """
+    fresh = _by_key(type(row)).first(row.pk)
+    if fresh is None:
+        raise ObjectDoesNotExist(f"{row!r} is gone.")
+    for column in row._meta.concrete_fields:
+        setattr(row, column.attname, getattr(fresh, column.attname))
 
 
 class PreparedUpdate:

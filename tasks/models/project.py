@@ -9,6 +9,8 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
+from tasks.locking import locked
+from tasks.models.prepared import Prepared
 from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.repository_urls import has_password, is_found_anywhere, redact
 
@@ -230,6 +232,15 @@ class Project(models.Model):
 def _settings_of(text: str) -> tuple[ProjectSettings, list[SettingsError]]:
     """Parse settings, cached by their text, because each query of a project makes a new instance."""
     return ProjectSettings.salvaged(json.loads(text))
+
+
+_locked = Prepared(lambda pk: locked(Project.objects).filter(pk=pk))
+
+
+def locked_project(pk: int) -> Project | None:
+    """Return the project, locked until the transaction ends; None if it is gone."""
+    found: Project | None = _locked.first(pk)
+    return found
 
 
 class Membership(models.Model):

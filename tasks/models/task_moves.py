@@ -16,7 +16,7 @@ from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
 from tasks.locking import estimated_time, locked
 from tasks.models.event import record
-from tasks.models.prepared import PreparedUpdate
+from tasks.models.prepared import PreparedUpdate, refresh
 from tasks.models.project import Section
 from tasks.states import Status
 
@@ -41,6 +41,13 @@ def _moving(task: "type[TaskMoves]", *changed: str) -> PreparedUpdate:
         lambda pk, version, status: task.objects.filter(pk=pk, version=version, status=status),
         *changed, version=F("version") + 1,
     )  # fmt: skip
+
+
+@cache
+def _landing(task: "type[TaskMoves]") -> PreparedUpdate:
+    """Return a prepared update that marks a task as landed if it may be."""
+    may_be = {"landed_at__isnull": True, "status__in": [Status.COMPLETED, Status.DISPUTED]}
+    return PreparedUpdate(lambda pk: task.objects.filter(pk=pk, **may_be), "landed_sha", "landed_at")
 
 
 class TaskMoves(models.Model):
@@ -269,10 +276,7 @@ class TaskMoves(models.Model):
         completed nor disputed, or is marked as landed already.
         """
         with transaction.atomic():
-            changed = self._row.filter(
-                landed_at__isnull=True, status__in=[Status.COMPLETED, Status.DISPUTED]
-            ).update(landed_sha=sha, landed_at=estimated_time())
-            if not changed:
+            if not _landing(type(self)).write(self.pk, landed_sha=sha, landed_at=estimated_time()):
                 raise StaleTask(self)
             record(
                 self.project,
@@ -284,7 +288,7 @@ class TaskMoves(models.Model):
                 data={"sha": sha},
             )
             hooks.recount_dependants(self)
-        self.refresh_from_db()
+        refresh(self)
 
     def clash(self, *, note: str) -> None:
         """Begin a new round, without a rejection: the approved commits cannot land as they are."""

@@ -5,13 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, connection, transaction
 from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate
+from tasks.models.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate, refresh
 from tests.factories import create_project, create_section, create_task
 
 
@@ -119,3 +120,19 @@ def test_it_inserts_what_a_save_inserts(db: None) -> None:
         assert differing <= {"id", "number", "created_at", "status_at"}, differing
     with pytest.raises(IntegrityError), transaction.atomic():
         new.insert(Task(project=project, section=section, number=1, rank=1))
+
+
+def test_it_reads_a_row_anew_and_keeps_what_the_row_still_refers_to(db: None) -> None:
+    task, elsewhere = create_task(), create_section()
+    known, project = Task.objects.select_related("project", "section").get(pk=task.pk), task.project
+    now = timezone.now()
+    Task.objects.update(title="Another", status_at=now, tags=["a"], section=elsewhere)
+    with CaptureQueriesContext(connection) as asked:
+        refresh(known)
+        assert (known.title, known.status_at, known.tags) == ("Another", now, ["a"])
+        assert known.project == project
+    assert len(asked) == 1
+    assert known.section == elsewhere
+    Task.objects.all().delete()
+    with pytest.raises(ObjectDoesNotExist):
+        refresh(known)

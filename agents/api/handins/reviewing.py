@@ -16,7 +16,7 @@ from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
 from tasks.errors import Invalid, Refused
 from tasks.models import Submission, Task
-from tasks.models.prepared import Prepared, PreparedUpdate
+from tasks.models.prepared import Prepared, PreparedUpdate, refresh
 from tasks.states import Status
 
 MAX_FINDINGS = 200
@@ -57,7 +57,7 @@ def review(user: Any, ref: str, data: dict[str, Any], *, approves: bool) -> dict
     )  # fmt: skip
     if caller.run:
         _reviewing.write(caller.run.pk, review=taken.review)
-    task.refresh_from_db(fields=["status", "round", "version"])
+    refresh(task)
     said = f"{task.ref}: {taken.review.get_verdict_display()}; it is {task.status} now."
     if taken.outcome is None:
         said = f"{task.ref}: {taken.review.get_verdict_display()}; other reviewers are still at it."

@@ -400,7 +400,7 @@ def test_only_the_first_tasks_of_a_long_list_are_read_unless_seats_are_left(
     from_db = Task.from_db.__func__  # type: ignore[attr-defined]
     noting = classmethod(lambda cls, *row: read.append(1) or from_db(cls, *row))
     monkeypatch.setattr(Task, "from_db", noting)
-    for looked_at, most in ((orchestrator.LOOKED_AT, 10), ((1, 500), 1 + 39)):
+    for looked_at, most in ((orchestrator.LOOKED_AT, 4), ((1, 500), 1 + 39)):
         read.clear()
         monkeypatch.setattr(orchestrator, "LOOKED_AT", looked_at)
         with set_back():
