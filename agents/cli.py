@@ -78,6 +78,13 @@ INVISIBLE = (
 )
 
 
+# An address: scheme, host, port and prefix. A name's labels have at most 63 characters.
+ADDRESS = (
+    r"(https?)://(\[[0-9a-f:.]+(?:%[0-9a-z]+)?\]|[^/:\[\].]{1,63}(?:\.[^/:\[\].]{1,63})*\.?)"
+    r"(?::([0-9]{0,5}))?(/.*)?"
+)
+
+
 class Stop(Exception):
     """Ends the command, with an exit code and the lines to print on stderr."""
 
@@ -201,24 +208,23 @@ def target_in(path: str, source: str) -> Target:
 
 def make_target(url: object, token: object, source: str, task: object = None) -> Target:
     """Return a checked target. Raises Stop with a message that names where the values came from."""
-    if not isinstance(url, str) or not is_web_address(url):
+    if not isinstance(url, str) or not parts_of(url):
         raise Stop(NO_LOGIN, f"The address in {source} must look like https://host or http://host:port.")
     if not isinstance(token, str) or not is_token(token):
         raise Stop(NO_LOGIN, f"The token in {source} is missing or malformed.")
     return Target(url.rstrip("/"), token, str(task or ""))
 
 
-def is_web_address(url: str) -> bool:
-    """Whether this is http(s)://host[:port][/prefix], without user, query or fragment."""
-    from urllib.parse import urlsplit
+def parts_of(url: str) -> tuple[str, str, int | None, str] | None:
+    """Return scheme, host, port and prefix of http(s)://host[:port][/prefix]; None if it is anything else.
 
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    plain = url.isascii() and url.isprintable() and not set(url) & set(" @?#\\")
-    return plain and parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    Loading urllib for this takes a tenth of a call.
+    """
+    known = re.fullmatch(ADDRESS, url, re.IGNORECASE)
+    is_plain = url.isascii() and url.isprintable() and not set(url) & set(" @?#\\")
+    if not known or not is_plain or not 0 < int(known[3] or 80) < 2**16:
+        return None
+    return known[1].lower(), known[2].strip("[]").lower(), int(known[3]) if known[3] else None, known[4] or ""
 
 
 def is_token(token: str) -> bool:
@@ -248,7 +254,7 @@ def read_small(path: str, code: int = USAGE) -> str:
     if size > MAX_FILE:
         raise Stop(code, f"{path} is too large: {size} bytes, at most {MAX_FILE} (256 KiB) are taken.")
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise Stop(code, f"{path} is not UTF-8 text (byte {error.start}).") from None
 
@@ -406,21 +412,17 @@ def exchange(target: Target, request: Request, left: float) -> Reply:
 
     Raises Gone if the fault may pass, Stop if not.
     """
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(target.url)
+    scheme, host, port, prefix = parts_of(target.url) or ("http", "", None, "")
     timeout = max(SHORTEST_TIMEOUT, min(LONGEST_TIMEOUT, left / 2))
     headers = {"Authorization": f"Bearer {target.token}", **request.headers}
     try:
-        status, location, raw = (over_tls if parts.scheme == "https" else in_the_clear)(
-            parts.hostname or "", parts.port, timeout, request, parts.path + request.path, headers
+        status, location, raw = (over_tls if scheme == "https" else in_the_clear)(
+            host, port, timeout, request, prefix + request.path, headers
         )
     except NotHTTP:
         raise Stop(REFUSED, f"{target.url} does not answer in HTTP: this is not our server.") from None
     except (ConnectionError, TimeoutError) as error:
         raise Gone(why(error)) from None
-    except UnicodeError:
-        raise Stop(NO_LOGIN, f"{target.url} holds no host name.") from None
     except OSError as error:
         if is_certificate_fault(error):
             raise Stop(UNREACHABLE, f"The connection to {target.url} is not safe: {clean(error)}.") from None
@@ -473,7 +475,8 @@ def in_the_clear(
     if request.body is not None:
         lines.append(f"Content-Length: {len(body)}")
     lines += [f"{header}: {value}" for header, value in headers.items()]
-    with socket.create_connection((host, port or 80), timeout) as wire:
+    where: Any = host.encode("ascii"), port or 80  # for a text Python loads what other alphabets need
+    with socket.create_connection(where, timeout) as wire:
         wire.sendall("\r\n".join([*lines, "", ""]).encode("ascii") + body)
         with wire.makefile("rb") as answer:
             return read_answer(answer)
@@ -916,7 +919,7 @@ def whoami(args: argparse.Namespace, api: Api) -> Reply:
 
 def login(args: argparse.Namespace, api: Api) -> Reply:
     """Check URL and token with the server, once, and only then keep them."""
-    if not is_web_address(args.url):
+    if not parts_of(args.url):
         raise Stop(USAGE, "--url must look like https://host or http://host:port.")
     token = read_small(args.token_file).strip() if args.token_file else ask_token()
     if not is_token(token):
@@ -931,9 +934,7 @@ def login(args: argparse.Namespace, api: Api) -> Reply:
 
 def is_local(url: str) -> bool:
     """Whether the URL is on this machine."""
-    from urllib.parse import urlsplit
-
-    host = urlsplit(url).hostname or ""
+    _, host, _, _ = parts_of(url) or ("", "", None, "")
     return host in ("localhost", "::1") or host.startswith("127.")
 
 

@@ -396,7 +396,7 @@ def serve(
         # Whoever started this process lent it a token.
         build(Sessions(lambda ctx: cli.find_target()), is_local=True).run("stdio")
         return
-    if not cli.is_web_address(url):
+    if not cli.parts_of(url):
         raise cli.Stop(cli.USAGE, "Say where the REST API is: --url http://host:port, or STEROIDS_URL.")
     known = ["127.0.0.1", "localhost", "[::1]", *names]
     security = TransportSecuritySettings(

@@ -199,7 +199,25 @@ def test_slow_modules_stay_out(server: Server, context: Path) -> None:
         "subprocess",
         "dataclasses",
         "inspect",
+        "urllib",
+        "ipaddress",
+        "encodings.idna",
+        "encodings.utf_8_sig",
     }
+
+
+def test_an_address_is_taken_apart_or_refused() -> None:
+    for url, found in [
+        ("http://host", ("http", "host", None, "")), ("HTTPS://H.Org/", ("https", "h.org", None, "/")),
+        ("http://h:8000/a/b", ("http", "h", 8000, "/a/b")), ("http://h:/", ("http", "h", None, "/")),
+        ("http://[::1]:80", ("http", "::1", 80, "")), ("http://h./x:1", ("http", "h.", None, "/x:1")),
+        ("http://h:0", None), ("http://h:65536", None), ("http://h:123456", None), ("http://h:1:2", None),
+        ("http://", None), ("ftp://h", None), ("host", None), ("http://me@h", None), ("http://h?a", None),
+        ("http://h#a", None), ("http://h/a b", None), ("http://h\\a", None), ("http://h\n", None),
+        ("http://h\u00e9", None), ("http://a..b", None), ("http://.a", None), (f"http://{'a' * 64}", None),
+        ("http://[zz]", None), ("http://[::1", None), (f"http://h:{'1' * 5000}", None),
+    ]:  # fmt: skip
+        assert cli.parts_of(url) == found, url
 
 
 def test_an_answer_is_read_to_its_end_or_refused() -> None:

@@ -509,9 +509,7 @@ class Shim:
 
 
 def detach() -> None:
-    """Leave the starter: get a session of our own, and be adopted by init."""
-    if os.fork():
-        os._exit(0)
+    """Leave the starter, from a fork of it: get a session of our own, and be adopted by init."""
     os.setsid()
     if os.fork():
         os._exit(0)
