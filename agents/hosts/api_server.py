@@ -138,7 +138,7 @@ def address() -> str:
         if known and _answered.get(known, 0.0) > time.monotonic():
             return known[0]
         if known and answers(known[0]):
-            _answered[known] = time.monotonic() + settings.DURATIONS["loop"]
+            _answered[known] = time.monotonic() + settings.DURATIONS["beat"]
             return known[0]
         processes.end_all(processes.marked(INSTANCE, mark()), 1.0)
         return _open()

@@ -139,7 +139,10 @@ class Reconciler:
 
     def held(self) -> list[Run]:
         """Return the runs that this host holds."""
-        return _held.found(self.row.pk)
+        held = _held.found(self.row.pk)
+        for run in held:
+            run.host, run.project = self.row, run.task.project
+        return held
 
     def has_live_runs(self) -> bool:
         """Whether this host holds anything, or could go on with something at once."""
@@ -396,8 +399,11 @@ class Reconciler:
             return  # the host's page says so; another host may have room
         places = {self.row.name} if self.row.is_draining else {"", self.row.name}
         labels = {"", *self.row.labels}
+        queued = _queued.found()
+        for run in queued:
+            run.project = run.task.project
         mine = [
-            run for run in _queued.found()
+            run for run in queued
             if run.only_on in places and self.row.may_run(run.project)
             and (run.agent is None or run.agent.host_label in labels)
         ]  # fmt: skip
@@ -409,8 +415,8 @@ class Reconciler:
                 "started_at": estimated_time(), "tier": self.row.tier,
             }  # fmt: skip
             lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
-            queued = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence)
-            if queued.update(**taken, lease_until=lease):
+            waiting = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence)
+            if waiting.update(**taken, lease_until=lease):
                 for name, value in taken.items():
                     setattr(run, name, value)
                 self._claimed.add(run.pk)
@@ -430,6 +436,7 @@ class Reconciler:
             if run is None:
                 self._slow.do(f"pushed-{submission.pk}", lambda s=submission: self._keep_pushed(s))
             elif run.host_id == self.row.pk or (run.is_pulled and self.row.slots):
+                run.task = submission.task
                 self._work_on(run, lambda s=submission: self._keep(s))
 
     def _keep_pushed(self, submission: Submission) -> None:
@@ -490,7 +497,7 @@ _bare = {each: _without_excerpts(reads_pulled=each) for each in (True, False)}
 
 def _on_host(host: Expression) -> QuerySet[Run]:
     rows = Run.objects.on_host().filter(host=host)
-    return rows.select_related("task__project", "task__section", "project", "agent", "host")
+    return rows.select_related("task__project", "task__section", "agent")
 
 
 def _to_begin() -> QuerySet[Run]:
@@ -498,7 +505,7 @@ def _to_begin() -> QuerySet[Run]:
     queued = Run.objects.filter(status=Run.Status.QUEUED, project__status=Project.Status.ACTIVE)
     handed_in = Submission.objects.standing().fetched().filter(task=OuterRef("task")).newest_first()
     queued = queued.annotate(only_on=Coalesce(Subquery(handed_in.values("only_on")[:1]), Value("")))
-    return queued.select_related("task__project", "task__section", "project", "agent").order_by("pk")
+    return queued.select_related("task__project", "task__section", "agent").order_by("pk")
 
 
 def _to_keep() -> QuerySet[Submission]:
@@ -508,7 +515,7 @@ def _to_keep() -> QuerySet[Submission]:
     by_people = Q(run__isnull=True, by_user__isnull=False, kind="commits")
     active = Q(task__project__status=Project.Status.ACTIVE)
     rows = received.filter(Q(run__isnull=False) | (by_people & active & rested))
-    return rows.select_related("task__project", "task__section", "run__task__project")
+    return rows.select_related("task__project", "task__section", "run")
 
 
 _held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_to_keep)

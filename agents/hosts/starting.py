@@ -3,13 +3,14 @@
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Expression, QuerySet, TextField, Value
+from django.db.models import Expression, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
@@ -266,7 +267,7 @@ def tell(run: Run, written: Draft, **changes: Any) -> str:
             "prompt_hash": sha256(text.encode()).hexdigest(), "prompt_text": told.own,
             "template_hash": told.template_hash, "example": told.example,
         }  # fmt: skip
-        changed = _beginning(Value(run.pk), Value(run.fence)).update(**changes)
+        changed = _telling(*changes).write(run.pk, run.fence, **changes)
         run.task.version = task.version
         if not changed or judging.is_overtaken(run):
             raise StaleTask(run.task)
@@ -276,6 +277,11 @@ def tell(run: Run, written: Draft, **changes: Any) -> str:
 def _beginning(pk: Expression, fence: Expression) -> QuerySet[Run]:
     """Return the run if it has not begun and no newer holder has it."""
     return Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING)
+
+
+@cache  # what is written differs only between the agents of hosts and those elsewhere
+def _telling(*columns: str) -> PreparedUpdate:
+    return PreparedUpdate(_beginning, *columns)
 
 
 _begun = PreparedUpdate(_beginning, "started_at", status=Run.Status.RUNNING)

@@ -8,6 +8,7 @@ import copy
 import logging
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,7 @@ def keep(submission: Submission, run: Run | None) -> None:
     content = _content(submission, mirror, touched)
     with transaction.atomic():
         locked_task(submission.task_id)
-        received = Submission.objects.filter(pk=submission.pk, state=Submission.State.RECEIVED)
-        if not received.update(state=Submission.State.KEPT, **content.columns):
+        if not _keeping(*content.columns).write(submission.pk, **content.columns):
             return
         write_bundle(submission, content)
         files = len(touched.since_fork)
@@ -107,6 +107,12 @@ def keep(submission: Submission, run: Run | None) -> None:
         if not task.is_session:  # its documents are checked once they have passed
             withdrawal.look_for_gone_places(submission)
             detection.look_for_silence(submission)
+
+
+@cache  # the columns are the same each time
+def _keeping(*columns: str) -> PreparedUpdate:
+    received = Submission.objects.filter(state=Submission.State.RECEIVED)
+    return PreparedUpdate(lambda pk: received.filter(pk=pk), *columns, state=Submission.State.KEPT)
 
 
 def _fetch_pushed(submission: Submission, mirror: Mirror) -> None:

@@ -1,12 +1,11 @@
 """Prepares a pulled run: where it begins, what its agent is told, and the commits that the agent lacks."""
 
-from django.db.models.functions import Now
-
 from agents.hosts import paths, starting
 from agents.hosts.git.mirror import Mirror
 from agents.models import PullBundle, Run
 from agents.pull import leases
 from agents.verification import commands
+from tasks.locking import database_time
 
 
 def prepare(run: Run) -> None:
@@ -25,9 +24,10 @@ def prepare(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(base_sha=base)
     run.base_sha = base
     PullBundle.objects.update_or_create(run=run, defaults={"base": bundle})
+    now = database_time()
     starting.tell(
-        run, starting.draft(run, mirror, known), status=Run.Status.RUNNING, host=None, started_at=Now(),
-        lease_until=Now() + leases.lease(),
+        run, starting.draft(run, mirror, known), status=Run.Status.RUNNING, host=None, started_at=now,
+        lease_until=now + leases.lease(),
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class Prepared:
 
     def rows(self, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows for these values as the database returns them."""
-        with connection.cursor() as cursor:
+        with _here().cursor() as cursor:
             cursor.execute(*_asked(self._built, values))
             return cursor.fetchall()
 
@@ -85,10 +85,10 @@ class Prepared:
         """Return what the query set yields for these values."""
         built = self._built
         compiler = copy(built.compiler)
-        compiler.connection = connection
+        compiler.connection = _here()
         compiler.as_sql = lambda *_, **__: _asked(built, values)
         iterable = built.rows._iterable_class
-        found = list(iterable(_Asked(built.rows, compiler, connection.alias)))
+        found = list(iterable(_Asked(built.rows, compiler, DEFAULT_DB_ALIAS)))
         if built.rows._prefetch_related_lookups:
             prefetch_related_objects(found, *built.rows._prefetch_related_lookups)
         return found
@@ -168,8 +168,9 @@ class PreparedUpdate:
         """Write the changes to the rows that these values select, and return how many rows that were."""
         built = self._built
         named = zip(self._changed, built.fields, strict=True)
-        written = [_as_kept(changes[name], field) for name, field in named]
-        with connection.cursor() as cursor:
+        here = _here()
+        written = [_as_kept(changes[name], field, here) for name, field in named]
+        with here.cursor() as cursor:
             cursor.execute(*_asked(built, (*values, *written)))
             return int(cursor.rowcount)
 
@@ -194,13 +195,13 @@ class PreparedInsert:
 
     def insert(self, row: Model) -> None:
         """Write the row and set its primary key. Raises IntegrityError."""
-        here = connections[DEFAULT_DB_ALIAS]  # `connection` looks it up anew for each field
+        here = _here()
         values = [field.get_db_prep_save(field.pre_save(row, add=True), here) for field in self._fields]
-        with connection.cursor() as cursor:
+        with here.cursor() as cursor:
             self._text = self._text or self._built(row)
             cursor.execute(self._text, values)
             row.pk = cursor.fetchone()[0]
-        row._state.adding, row._state.db = False, connection.alias
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def _built(self, row: Model) -> str:
         query = InsertQuery(self._model)
@@ -223,9 +224,14 @@ def _asked(built: _Built | _BuiltUpdate, values: Sequence[Any]) -> tuple[str, li
     return built.text, [_adapted(values[number]) for number in built.given]
 
 
-def _as_kept(value: Any, field: "Field[Any, Any]") -> Any:
+def _here() -> Any:
+    """Return this thread's connection, which `connection` would look up anew for each of its attributes."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def _as_kept(value: Any, field: "Field[Any, Any]", here: Any) -> Any:
     """Return the value as the field stores it; for a related row, its key."""
-    return field.get_db_prep_save(value.pk if isinstance(value, Model) else value, connection)
+    return field.get_db_prep_save(value.pk if isinstance(value, Model) else value, here)
 
 
 def _adapted(value: Any) -> Any:
