@@ -118,6 +118,7 @@ class Done:
     returncode: int
     stdout: bytes
     is_cut: bool = False  # it was ended because it would have printed more
+    stderr: bytes = b""
 
 
 def run(
@@ -189,7 +190,7 @@ class Call:
             words = [err.decode("utf-8", "replace"), out[-WORDS_MAX:].decode("utf-8", "replace")]
             text = "\n".join(filter(None, map(_without_hints, words)))
             raise GitError(self.what, text, code=process.returncode)
-        return Done(process.returncode, out)
+        return Done(process.returncode, out, stderr=err)
 
     def kill(self) -> None:
         """Kill the whole process group, unless the command has ended by itself."""

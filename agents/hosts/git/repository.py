@@ -22,12 +22,13 @@ DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
 FACTS_MAX = 50_000
+FILES_MAX, FILE_MAX = 64, 64 * 1024  # small files that are remembered; characters of one of them
 # Bytes of a name and of a link's target that disks hold, and of a path below the folder of a run.
 NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
 LISTED = 256  # bytes that a file takes in a listing, with a long path
 # The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
-UNKNOWN_COMMIT = "Not a valid commit name"
+UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class _Memory:
     def __init__(self) -> None:
         self.forks: dict[tuple[str, str], str] = {}
         self.sizes: dict[str, Size] = {}
+        self.files: dict[tuple[str, str, int], tuple[str | None]] = {}
         self.present: dict[tuple[Path, int], set[str]] = {}
 
     def fork(self, one: str, other: str) -> str | None:
@@ -63,6 +65,19 @@ class _Memory:
         for each in {one, other} - {fork} if fork else ():
             self.forks[min(each, fork), max(each, fork)] = fork
 
+    def note_size(self, sha: str, size: Size) -> None:
+        """Remember how large the commit is."""
+        if len(self.sizes) >= FACTS_MAX:
+            self.sizes.clear()
+        self.sizes[sha] = size
+
+    def note_file(self, sha: str, path: str, limit: int, read: str | None) -> None:
+        """Remember the text of a small file in a commit, or that there is no such file."""
+        if len(self.files) >= FILES_MAX:
+            self.files.clear()
+        if len(read or "") <= FILE_MAX:
+            self.files[sha, path, limit] = (read,)
+
     def present_in(self, repository: Path) -> set[str]:
         """Return the commits that were seen there; a new repository in the same place has a younger HEAD."""
         known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
@@ -74,6 +89,7 @@ class _Memory:
         """Forget what is known about this repository, so that git is asked again."""
         self.present = {key: value for key, value in self.present.items() if key[0] != repository}
         self.forks.clear()  # of all repositories: they are not kept apart, and a lost commit contains nothing
+        self.files.clear()
 
 
 _memory = _Memory()
@@ -271,10 +287,16 @@ class Repository:
         """
         if path.startswith("/") or ".." in path.split("/"):
             return None
+        if known := _memory.files.get((sha, path, limit)):
+            return known[0]
         done = run(
             self.path, "cat-file", "blob", f"{sha}:{path}", ok=(0, 128), limit=limit, may_cut=True,
         )  # fmt: skip
-        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+        found = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+        lacks_it = NO_FILE in done.stderr and sha in _memory.present_in(self.path)  # else it may still come
+        if (found is not None or lacks_it) and SHA.match(sha):
+            _memory.note_file(sha, path, limit, found)
+        return found
 
     def touching(self, old: str, new: str, path: str) -> list[str]:
         """Return the commits that `new` has, `old` lacks and that changed this file, newest first."""
@@ -311,8 +333,8 @@ class Repository:
             )
             if done.is_cut:
                 size = replace(size, files=max(size.files, most.files + 1))
-            elif len(_memory.sizes) < FACTS_MAX:
-                _memory.sizes[sha] = size
+            else:
+                _memory.note_size(sha, size)
         if size.files > most.files:
             raise GitError(f"commit {sha[:12]}", f"holds more than {most.files:,} files")
         if size.bytes > most.bytes:

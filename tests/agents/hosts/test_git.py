@@ -229,6 +229,35 @@ def test_a_clone_knows_the_tags_of_its_history(
     assert [name for name, _ in mirror.tags.known()] == ["refs/tags/v1.0"]
 
 
+def test_what_a_small_file_of_a_commit_says_is_asked_once(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.fetch_target()
+    first = remote.push({"small.md": "Small\n", "large.md": "x" * (repositories.FILE_MAX + 1)})
+    asked: list[str] = []
+    monkeypatch.setattr(
+        repositories, "run", lambda *words, **more: asked.append(words[3]) or plain.run(*words, **more)
+    )
+    assert mirror.read(first, "small.md", 100) is None, "the commit is not here yet"
+    mirror.fetch_target()
+    assert mirror.has(first)
+    asked.clear()
+    for _ in range(2):
+        assert mirror.read(first, "small.md", 100) == "Small\n"
+        assert mirror.read(first, "small.md", 2) == "Sm"
+        assert mirror.read(first, "none.md", 100) is None
+        assert len(mirror.read(first, "large.md", 10**6) or "") == repositories.FILE_MAX + 1
+        assert mirror.read(mirror.target_ref, "small.md", 100) == "Small\n"
+    later = remote.push({"small.md": "Other\n"})
+    mirror.fetch_target()
+    assert mirror.read(mirror.target_ref, "small.md", 100) == mirror.read(later, "small.md", 100) == "Other\n"
+    of_first = [name.partition(":")[2] for name in asked if name.startswith(first)]
+    assert sorted(of_first) == ["large.md", "large.md", "none.md", "small.md", "small.md"]
+    mirror.forget()
+    mirror.read(first, "none.md", 100)
+    assert len(asked) == len(of_first) + 5
+
+
 def test_tags_are_asked_for_when_the_branch_has_moved_or_after_a_while(
     remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
