@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
 from agents.hosts import paths, processes
 from agents.loop import run_ends
@@ -24,6 +23,7 @@ from agents.money.prices import COST_MAX, SMALLEST, Tokens
 from agents.providers.base import ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import Reader, Report, SilentReader
+from tasks.locking import estimated_time
 
 READ_MAX = 1024 * 1024  # bytes read in one go
 TOKENS_MAX = 10**15
@@ -179,7 +179,7 @@ def _write(run: Run, tokens: Tokens, said: Decimal | None, *, model: str = "", s
 
 def _minutes(run: Run) -> int:
     """Return the minutes that the run has lasted, the one that has begun included."""
-    lasted = (run.ended_at or timezone.now()) - (run.started_at or run.queued_at)
+    lasted = (run.ended_at or estimated_time()) - (run.started_at or run.queued_at)
     return max(lasted // timedelta(minutes=1), 0) + 1
 
 
