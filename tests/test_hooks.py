@@ -17,9 +17,13 @@ APPS = ("tasks", "disputes", "agents", "steroidsweb")
 
 DECLARED = re.compile(r'(\w+): "Slot\[\[(.*)\], (.+)\]" = Slot\("(\w+)"\)$')
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
-SIGNALS = {"tasks/apps.py", "agents/apps.py", "disputes/apps.py", "steroidsweb/audit.py"} | {
-    "steroidsweb/accounts/second_factor.py"
-}
+SIGNALS = {
+    "tasks/locking.py",
+    "tasks/apps.py",
+    "agents/apps.py",
+    "disputes/apps.py",
+    "steroidsweb/audit.py",
+} | {"steroidsweb/accounts/second_factor.py"}
 
 
 def modules() -> list[Path]:

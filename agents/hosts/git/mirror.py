@@ -57,13 +57,14 @@ class Mirror(Repository):
         self.ensure()
         with self.one_at_a_time():
             self._fetch()
-            if not self.has(self.target_ref):
+            try:
+                head = self.resolve(self.target_ref)
+            except GitError as error:
                 said = (
                     "is a shallow clone, from which git fetches nothing; name the one that it was made from, "
                     "or complete it with `git fetch --unshallow`"
                 )
-                raise Unfit("The repository", said)
-            head = self.resolve(self.target_ref)
+                raise Unfit("The repository", said) from error
             with contextlib.suppress(GitError, OSError):  # tags only name versions; nothing waits for them
                 self.tags.fetch(head)
             self._note_head(head)

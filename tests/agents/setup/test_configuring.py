@@ -163,7 +163,10 @@ def test_a_faulty_file_is_refused_with_every_line(till: Project, tmp_path: Path)
     [
         (lambda path: None, "cannot be read: No such file or directory."),
         (lambda path: path.mkdir(), "cannot be read: Is a directory."),
-        (lambda path: path.write_bytes(b"build: \xff"), "is not UTF-8: invalid start byte at byte 7."),
+        (
+            lambda path: path.write_bytes(b"build: \xff"),
+            "is not UTF-8: invalid start byte at byte 7. Save it as UTF-8.",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told(till: Project, tmp_path: Path, make: Any, message: str) -> None:
