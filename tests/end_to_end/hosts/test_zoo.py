@@ -142,6 +142,8 @@ class Keeper:
             return own
 
         def removed(run: Run) -> None:
+            if run.role == Run.Role.CODER:  # one of them removes what it has left itself
+                (self.board / f"seen-{run.task.ref}").touch()
             for left in (self.home / "runs" / str(run.pk) / "cache").glob("*-*"):
                 (self.board / left.name).touch()
             remove(run)
