@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -54,8 +55,7 @@ def restore(source: Path, say: Say) -> None:
         home = paths.folder()
         with tempfile.TemporaryDirectory(prefix=".restore-", dir=home) as name:
             folder = Path(name)
-            members = [member for member in archive.getmembers() if MEMBER.fullmatch(member.name)]
-            archive.extractall(folder, members, filter="data")
+            _take_out(archive, folder)
             databases.load(folder / databases.FILES[about["database"]])
             call_command("migrate", verbosity=0, interactive=False)
             made_at = datetime.fromisoformat(about["made_at"])
@@ -79,6 +79,17 @@ def _alone() -> Iterator[None]:
             except OSError:
                 raise NotRestored(f"The program runs on {settings.HOME}. End it first.") from None
         yield
+
+
+def _take_out(archive: tarfile.TarFile, folder: Path) -> None:
+    """Write the files of the backup into the folder, and nothing else that an archive may hold."""
+    for member in archive.getmembers():
+        given = archive.extractfile(member) if member.isreg() and MEMBER.fullmatch(member.name) else None
+        if given:
+            to = folder / member.name
+            to.parent.mkdir(mode=0o700, exist_ok=True)
+            with given, open(to, "wb") as file:
+                shutil.copyfileobj(given, file)
 
 
 def _manifest(archive: tarfile.TarFile) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +51,12 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             break
     else:
         pytest.skip(f"no package index can be reached: {done.stderr.strip()[-200:]}")
-    with tarfile.open(archives[0]) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
-    return next((folder / "unpacked").iterdir())
+    unpacked = folder / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(
+        ["tar", "--extract", "--no-same-owner", "--file", archives[0], "--directory", unpacked], check=True
+    )
+    return next(unpacked.iterdir())
 
 
 def test_a_task_on_a_strangers_repository_lands(

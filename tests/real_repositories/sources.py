@@ -190,8 +190,10 @@ def replace_files(work: Path, archive: Path) -> None:
     _empty(work)
     unpacked = work.with_name(f"{work.name}.unpacked")
     shutil.rmtree(unpacked, ignore_errors=True)
-    with tarfile.open(archive) as opened:
-        opened.extractall(unpacked, filter="data")
+    unpacked.mkdir()
+    subprocess.run(
+        ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", unpacked], check=True
+    )
     inner = list(unpacked.iterdir())
     top = inner[0] if len(inner) == 1 and inner[0].is_dir() else unpacked
     _move(top.iterdir(), work)
