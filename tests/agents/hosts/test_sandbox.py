@@ -328,16 +328,13 @@ def test_work_goes_on_inside_as_anywhere(held: Held) -> None:
 
 
 def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
-    fill = "f = open('big', 'wb')\nwhile True:\n  f.write(bytes(1 << 20)); f.flush()"
+    wait = "\nimport time; time.sleep(60)"
+    fill = f"f = open('big', 'wb')\nfor n in range(300): f.write(bytes(1 << 20)); f.flush(){wait}"
     many = "for n in range(10**7): open(f'f{n}', 'w').close()"
     hog = "import time\nkept = [bytearray(b'x' * (1 << 20)) for _ in range(400)]\ntime.sleep(60)"
-    deep = (
-        "import os\nfor n in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)\n"
-        "f = open('big', 'wb')\nwhile True:\n  f.write(bytes(1 << 20)); f.flush()"
-    )
+    deep = f"import os\nfor n in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)\n{fill}"
     memory = "import os\nf = os.memfd_create('x')\nfor _ in range(400): os.write(f, bytes(1 << 20))"
     shared = "import os\nf = open('/dev/shm/x', 'wb')\nfor _ in range(400): f.write(bytes(1 << 20))"
-    wait = "\nimport time; time.sleep(60)"
     bomb = "import os, time\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(0.1)"
     mebi = 1024 * 1024
     cases = (

@@ -20,6 +20,9 @@ def names(installation: Installation) -> dict[str, list[processes.Identity]]:
 def test_a_server_that_dies_is_forked_again_and_all_end_with_their_supervisor(
     installation: Installation,
 ) -> None:
+    with socket.socket() as free:  # from where no other installation looks for its port
+        free.bind(("127.0.0.1", 0))
+        installation.environment["PORT"] = str(free.getsockname()[1])
     begun = installation.begin("run_orchestrator")
     address = installation.home / "host" / "web.url"
     wait_for(lambda: address.exists() and all(names(installation).values()), "the servers")
