@@ -16,7 +16,7 @@ from tasks.models import Dependency, Membership, Project, Section, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP
 from tasks.todo.format import FIRST_SECTION
-from tasks.todo.importing import circle_in
+from tasks.todo.outline import circle_in
 
 
 def place_last(task: Task) -> None:

@@ -22,7 +22,8 @@ from tasks.models.event import record
 from tasks.states import UNFINISHED, IllegalMove, Status
 from tasks.text.regex import regex
 from tasks.todo.format import TodoError
-from tasks.todo.importing import Earlier, ImportReport, LastReading, import_todo, reading_of
+from tasks.todo.importing import ImportReport, import_todo
+from tasks.todo.last_reading import Earlier, LastReading, reading_of
 
 SHOWN = 20  # sentences that are kept about what waits
 TICK_OF = regex(r"(\s*(?:[-*+]|[0-9]{1,9}[.)]|#{2,6})[ \t]*\[)[^\[\]]{0,3}(\].*)", re.DOTALL)

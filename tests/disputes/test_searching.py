@@ -17,7 +17,8 @@ from disputes.web.queue.filters import QueueFilter
 from tasks.access import projects_for
 from tasks.events import Actor
 from tasks.models import Project
-from tasks.todo.importing import export_todo, import_todo
+from tasks.todo.exporting import export_todo
+from tasks.todo.importing import import_todo
 from tests.asking import as_user
 from tests.factories import create_finding, create_review, create_submission, create_task
 

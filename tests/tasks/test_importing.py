@@ -11,8 +11,9 @@ from tasks.events import Actor
 from tasks.models import Dependency, Event, Section, Task
 from tasks.models.task import RANK_STEP
 from tasks.states import MEANINGS, Severity, Status
+from tasks.todo.exporting import export_todo
 from tasks.todo.format import TodoError, parse
-from tasks.todo.importing import export_todo, import_todo
+from tasks.todo.importing import import_todo
 from tasks.todo.json_lists import read_json
 from tasks.todo.lenient import read_leniently
 from tasks.todo.lists import count_boxes

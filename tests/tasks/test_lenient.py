@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Project, Section, Task
 from tasks.states import MEANINGS
+from tasks.todo.exporting import export_todo
 from tasks.todo.following import TICK_OF
 from tasks.todo.format import TodoError, TodoFile, TodoSection, parse, render
-from tasks.todo.importing import export_todo, import_todo
+from tasks.todo.importing import import_todo
 from tasks.todo.lenient import read_leniently
 from tasks.todo.lists import count_boxes, with_boxes
 from tests.tasks.test_todo import todo_files

@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from tasks.management.program_command import ProgramCommand, project_named
+from tasks.todo.exporting import export_todo
 from tasks.todo.format import TodoError
-from tasks.todo.importing import export_todo
 
 
 class Command(ProgramCommand):

@@ -11,7 +11,7 @@ from agents.hosts import landing as landings
 from agents.hosts.branches import todo
 from tasks.events import SYSTEM
 from tasks.models import Event, FollowedTodo, Landing, Notice, Project, Task
-from tasks.todo import importing
+from tasks.todo import comparing
 from tests.agents.world import World, git, make_world  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -174,7 +174,7 @@ def test_so_many_lines_are_reworded_at_once_and_no_more(
     world.remote.push({PATH: "".join(lines)})
     choose(world)
     look(world)
-    monkeypatch.setattr(importing, "COMPARED_MAX", 7)  # 4 and 3
+    monkeypatch.setattr(comparing, "COMPARED_MAX", 7)  # 4 and 3
     world.remote.push({PATH: "".join(lines).replace("the manual", "our manual")})
     look(world)
     titles = world.project.tasks.order_by("number").values_list("title", flat=True)
