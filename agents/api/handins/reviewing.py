@@ -127,7 +127,7 @@ def _read_review(data: dict[str, Any], approves: bool) -> ReadReview:
         raise Invalid(
             "malformed_review", "A rejection says what is wrong.", "Add --notes TEXT or --file REVIEW."
         )
-    read = read_review(document)
+    read = read_review(document, rejects=not approves)
     if len(read.findings) > MAX_FINDINGS:
         raise Invalid(
             "too_many_findings",

@@ -120,6 +120,10 @@ ANONYMOUS = (
             and c.has_severity
         ),
     ),
+    finding(
+        "in a rejection that raises nothing else, an item of any list begins a finding",
+        lambda c: c.is_last_resort and c.start.shape is Shape.ITEM and c.has_words,
+    ),
     no_finding(
         "without an id or a severity it counts only in a list of issues",
         lambda c: c.purpose in (Purpose.OTHER, Purpose.CHECKS),

@@ -38,9 +38,12 @@ class Blocks(NamedTuple):
     passed_over: bool
 
 
-def find_blocks(layout: Layout, *, lenient: bool = False) -> Blocks:
-    """Return the blocks of all findings; if `lenient`, include sections that normally only repeat."""
-    walk = _Walk(layout, lenient=lenient)
+def find_blocks(layout: Layout, *, lenient: bool = False, last_resort: bool = False) -> Blocks:
+    """Return the blocks of all findings; if `lenient`, include sections that normally only repeat.
+
+    As a `last_resort`, include all items of lists, for a review that rejects and raises nothing else.
+    """
+    walk = _Walk(layout, lenient=lenient, last_resort=last_resort)
     blocks = _without_repeats(layout, walk.run(), walk.reasons)
     return Blocks(blocks, walk.reasons, walk.passed_over)
 
@@ -48,8 +51,8 @@ def find_blocks(layout: Layout, *, lenient: bool = False) -> Blocks:
 class _Walk:
     """One pass over a review, which opens a block where a finding begins and closes it where it ends."""
 
-    def __init__(self, layout: Layout, *, lenient: bool) -> None:
-        self.layout, self.lenient = layout, lenient
+    def __init__(self, layout: Layout, *, lenient: bool, last_resort: bool) -> None:
+        self.layout, self.lenient, self.last_resort = layout, lenient, last_resort
         self.blocks: list[Block] = []
         self.open: Block | None = None
         self.section: Section = layout.where[0] if layout.where else TOP
@@ -207,6 +210,7 @@ class _Walk:
             open=self.open.start if self.open else None,
             is_after_prose=self.after_prose,
             is_lenient=self.lenient,
+            is_last_resort=self.last_resort,
             named=self.named,
         )
         rule = deciding_rule(candidate, is_heading=is_heading)

@@ -44,6 +44,7 @@ class Candidate:
     open: Start | None
     is_after_prose: bool  # the section has text before its list
     is_lenient: bool  # findings also count in sections that only repeat
+    is_last_resort: bool  # the review rejects, and nothing else in it is a finding
     named: Counter[str]  # how many lines of the review begin with each code
 
     # --- Where the line is ---

@@ -92,12 +92,20 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
                 header = _take_row(fields, header, cells(text))
                 continue
         if current and text.strip() and not (line.mode is STATED and RULE.match(text)):
+            if current == "location" and not _goes_on(fields[current], text):
+                current = ""
+                continue
             fields[current].append(text.strip())
             if current in {"severity", "status"}:
                 current = ""
         if not text.strip():
             header = ()
     return fields
+
+
+def _goes_on(places: list[str], text: str) -> bool:
+    """Whether a line still belongs to the places above it, rather than to what is said of them."""
+    return not any(places) or places[-1].endswith(",") or is_place(text.strip().lstrip("-*+ ").rstrip(","))
 
 
 def _heading_field(line: Line) -> str:

@@ -36,6 +36,8 @@ WITHDRAWN = regex(
     r"(?: to the \w+| here)?[*_]*\s*(?:[.;!(]|$)",
     re.MULTILINE,
 )
+LINE_FIRST = regex(r"\W{0,12}(?:L|lines? )?(?P<number>\d{1,6})\b(?![.)] )", re.IGNORECASE)  # "- L42: text"
+BETWEEN = " \t:-–—"  # a place and what is said of it
 # The first line of a point that only takes it back.
 RETRACTS = regex(
     r"^\W*(?:is |was )?(?:now )?(?:withdrawn|retracted|no longer an issue|not an issue after all)"
@@ -89,6 +91,9 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     if not location and LINE_NUMBER.search(head):
         path, number = place(head)
         location = f"{path}:{number}" if number else ""
+    if not location and is_place(section.title):
+        line = LINE_FIRST.match(layout.lines[block.begin].text)
+        location = f"{place(section.title)[0]}:{line['number']}" if line else section.title
     codes = start.codes or (start.native.upper(),)
     stated, raw = _severities(block, fields)
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
@@ -120,10 +125,11 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
 
 
 def _title(start: Start, body: Sequence[Line]) -> str:
-    """Return the title that the first line of a finding has; if that is only a place, the line below it."""
+    """Return the title that the first line of a finding has; if that is only a place, what follows it."""
     title = without_detail(start.title) if start.tag else start.title
     if title and is_place(title):
-        return next((line.text.strip() for line in body if line.text.strip()), title)
+        behind = start.rest.lstrip(BETWEEN)
+        return behind or next((line.text.strip() for line in body if line.text.strip()), title)
     return title
 
 

@@ -21,7 +21,8 @@ ASKING = regex(
     r"|(?:this|it|that) (?:can|may|could) (?:be )?(?:approved|merged?|accepted|land|ship|go in))"
     r"|(?:like|want|need|have) to see"
     r"|please (?:fix|change|address|correct)"
-    r"|(?:not|n't|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b(?:before|until|unless|yet))\b",
+    r"|(?:not|\w{2,8}n['’]t|cannot) (?:merge|approve|sign|accept|ship)\b.{0,60}\b"
+    r"(?:before|until|unless|yet))\b",
     re.IGNORECASE,
 )
 # "Found 3 issues:"

@@ -19,7 +19,7 @@ PREFIX = regex(
 )
 # Every word for a severity contains one of these.
 SEVERE = regex(
-    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|option|info|suggest|krit|hoch|mittel|niedrig|gering|cr[ií]t|grave|alt[oa]\b|baj[oa]\b|leve\b|[ée]lev|moyen|faible|S[0-4]\b|sev)",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|consider|option|info|suggest|krit|hoch|mittel|niedrig|gering|cr[ií]t|grave|alt[oa]\b|baj[oa]\b|leve\b|[ée]lev|moyen|faible|S[0-4]\b|sev)",
     re.IGNORECASE,
 )
 # Words that state a severity only as they are written here.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
+from disputes.protocol.reviews.first_lines.places import without_line_numbers
 from disputes.protocol.reviews.first_lines.prose import with_prose
 from disputes.protocol.reviews.first_lines.records import with_records
 from disputes.protocol.reviews.first_lines.scales import with_scales
@@ -38,6 +39,7 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         current = section
     where += [current] * (len(lines) - len(where))
     read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    without_line_numbers(read, where)
     starts = with_prose(lines, with_records(lines, with_scales(lines, read)))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())

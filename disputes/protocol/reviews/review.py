@@ -54,8 +54,10 @@ class ReadReview:
     warnings: tuple[Problem, ...] = ()
 
 
-def read_review(document: str | Mapping[str, Any]) -> ReadReview:
+def read_review(document: str | Mapping[str, Any], *, rejects: bool = False) -> ReadReview:
     """Read a review from Markdown or from its structured form (VER-5).
+
+    `rejects` says that it was handed in as a rejection, whatever it says of itself.
 
     Raises DocumentError if the document is too large or its structure is malformed.
     """
@@ -66,7 +68,7 @@ def read_review(document: str | Mapping[str, Any]) -> ReadReview:
     lines = scan(document)
     if structure := read_structure(document, lines):
         return _from_data(structure, document)
-    return _from_markdown(document, without_tags(lines, document))
+    return _from_markdown(document, without_tags(lines, document), rejects=rejects)
 
 
 def _is_form(data: Lines) -> bool:
@@ -143,9 +145,9 @@ def _from_data(data: Structure, text: str) -> ReadReview:
     return ReadReview(worst, raw, tuple(findings), text, stated, around.prior)
 
 
-def _from_markdown(text: str, lines: Sequence[Line]) -> ReadReview:
+def _from_markdown(text: str, lines: Sequence[Line], *, rejects: bool = False) -> ReadReview:
     layout = lay_out(lines)
-    read, findings = find_findings(layout)
+    read, findings = find_findings(layout, rejects=rejects)
     blocks = read.blocks
     stated = stated_verdicts(layout, _inside(layout, blocks))
     prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
@@ -162,16 +164,26 @@ def _from_markdown(text: str, lines: Sequence[Line]) -> ReadReview:
     )
 
 
-def find_findings(layout: Layout) -> tuple[Blocks, list[Found]]:
-    """Return the blocks and findings of a review; sections that only repeat count if there are no others."""
-    blocks, findings = _found(layout, lenient=False)
-    if findings or not (blocks.passed_over or layout.tables):
-        return blocks, findings
-    return _found(layout, lenient=True)
+def find_findings(layout: Layout, *, rejects: bool = False) -> tuple[Blocks, list[Found]]:
+    """Return the blocks and findings of a review.
+
+    If there are no others, sections that only repeat count, and in a review that rejects all lists.
+    """
+    blocks, findings = _found(layout)
+    if not findings and (blocks.passed_over or layout.tables):
+        blocks, findings = _found(layout, lenient=True)
+    if not findings and (rejects or _rejects(layout)):
+        return _found(layout, lenient=True, last_resort=True)
+    return blocks, findings
 
 
-def _found(layout: Layout, *, lenient: bool) -> tuple[Blocks, list[Found]]:
-    read = find_blocks(layout, lenient=lenient)
+def _rejects(layout: Layout) -> bool:
+    worst = worst_verdict(stated_verdicts(layout, [False] * len(layout.lines)))
+    return worst is not None and worst.verdict is Verdict.NEEDS_REVISION
+
+
+def _found(layout: Layout, *, lenient: bool = False, last_resort: bool = False) -> tuple[Blocks, list[Found]]:
+    read = find_blocks(layout, lenient=lenient, last_resort=last_resort)
     blocks = read.blocks
     listed = listed_severities(layout)
     findings: list[Found] = []

@@ -25,6 +25,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "trivial": Severity.LOW,
     "cosmetic": Severity.LOW,
     "could": Severity.LOW,
+    "consider": Severity.LOW,
     "nice to have": Severity.LOW,
     # Words of reviews in German, or in both languages.
     "kritisch": Severity.CRITICAL,

@@ -6,7 +6,7 @@ from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.candidate import SILENT
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines.start import COUNT, EMPTY, LETTERS
-from disputes.protocol.reviews.headings import Purpose, Section
+from disputes.protocol.reviews.headings import WORD, Purpose, Section
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.reviews.statuses import Status, codes_of, status_of
@@ -28,7 +28,9 @@ SEVERITY_COLUMNS = frozenset(
 SEVERE_HEAD = regex(
     r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"
 )
-LOCATION_COLUMNS = frozenset(["location", "section", "line", "lines", "where", "file"])
+LOCATION_WORDS = frozenset(
+    ["location", "section", "line", "lines", "where", "file", "files", "path", "place"]
+)
 IMPACT_COLUMNS = frozenset(["impact", "risk", "why it matters"])
 SUGGESTION_COLUMNS = frozenset(
     ["suggestion", "suggested fix", "recommendation", "fix", "resolution", "required change", "what to do"]
@@ -133,6 +135,12 @@ def _column(table: Table, names: Collection[str]) -> int | None:
     return next((index for index, name in enumerate(_names(table)) if name in names), None)
 
 
+def _is_location(name: str) -> bool:
+    """Whether a column says where: `File`, `File:Line`, `File / Lines`."""
+    words = WORD.findall(name)
+    return bool(words) and LOCATION_WORDS.issuperset(words)
+
+
 def _severity_column(table: Table) -> int | None:
     """Return the index of the column that says how severe each row is, or None."""
     if (column := _column(table, SEVERITY_COLUMNS)) is not None:
@@ -147,12 +155,12 @@ def _severity_column(table: Table) -> int | None:
 
 def _widest_column(table: Table) -> int | None:
     """Return the index of the column with the most text among those with an unknown heading, or None."""
-    told = SEVERITY_COLUMNS | ID_COLUMNS | LOCATION_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
+    told = SEVERITY_COLUMNS | ID_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [
         (sum(len(row.cells[index]) for row in table.rows if index < len(row.cells)), index)
         for index, name in enumerate(_names(table))
-        if name not in told and index != severe
+        if name not in told and not _is_location(name) and index != severe
     ]
     return max(widths, default=(0, None))[1]
 
@@ -188,9 +196,11 @@ def _row(layout: Layout, table: Table, row: Row, section: Section) -> Found | No
     if column is None or column >= len(row.cells):
         return None
 
-    def cell(wanted: Collection[str]) -> str:
-        index = next((i for i, name in enumerate(names) if name in wanted and i != column), None)
+    def cell_at(index: int | None) -> str:
         return row.cells[index] if index is not None and index < len(row.cells) else ""
+
+    def cell(wanted: Collection[str]) -> str:
+        return cell_at(next((i for i, name in enumerate(names) if name in wanted and i != column), None))
 
     title = row.cells[column].strip("* ")
     if not LETTERS.search(title) or EMPTY.match(title) or COUNT.fullmatch(title):
@@ -206,7 +216,7 @@ def _row(layout: Layout, table: Table, row: Row, section: Section) -> Found | No
         severity=severity_in(words) or section.severity,
         raw_severity=words.strip("* ")[:40],
         code=codes[0] if codes else "",
-        location=cell(LOCATION_COLUMNS),
+        location=cell_at(next((i for i, name in enumerate(names) if _is_location(name)), None)),
         impact=cell(IMPACT_COLUMNS),
         suggestion=cell(SUGGESTION_COLUMNS),
         text=layout.lines[row.line - 1].text.strip(),

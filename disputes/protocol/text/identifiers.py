@@ -26,7 +26,7 @@ NATIVE_WORDS = (
     "ISSUE", "CONCERN", "PROBLEM", "FINDING", "GAP", "AMBIGUITY", "EDGE-CASE", "INCONSISTENCY",
     "CONTRADICTION", "OMISSION", "MISSING", "RISK", "BUG", "DEFECT", "WEAKNESS", "OBSERVATION", "COMPRESS",
     "DIVERGE", "CRITICAL", "CRIT", "BLOCKER", "MAJOR", "HIGH", "MEDIUM", "MED", "MODERATE", "MINOR", "LOW",
-    "NIT",
+    "NIT", "WARNING", "SUGGESTION",
 )  # fmt: skip
 _WORDS = "|".join(sorted(NATIVE_WORDS, key=len, reverse=True))
 NATIVE = regex(
@@ -49,7 +49,7 @@ OWN = regex(
 )
 # What every id begins with; few sentences do.
 LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
-NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNcipfgn")
+NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNScipfgn")
 NUMBERED = regex(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"
     r"|(?P<tail>[0-9]{3})(?![\w.-]))",

@@ -19,6 +19,7 @@ NOTHING = "it says that there is none, or only counts"
 DEEP = "it is indented too far"
 TICKED = "a ticked line says that something is in order"
 STATUS = "it says what became of an earlier finding"
+LAST = "in a rejection that raises nothing else, an item of any list begins a finding"
 NO_ID = "what looks like an id is none: "
 EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
     TAGGED: {
@@ -62,6 +63,7 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         "a line with a title and a severity begins a finding even outside a list of issues": (
             "1. **No lock here** (high)"
         ),
+        LAST: "- No lock",
         "without an id or a severity it counts only in a list of issues": "- No lock",
         "it names a file and how many comments on it follow": "## Issues\n**src/a.py (2)**",
         "a bold title with a number or a severity, or alone on its line, begins a finding": (
@@ -154,7 +156,7 @@ def test_every_rule_decides_its_example() -> None:
     for rules, examples in EXAMPLES.items():
         for reason, text in examples.items():
             place = text.count("\n") - (1 if rules is RECORD else BY_WHAT_FOLLOWS.get(reason, 0))
-            found = find_blocks(lay_out(scan(text))).reasons.get(place)
+            found = find_blocks(lay_out(scan(text)), last_resort=LAST in reason).reasons.get(place)
             if found != reason:
                 wrong.append(f"{text!r}: {found}")
     assert wrong == []

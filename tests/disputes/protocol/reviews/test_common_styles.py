@@ -16,6 +16,117 @@ def told(found: Found, title: str) -> tuple[int, str, str]:
 
 STYLES: list[tuple[str, str, Expected]] = [
     (
+        "a rejection in plain items, without headings and severities",
+        """\
+Changes requested.
+
+- src/money.py:42 - Negative amounts are rounded the wrong way.
+- There is no test for NaN.
+- [x] The name of the test is better now.
+""",
+        ("r", [(3, "-", "src/money.py:42 - Negative"), (4, "-", "There is no test for NaN.")]),
+    ),
+    (
+        "what works and what does not, in a rejection",
+        """\
+**Verdict: CHANGES REQUESTED**
+
+### What works
+- Rounding of positive amounts
+
+### What doesn't
+- Negative amounts are rounded the wrong way (`src/money.py:42`)
+""",
+        ("r", [(7, "-", "Negative amounts")]),
+    ),
+    (
+        "a sentence that withholds the approval, with a list below it",
+        """\
+I can't approve this yet:
+
+- `src/money.py:42` negative amounts are rounded the wrong way
+- `src/money.py:50` NaN passes unchecked
+
+Please fix both.
+""",
+        ("r", [(3, "-", "`src/money.py:42` negative"), (4, "-", "`src/money.py:50` NaN")]),
+    ),
+    (
+        "lines of the file in the heading",
+        """\
+Verdict: REQUEST CHANGES
+
+## src/money.py
+
+- L42: negative amounts are rounded the wrong way
+- L50: NaN passes unchecked
+
+## `tests/test_money.py`
+
+- No test for NaN
+""",
+        ("r", [(5, "-", "negative amounts"), (6, "-", "NaN passes"), (10, "-", "No test for NaN")]),
+    ),
+    (
+        "ticks and crosses before the lines",
+        """\
+## Code Quality
+✅ Clear naming
+❌ `src/money.py:42` negative amounts are rounded away from zero
+
+## Test Coverage
+- ✅ Positive amounts
+- ❌ No tests for negative amounts
+
+**Request changes** — fix the negative case.
+""",
+        ("r", [(3, "-", "`src/money.py:42` negative"), (7, "-", "No tests for")]),
+    ),
+    (
+        "must, should and consider, in brackets",
+        """\
+**Status**: CHANGES REQUESTED
+
+### Findings
+
+#### [MUST] Negative amounts are wrong
+- **Where**: `src/money.py:42`
+
+#### [CONSIDER] Rename the helper
+- **Where**: `src/money.py:5`
+""",
+        ("r", [(5, "h", "Negative amounts"), (8, "l", "Rename the helper")]),
+    ),
+    (
+        "numbered warnings and suggestions",
+        """\
+Verdict: Needs Changes
+
+## Warnings
+
+### Warning 1: NaN passes unchecked
+
+- **File**: `src/money.py:50`
+
+## Suggestions
+
+### Suggestion 1: Rename the helper
+
+- **File**: `src/money.py:5`
+""",
+        ("r", [(5, "m", "NaN passes"), (11, "l", "Rename the helper")]),
+    ),
+    (
+        "places in bold before the words",
+        """\
+Two things need to change before this can merge:
+
+1. **`src/money.py:42`** — negative amounts are rounded the wrong way.
+2. **`src/money.py:50`** — NaN passes unchecked.
+""",
+        ("-", [(3, "-", "negative amounts are"), (4, "-", "NaN passes unchecked.")]),
+    ),
+    (
         "a checker's words behind the place",
         """\
 a.py:3: error: Null deref when the list is empty
@@ -1116,3 +1227,29 @@ def test_each_style_is_read(text: str, expected: Expected) -> None:
     titles = [title for *_, title in findings]
     assert [told(found, title) for found, title in zip(read.findings, titles, strict=True)] == findings
     assert VERDICTS.get(read.verdict or "", "-") == verdict, read.verdict
+
+
+PLACES = [
+    ("- **Where**: `a.py:42`\n- **Why**: -0.5 becomes -1", "`a.py:42`"),
+    ("**Location:** `a.py:42`\nThe helper of `b.py` rounds twice.", "`a.py:42`"),
+    (
+        "- **Files**: `a.py:42`,\n  `b.py:7`\n- `c.py:9`\n\nAll three differ.",
+        "`a.py:42`,\n`b.py:7`\n- `c.py:9`",
+    ),
+    ("**Location:**\n`a.py:42`\n\nIt rounds twice.", "`a.py:42`"),
+]
+
+
+def test_a_finding_is_where_its_place_says_and_nothing_else_belongs_to_the_place() -> None:
+    found = [read_review(f"## Issues\n\n### [HIGH] No lock\n\n{text}\n").findings for text, _ in PLACES]
+    assert [[each.location for each in findings] for findings in found] == [[place] for _, place in PLACES]
+    table = "## Findings\n\n| Severity | File:Line | Finding |\n|---|---|---|\n| High | a.py:42 | No lock |\n"
+    headed = "Verdict: REJECTED\n\n## src/a.py\n\n- L42: no lock\n- Nothing tests it\n"
+    for text, places in [(table, ["a.py:42"]), (headed, ["src/a.py:42", "src/a.py"])]:
+        assert [each.location for each in read_review(text).findings] == places, text
+
+
+def test_what_is_handed_in_as_a_rejection_is_read_as_one_whatever_it_says() -> None:
+    text = "Rejected ❌\n\n❌ Negative amounts are wrong (src/money.py:42)\n✅ Naming\n"
+    assert [found.line for found in read_review(text, rejects=True).findings] == [3]
+    assert read_review("I looked at:\n\n- the lock\n- the test\n").findings == ()
