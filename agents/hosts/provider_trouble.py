@@ -44,7 +44,8 @@ def trouble_of(
 ) -> Trouble | None:
     """Return what went wrong by the command's own account; None if it says nothing or is not to blame.
 
-    A command that ended well has no trouble with its provider, whatever its agent wrote into its output.
+    A command that ended well may have lost its connection, as one that ends with 0 all the same; of no other
+    trouble with its provider is it believed, because its agent may have written that into its output.
     """
     if agent is None or last.get("name") != "agent" or reason not in BLAMED:
         return None
@@ -60,7 +61,8 @@ def trouble_of(
         return None
     trouble = Trouble(error, report.message) if error else None
     ended_well = not reason and last.get("code") == 0
-    return None if trouble and trouble.is_of_provider and ended_well else trouble
+    is_doubtful = trouble and trouble.is_of_provider and trouble.error is not ErrorClass.NETWORK
+    return None if is_doubtful and ended_well else trouble
 
 
 def pause_for(run: Run, trouble: Trouble, report: Report) -> None:
