@@ -77,7 +77,7 @@ def flags_of(transition: dict[str, Any], document: str) -> list[str]:
         ReviewTurn(1, watched_findings(review, proposed), proposed=tuple(proposed)),
         ResponseTurn(2, document),
     ]
-    judgement = walk_session(turns, previous=previous).steps[-1].judgement
+    judgement = walk_session(turns).steps[-1].judgement
     return [flag.code for flag in judgement.flags] if judgement else []
 
 

@@ -29,6 +29,7 @@ ANSWER_WORDS: dict[str, AnswerKind] = {
     ),
     **dict.fromkeys(
         ["declined", "decline", "disagree", "disagreed", "disagreement", "disputed", "rejected", "invalid"]
+        + ["contested", "contesting", "contest", "challenged", "challenging", "objected"]
         + ["incorrect", "mistaken", "misread", "abgelehnt", "refusé", "rejeté", "rechazado"]
         + ["declining", "reject", "rejecting", "denied", "refuted", "recusado", "rejeitado", "rifiutato"]
         + ["respinto", "afgewezen", "geweigerd", "odrzucono", "odrzucone", "отклонено", "отказано", "拒绝"]
@@ -69,7 +70,7 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
         (r"no longer (?:applies|applicable|relevant|needed|exists|present)|not applicable|n/a|made moot"
          r"|overtaken by", AnswerKind.MOOTED),
         (r"push(?:ing|ed)? back|(?:an? )?(?:false (?:positive|alarm)|misreading|misunderstanding)"
-         r"|not (?:an? )?(?:bug|issue|problem|defect|valid|correct|true)"
+         r"|not (?:an? )?(?:bug|issue|problem|defect|valid|correct|true|reproducible)"
          r"|(?:cannot|could not|unable to|not) reproduce(?: (?:it|this|that))?"
          r"|not (?:think so|convinced|persuaded)", AnswerKind.DECLINED),
         (rf"not (?:going to )?(?:do|doing|{_ACTS})(?: {_IT})?|decided against {_IT}|not possible|impossible"
@@ -84,7 +85,8 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
          r"|on purpose"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
-         r"|noted(?=\W*$)|works? as (?:intended|designed)|working as intended|known limitation|acknowledged"
+         r"|noted(?=\W*$|[.;!])|works? as (?:intended|designed)|working as intended"
+         r"|known limitation|acknowledged"
          r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
          AnswerKind.ACCEPTED_AS_IS),
         (r"(?:user|human)(?:['’]s)? (?:decision|decided|decides|choice|chose|ruled|ruling|must decide)"

@@ -42,12 +42,15 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
         (_about("deferred|postponed|out of scope|backlog|future work"), Role.RESPONSE, AnswerKind.DEFERRED),
         (_about("partial(?:ly)?(?: addressed| fixed| resolved| done)|partly(?: addressed| fixed| done)?"),
          Role.RESPONSE, AnswerKind.PARTLY),
-        (_about("disagree\\w*|declined|disputed|rejected"), Role.RESPONSE, AnswerKind.DECLINED),
+        (_about("disagree\\w*|declined|disputed|rejected|contested|challenged|push(?:ed|ing)? back"),
+         Role.RESPONSE, AnswerKind.DECLINED),
         (_about("moot(?:ed)?|no longer (?:applicable|relevant)|obsolete"), Role.RESPONSE, AnswerKind.MOOTED),
         (_about("accepted as is|as is|no changes? (?:needed|required|made)|by design|known limitations?"),
          Role.RESPONSE, AnswerKind.ACCEPTED_AS_IS),
         (_about("(?:user|human) decisions?(?: applied)?"), Role.RESPONSE, AnswerKind.USER_DECISION),
-        (_about("(?:still )?open|remaining|outstanding|unresolved|unanswered|pending|to ?do|next steps?"
+        (_about("(?:still )?open|(?:needs? )?(?:more )?(?:clarification|information|input)s?(?: needed)?"
+                "|questions?|unclear|blocked|remaining|outstanding|unresolved|unanswered|pending|to ?do"
+                "|next steps?"
                 "|new|new gaps?(?: \\w+)?|(?:to|must) be (?:addressed|fixed)|to (?:address|fix|resolve)"),
          Role.OPEN, None),
         (_about("(?:(?:summary|list|overview) of )?(?:all )?(?:the )?(?:changes?|revisions?|fixes|updates)"
@@ -61,6 +64,7 @@ ROLES: tuple[tuple[re.Pattern[str], Role, AnswerKind | None], ...] = tuple(
 # Columns that only describe a finding. A table with no other columns answers none.
 DESCRIBING = frozenset(
     ["id", "ids", "#", "no", "nr", "issue", "issues", "finding", "findings", "concern", "concerns",
+     "item", "items", "point", "points", "comment", "comments", "request", "topic",
      "problem", "question", "title", "name", "summary", "description", "severity", "priority", "impact",
      "risk", "gap", "gaps", "category", "type", "kind", "owner", "assignee", "round", "source",
      "reviewer", "raised", "by", "date", "count", "quote", "suggestion", "recommendation", "depends",

@@ -92,20 +92,23 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
                 header = _take_row(fields, header, cells(text))
                 continue
         if current and text.strip() and not (line.mode is STATED and RULE.match(text)):
-            if current == "location" and not _goes_on(fields[current], text):
-                current = ""
-                continue
-            fields[current].append(text.strip())
-            if current in {"severity", "status"}:
-                current = ""
+            current = _take_line(fields, current, text.strip())
         if not text.strip():
             header = ()
     return fields
 
 
+def _take_line(fields: dict[str, list[str]], current: str, text: str) -> str:
+    """Add a line to the part that it stands in, and return the part that the next line stands in."""
+    if current == "location" and not _goes_on(fields[current], text):
+        return ""
+    fields[current].append(text)
+    return "" if current in {"severity", "status"} else current
+
+
 def _goes_on(places: list[str], text: str) -> bool:
     """Whether a line still belongs to the places above it, rather than to what is said of them."""
-    return not any(places) or places[-1].endswith(",") or is_place(text.strip().lstrip("-*+ ").rstrip(","))
+    return not any(places) or places[-1].endswith(",") or is_place(text.lstrip("-*+ ").rstrip(","))
 
 
 def _heading_field(line: Line) -> str:

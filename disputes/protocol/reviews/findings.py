@@ -86,14 +86,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     start, section = block.start, block.section
     body = layout.lines[block.begin + (start.shape is not Shape.RECORD) : block.end]
     fields = read_fields(body)
-    location = text_of(fields, "location")
     head = f"{start.title} {start.rest}"[:MAX_TITLE]
-    if not location and LINE_NUMBER.search(head):
-        path, number = place(head)
-        location = f"{path}:{number}" if number else ""
-    if not location and is_place(section.title):
-        line = LINE_FIRST.match(layout.lines[block.begin].text)
-        location = f"{place(section.title)[0]}:{line['number']}" if line else section.title
     codes = start.codes or (start.native.upper(),)
     stated, raw = _severities(block, fields)
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
@@ -108,7 +101,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
-        location=location,
+        location=text_of(fields, "location") or _place_beside(head) or _place_above(layout, block),
         impact=impact,
         suggestion=suggestion,
         text=text,
@@ -122,6 +115,21 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     yield found
     for ordinal, code in enumerate(codes[1:], start=before + 2):
         yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
+
+
+def _place_beside(head: str) -> str:
+    """Return the line of a file that a first line names; empty if it names none."""
+    path, number = place(head) if LINE_NUMBER.search(head) else ("", None)
+    return f"{path}:{number}" if number else ""
+
+
+def _place_above(layout: Layout, block: Block) -> str:
+    """Return the file that the heading above a finding names, with the line that the finding begins with."""
+    title = block.section.title
+    if not is_place(title):
+        return ""
+    line = LINE_FIRST.match(layout.lines[block.begin].text)
+    return f"{place(title)[0]}:{line['number']}" if line else title
 
 
 def _title(start: Start, body: Sequence[Line]) -> str:

@@ -130,7 +130,9 @@ def test_the_provider_is_not_blamed_for_those(reason: str) -> None:
     assert trouble(SPENT, reason=reason) is None
 
 
-def test_a_command_that_ended_well_had_at_most_its_connection_cut_whatever_was_written_into_its_output() -> None:
+def test_a_command_that_ended_well_had_at_most_its_connection_cut_whatever_was_written_into_its_output() -> (
+    None
+):
     assert trouble(SPENT, code=0) is None
     cut = Report(error=ErrorClass.NETWORK, message="Model stream ended without a finish reason.")
     assert trouble(cut, code=0).is_of_provider  # as Gemini CLI ends then

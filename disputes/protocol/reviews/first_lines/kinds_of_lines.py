@@ -5,7 +5,7 @@ from disputes.protocol.reviews.first_lines.ids import RECORD, leads_with_id, rea
 from disputes.protocol.reviews.first_lines.places import read_place
 from disputes.protocol.reviews.first_lines.severity_first import read_loud, severe_first
 from disputes.protocol.reviews.first_lines.severity_tags import leading_tag, read_badged, read_tagged
-from disputes.protocol.reviews.first_lines.signs import CIRCLES, CROSSES, TICKS, without_signs
+from disputes.protocol.reviews.first_lines.signs import CIRCLES, without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_bold_field, read_plain_item
 from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING
@@ -81,8 +81,6 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
         return read_comment(match, text)
     if first in COUNTED_FIRST and (match := COUNTED.match(text)):
         return _item(text[match.end() :].strip(), indent, numbered=True)
-    if first in TICKS or first in CROSSES:
-        return _content(text.rstrip(), Start(Shape.ITEM, indent=indent))
     if first in "FIDPC" and (match := RECORD.fullmatch(text)):
         return read_record(match, text, indent)
     if first in CAPITALS and (match := severe_first(text)):
@@ -106,6 +104,8 @@ def _content(text: str, start: Start) -> Start | None:
     circle = CIRCLES.get(text[:1], "")
     text, sign = without_signs(text)
     start.tick = tick or sign
+    if sign and start.shape is Shape.PLAIN:
+        start.shape = Shape.ITEM
     if text[:2] == "~~":
         start.struck, text = True, text.replace("~~", "")
     if start.level:

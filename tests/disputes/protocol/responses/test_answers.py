@@ -49,6 +49,11 @@ TABLES = [
     ("| # | Issue | Severity | Resolution |\n|---|---|---|---|\n| 1 | ISSUE-R1-001 | LOW | Deferred to v2 |",
      {"001": "deferred"}),
     ("| Issue | Title | Status |\n|---|---|---|\n| ISSUE-R1-001 | Deferred jobs | done |", ADDRESSED),
+    # below headings that say what became of them, with what was asked in a column
+    ("### Implemented\n| # | Item | Notes |\n|---|---|---|\n| ISSUE-R1-001 | Fix the lock | Added one |\n\n"
+     "### Contested\n| # | Item | Reason |\n|---|---|---|\n| ISSUE-R1-002 | Remove it | It is called |\n\n"
+     "### Needs Clarification\n| # | Item | Question |\n|---|---|---|\n| ISSUE-R1-003 | Fix it | Which? |",
+     {"001": "addressed", "002": "declined"}),
     # another cell than the first, where the table tells what was done
     ("| Section | Change | Issue |\n|---|---|---|\n| 3.2 | A table of limits | ISSUE-R1-001 |", ADDRESSED),
     ("| Version | Changes |\n|---|---|\n| v1 | First |\n| v2 | **ISSUE-R1-001**: a table |", ADDRESSED),
@@ -713,6 +718,9 @@ WORDS = [
     ("It will add the lock to the list", None),
     ("This will be refused", None),
     ("Opened files are closed", None),
+    ("Contested", "declined"),
+    ("Not reproducible.", "declined"),
+    ("Noted. The parser refuses NaN.", "accepted_as_is"),
     ("Not needed locks are freed", None),
     ("Valid names only", None),
     ("Fixed the part that fails", "addressed"),
