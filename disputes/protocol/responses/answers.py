@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from disputes.protocol.responses import leading_ids
 from disputes.protocol.responses.answer_kinds import (  # fmt: skip
@@ -210,9 +211,8 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
 def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     """Read a table row with the finding in its first cell, or in another if the table says what was done."""
     cells = row_cells(text)
-    column, spans = next(
-        ((at, spans) for at, cell in enumerate(cells) if (spans := names.spans(cell))), (0, [])
-    )
+    found = ((at, names.spans(cell)) for at, cell in enumerate(cells))
+    column, spans = next(filter(itemgetter(1), found), (0, []))
     if not spans or not _tells(cells, column, place, spans[0]):
         return
     plain = [cell.strip(" *`") for cell in cells]
