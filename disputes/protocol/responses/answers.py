@@ -216,8 +216,8 @@ def _in_row(text: str, place: LineContext, names: Names) -> Iterator[_Read]:
     if not spans or not _tells(cells, column, place, spans[0]):
         return
     plain = [cell.strip(" *`") for cell in cells]
-    saying = [(at, cell) for at, cell in enumerate(plain) if at != column and not place.is_describing(at)]
-    others, told = [cell for _, cell in saying], [cell for at, cell in saying if at > column]
+    told = [cell for at, cell in enumerate(plain) if at > column and not place.is_describing(at)]
+    others = [cell for at, cell in enumerate(plain[:column]) if not place.is_describing(at)] + told
     rest = cells[column][spans[-1].end :].strip(" *`")
     alone = next(filter(is_answer, [*others, rest]), "")
     if not alone and (place.describes or any(map(is_open, others))):
