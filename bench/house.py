@@ -174,7 +174,7 @@ class _Reader(ast.NodeVisitor):
         """Collect the prefix of `f"of_{name}"`, which may call anything that begins with it."""
         first = node.values[0] if node.values else None
         if len(node.values) == 2 and isinstance(first, ast.Constant) and PREFIX.fullmatch(str(first.value)):
-            self.uses.prefixes.add(first.value)
+            self.uses.prefixes.add(str(first.value))
         self.generic_visit(node)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> None:
