@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.hosts import lfs, paths, processes, sandbox
+from agents.hosts import lfs, paths, processes, sandbox, submodules
 from agents.hosts.branches import amending
 from agents.hosts.git.commands import SHA, GitError
 from agents.hosts.git.mirror import Mirror
@@ -46,6 +46,10 @@ REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; 
 LEFT_TO_LFS = (
     ".gitattributes leaves it to Git LFS (filter=lfs): only a pointer may be committed, and its content"
     " belongs on the server of Git LFS, where no run can bring it. Do without it or call `steroids blocked`"
+)
+NAMELESS = (
+    "as a repository of its own, so nobody else gets its files. Delete its .git, take it out with"
+    " `git rm --cached` and add its files; or name it in .gitmodules, if it is a submodule"
 )
 # Records that the program writes itself; an agent that edits them would tick its own boxes.
 REFUSED = frozenset({"dispute.md", "decisions.md", "todo.md", ".steroids"})
@@ -205,6 +209,9 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
+    may_hold_links = any(added == 1 for _, added, _ in touched.since_fork)  # each counts as one line
+    if may_hold_links and (inner := submodules.nameless(mirror, touched.fork, submission.sha)):
+        raise GitError("your commit", f"holds {', '.join(inner[:3])} {NAMELESS}")
     if left := _left_behind(submission, mirror, touched):
         raise GitError("your commit", left)
     is_here = run is not None and not run.is_pulled

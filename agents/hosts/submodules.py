@@ -141,6 +141,16 @@ def _check_out_at(mirror: Mirror, folder: Path, sha: str) -> None:
 # --- What a commit says -----------------------------------------------------------------------------------
 
 
+def nameless(mirror: Mirror, fork: str, sha: str) -> list[str]:
+    """Return where a commit has gained a repository of its own that .gitmodules does not name.
+
+    Nobody gets the files of such a repository but who made it.
+    """
+    links = mirror.added_links(fork, sha)
+    named = {module.path for module in _modules(mirror, sha)} if links else set()
+    return [path for path in links if path not in named]
+
+
 def _modules(mirror: Mirror, sha: str) -> Iterator[Module]:
     """Yield the submodules of a commit that have a URL and lie at an acceptable path."""
     said: dict[str, dict[str, str]] = {}

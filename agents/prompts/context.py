@@ -31,6 +31,7 @@ FINDINGS_NAMED = 150  # shown with their text; the others only by their code
 CODES_MAX = 1000
 SETTLED_MAX = 32 * 1024
 DIFF_MAX = 120 * 1024
+NO_CHANGE = "Nothing: this commit has the same files as the target branch."
 RESPONSE_MAX = 16 * 1024
 REASON_MAX = 16 * 1024
 PROBLEM_MAX = 4 * 1024
@@ -274,7 +275,7 @@ def change_of(submission: Submission) -> dict[str, Any]:
     where = f"`git diff` and `git log` against {base} in the clone"
     is_rebased = bool(submission.rebased_from)
     return {
-        "diff": Section("diff", submission.diff, DIFF_MAX, "diff", where=where),
+        "diff": Section("diff", submission.diff, DIFF_MAX, "diff", where=where, instead=NO_CHANGE),
         "response": Section("response", submission.response, RESPONSE_MAX),
         "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
         "rebased": {"from": submission.rebased_from[:12], "onto": base} if is_rebased else None,

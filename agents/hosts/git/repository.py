@@ -27,6 +27,7 @@ FILES_MAX, FILE_MAX = 64, 64 * 1024  # small files that are remembered; characte
 NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
 LISTED = 256  # bytes that a file takes in a listing, with a long path
 # The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
+ADDED_LINK = regex(r":(?!160000)\d+ 160000 ")
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
 UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
@@ -213,6 +214,12 @@ class Repository:
                 added, removed, path = entry.split("\t", 2)
                 rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
         return rows
+
+    def added_links(self, base: str, sha: str) -> list[str]:
+        """Return the paths at which `sha` has a commit of another repository and `base` has none."""
+        raw = run(self.path, *DIFF, "--no-renames", "--raw", "-z", base, sha).stdout
+        said = raw.decode("utf-8", "replace").split("\0")
+        return [path for modes, path in zip(said[::2], said[1::2], strict=False) if ADDED_LINK.match(modes)]
 
     def log(self, base: str, sha: str, most: int, length: int) -> list[dict[str, str]]:
         """Return the newest `most` commits that `sha` has and `base` lacks, with who made them and why.

@@ -410,6 +410,22 @@ def test_the_clock_of_a_web_server_does_not_say_when_work_was_handed_in(
     assert abs(working.submissions.get().at - true_time) < timedelta(minutes=1)
 
 
+def test_a_first_hand_in_without_a_commit_is_asked_back_once_unless_an_earlier_run_did_the_work(
+    working: Task,
+) -> None:
+    """ANS-10"""
+    run, secret = live_run(working)
+    body = refused(submit(secret, working, BASE, response="Done."), 422, "asked_back")
+    assert "nothing is committed since you began" in body["message"]
+    assert "`git add` for new files" in body["hint"]
+    assert_live(run)
+    accepted(submit(secret, working, BASE, response="It is so already."))
+    Run.objects.update(refusal=[], salvage_sha=BASE, submission=None)
+    Submission.objects.all().delete()
+    Task.objects.update(status="in_progress")
+    accepted(submit(live_run(working)[1], working, BASE))
+
+
 def test_a_second_try_in_a_round_is_its_next_attempt(working: Task) -> None:
     create_submission(working, state="red")
     accepted(submit(live_run(working)[1], working))

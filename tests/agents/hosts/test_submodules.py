@@ -169,6 +169,37 @@ def test_the_operators_rights_are_for_the_projects_own_host(tmp_path: Path) -> N
             submodules.address(url, base)
 
 
+def test_a_repository_within_the_repository_is_sent_back_unless_gitmodules_names_it(
+    world: World, tmp_path: Path
+) -> None:
+    """Nobody but its coder would have its files."""
+    lib, first = module(tmp_path, "lib.git")
+    head = name_modules(world, {"lib": ("../lib.git", first), "loose": ("", "1" * 40)})
+    world.mirror.fetch_target()
+    named = '[submodule "lib"]\n\tpath = lib\n\turl = ../lib.git\n'
+    also = named + '[submodule "inner"]\n\tpath = inner\n\turl = ../inner.git\n'
+    for what, modules, link, problem in (
+        ("a new one", named, "inner", "holds inner as a repository of its own"),
+        ("a new one with a name", also, "inner", ""),
+        ("another commit of an old one", named, "lib", ""),
+        ("another commit of one that never had a name", named, "loose", ""),
+        ("none", named, "", ""),
+    ):
+        run = world.coder()
+        clone = paths.clone_of(run)
+        write(clone, {".gitmodules": modules, "one.py": "one line\n"})
+        if link:
+            git(clone, "update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},{link}")
+        git(clone, "add", ".gitmodules", "one.py")
+        git(clone, "commit", "--quiet", "--message", "Work")
+        submission = world.hand_in(run, git(clone, "rev-parse", "HEAD"))
+        submissions.keep(submission, run)
+        submission.refresh_from_db()
+        assert (problem in submission.problem) if problem else submission.state == "kept", what
+        assert bool(submission.problem) is bool(problem), what
+    assert plain.SHA.match(head)
+
+
 def test_a_coder_neither_loses_a_submodule_nor_turns_it_into_files(world: World, tmp_path: Path) -> None:
     lib, first = module(tmp_path, "lib.git")
     head = name_modules(world, {"lib": ("../lib.git", first), "gone": ("../gone.git", "1" * 40)})
