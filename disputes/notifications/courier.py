@@ -23,7 +23,6 @@ import sys
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-ANSWER_MAX = 64 * 1024
 SECONDS = 8.0  # for each network operation; the whole is limited from outside
 ERROR_MAX = 300
 MEMORY_MAX = 256 * 1024 * 1024
@@ -106,7 +105,10 @@ def _check_file(path: Any, flags: int, roots: tuple[str, ...]) -> None:
 
 
 def post(parcel: dict[str, Any]) -> dict[str, Any]:
-    """Send one POST to the address that the name resolves to; a redirect counts as an error."""
+    """Send one POST to the address that the name resolves to; a redirect counts as an error.
+
+    The status is the whole answer: a receiver that is slow to write a page after it has taken the message.
+    """
     url = urlsplit(parcel["address"])
     port = url.port or (443 if url.scheme == "https" else 80)
     host = url.hostname or ""
@@ -123,7 +125,6 @@ def post(parcel: dict[str, Any]) -> dict[str, Any]:
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
         connection.request("POST", path, parcel["body"].encode(), parcel["headers"])
         answer = connection.getresponse()
-        answer.read(ANSWER_MAX)
     finally:
         connection.close()
     if 200 <= answer.status < 300:
@@ -201,7 +202,15 @@ def carry(parcel: dict[str, Any]) -> dict[str, Any]:
         return {"ok": False, "error": "There is no such host."}
     except MemoryError:
         return {"ok": False, "error": "The server's answer is too long."}
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except http.client.RemoteDisconnected:
+        return {"ok": False, "error": "The server closed the connection without an answer."}
+    except http.client.HTTPException:
+        return {"ok": False, "error": "What the server answered is not HTTP."}
+    except ConnectionRefusedError:
+        return {"ok": False, "error": "No server takes connections at this address."}
+    except ConnectionError:
+        return {"ok": False, "error": "The connection broke."}
+    except (OSError, ValueError) as error:
         return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
 

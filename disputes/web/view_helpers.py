@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -120,8 +120,23 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
             return view(request, *args, **kwargs)
         except Refused as error:
             return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)
+        except Http404:
+            if moved := _moved_to(request, kwargs):
+                return HttpResponseRedirect(moved, status=307)  # which a browser sends a form to again
+            raise
 
     return answer
+
+
+def _moved_to(request: HttpRequest, named: dict[str, Any]) -> str:
+    """Return the address of the page by its project's present short name, or "" if it had no other before."""
+    slug, number = parts_of(named.get("ref", "")) or (named.get("slug", ""), None)
+    project = projects_for(request.user).filter(former_names__slug=slug).first()
+    if project is None or request.resolver_match is None or Project.objects.filter(slug=slug).exists():
+        return ""
+    now = {"slug": project.slug} if number is None else {"ref": f"{project.slug}-{number}"}
+    path = reverse(request.resolver_match.view_name, kwargs=named | now)
+    return f"{path}?{request.META['QUERY_STRING']}" if request.META["QUERY_STRING"] else path
 
 
 def _staff_view(*methods: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:

@@ -25,7 +25,7 @@ from tasks.configuration.changing import configure
 from tasks.configuration.policy import SETTINGS
 from tasks.dependencies import recount
 from tasks.events import Actor
-from tasks.models import Membership, Project, Section, Task
+from tasks.models import FormerName, Membership, Project, Section, Task
 from tasks.states import Status
 
 STATUS_LABELS = {"active": "success", "paused": "warning", "finished": "neutral"}
@@ -166,6 +166,8 @@ class ProjectAdmin(base.ProjectScopedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        if change and "slug" in form.changed_data:
+            FormerName.objects.update_or_create(slug=form.initial["slug"], defaults={"project": obj})
         if change and (form.setting_changes() or obj.setting_faults):
             configure(obj, form.setting_changes(), actor=Actor.person(request.user))
         if change and {"repo_url", "target_branch"} & set(form.changed_data):

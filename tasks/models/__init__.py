@@ -4,7 +4,7 @@ from tasks.models.checkpoint import Checkpoint
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.event import Event, Notice, Seal
 from tasks.models.idempotency import Idempotency
-from tasks.models.project import FollowedTodo, Membership, Project, Section
+from tasks.models.project import FollowedTodo, FormerName, Membership, Project, Section
 from tasks.models.review import Answer, Comment, Finding, Review
 from tasks.models.submission import Bundle, Landing, Rollback, Submission, Verification
 from tasks.models.task import Dependency, Task

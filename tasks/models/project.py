@@ -243,6 +243,16 @@ def locked_project(pk: int) -> Project | None:
     return found
 
 
+class FormerName(models.Model):
+    """A short name that a project had before, by which links in messages go on leading to it."""
+
+    slug = models.SlugField(max_length=40, primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="former_names")
+
+    def __str__(self) -> str:
+        return self.slug
+
+
 class Membership(models.Model):
     """A person's role in one project."""
 

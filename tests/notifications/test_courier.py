@@ -170,3 +170,35 @@ def test_an_answer_without_end_takes_no_memory_of_this_machine(settings: Any) ->
         done = post.carry({"kind": "people", "address": address, "title": "a", "body": "b"}, 60)
     assert done.error == "The server's answer is too long."
     assert sent[0] < 512 * 1024**2
+
+
+def test_only_the_status_of_a_webhooks_answer_counts_and_what_is_wrong_with_it_is_a_sentence(
+    settings: Any,
+) -> None:
+    settings.TELL_PRIVATE = True
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    for raw, stays, error in (
+        (ok, True, ""),
+        (ok + b"half", False, ""),
+        (b"HTTP/1.1 302 Found\r\n\r\n", False, "The server answered 302."),
+        (b"", False, "The server closed the connection without an answer."),
+        (b"SSH-2.0-OpenSSH\r\n", False, "What the server answered is not HTTP."),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"x" * 70_000, False, "What the server answered is not HTTP."),
+    ):
+        done = threading.Event()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+
+            def answer(raw: bytes = raw, stays: bool = stays, done: threading.Event = done) -> None:
+                there, _ = server.accept()  # noqa: B023
+                with there, contextlib.suppress(OSError):
+                    there.recv(65536)
+                    there.sendall(raw)
+                    if stays:
+                        done.wait(60)
+
+            threading.Thread(target=answer, daemon=True).start()
+            address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+            parcel = {"kind": "webhook", "address": address, "headers": {}, "body": "{}"}
+            told = post.carry(parcel, 60)
+            done.set()
+        assert (told.ok, told.error) == (not error, error), raw[:40]

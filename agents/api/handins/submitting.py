@@ -39,7 +39,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     if run:
         asked = dict(list(against.unclear.items())[:ASKED_MAX])
         ask_back(run, [*asked.values()], f"{intake.WAYS_TO_ANSWER}; or repeat the command.", about=asked)
-        ask_back(run, _without_work(submission, run), WITHOUT_WORK)
+        ask_back(run, without_work(submission, run), WITHOUT_WORK)
     conflicts = intake.take_submission(submission, response, against, actor=actor, note=data["notes"])
     close_run(caller, submission=submission)
     if run and run.is_pulled:
@@ -50,7 +50,7 @@ def submit(user: Any, ref: str, data: dict[str, Any]) -> dict[str, Any]:
     return reply(message, task, conflicts=[conflict.ref for conflict in conflicts])
 
 
-def _without_work(submission: Submission, run: Run) -> list[Problem]:
+def without_work(submission: Submission, run: Run) -> list[Problem]:
     """Return the doubt about a first hand-in of the commit at which the run began (ANS-10)."""
     task = submission.task
     if submission.sha != run.base_sha or task.is_session or task.submissions.exists():

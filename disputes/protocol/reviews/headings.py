@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from disputes.protocol.reviews.severity import SEVERITY_WORDS, folded, on_scale, read_severity
+from disputes.protocol.reviews.severity import folded, on_scale, read_severity, severity_of
 from disputes.protocol.text.documents import Line
 from disputes.protocol.text.identifiers import GAP, gaps_in, native_code
 from tasks.states import Severity, severity_rank
@@ -35,6 +35,8 @@ gap gaps point points comment comments defect defects error errors fix fixes add
 new remaining outstanding found identified raised blocking for of the to be a an and or in clarification
 clarifications suggestion suggestions improvement improvements risk risks resolve resolved
 before approval implementation list open ambiguities inconsistencies weaknesses
+prioritat prioritaten probleme punkte befunde fehler priorite priorites problemes
+prioridad prioridades problemas
 """
 GLUE = frozenset(_GLUE.split())
 FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
@@ -226,7 +228,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
         plain = HARDLY.sub("nit", plain)
     found = []
     for word in SCALED.findall(plain.replace("non-blocking", "").replace("not blocking", "")):
-        if severity := SEVERITY_WORDS.get(word) or on_scale(word):
+        if severity := severity_of(word) or on_scale(word):
             found.append(severity)
         elif word not in BESIDE_SEVERITY:
             return []

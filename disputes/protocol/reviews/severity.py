@@ -27,12 +27,17 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "could": Severity.LOW,
     "consider": Severity.LOW,
     "nice to have": Severity.LOW,
+}
+# The same in other languages, which inflect them.
+FOREIGN: dict[str, Severity] = {
     # Words of reviews in German, or in both languages.
     "kritisch": Severity.CRITICAL,
     "hoch": Severity.HIGH,
+    "hoh": Severity.HIGH,
     "wichtig": Severity.HIGH,
     "schwerwiegend": Severity.HIGH,
     "mittel": Severity.MEDIUM,
+    "mittler": Severity.MEDIUM,
     "niedrig": Severity.LOW,
     "gering": Severity.LOW,
     # Words of reviews in French.
@@ -57,6 +62,7 @@ SEVERITY_WORDS: dict[str, Severity] = {
     "baja": Severity.LOW,
     "leve": Severity.LOW,
 }
+ENDINGS = ("", "e", "er", "es", "en", "s")  # of adjectives in these languages
 # Numbers on a scale: priorities from P0, severities from S1 or Sev 1.
 SCALE = regex(r"(?P<scale>p|priority|s|sev|severity)[ -]?(?P<number>[0-4])", re.IGNORECASE)
 FROM_ZERO = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW, Severity.LOW)
@@ -74,8 +80,16 @@ def read_severity(words: str) -> Severity | None:
         return scaled
     plain = re.sub(r"[^a-z-]+", " ", folded(words.lower())).strip(" -").removesuffix(" risk")
     parts = [" ".join(part.split()) for part in plain.split("-")]
-    named = [SEVERITY_WORDS[part] for part in parts if part in SEVERITY_WORDS]
+    named = [severity for part in parts if (severity := severity_of(part))]
     return max(named, key=severity_rank) if len(named) == len(parts) else None
+
+
+def severity_of(word: str) -> Severity | None:
+    """Return the severity that a word in small letters without accents states by itself, or None."""
+    if severity := SEVERITY_WORDS.get(word):
+        return severity
+    stems = (word.removesuffix(ending) for ending in ENDINGS if word.endswith(ending))
+    return next((FOREIGN[stem] for stem in stems if stem in FOREIGN), None)
 
 
 def on_scale(words: str) -> Severity | None:

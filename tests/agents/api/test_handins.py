@@ -420,10 +420,9 @@ def test_a_first_hand_in_without_a_commit_is_asked_back_once_unless_an_earlier_r
     assert "`git add` for new files" in body["hint"]
     assert_live(run)
     accepted(submit(secret, working, BASE, response="It is so already."))
-    Run.objects.update(refusal=[], salvage_sha=BASE, submission=None)
-    Submission.objects.all().delete()
-    Task.objects.update(status="in_progress")
-    accepted(submit(live_run(working)[1], working, BASE))
+    saved = create_task(working.project, number=9, status="in_progress", round=1)
+    create_run(saved, role="coder", status="ended", salvage_sha=BASE)
+    accepted(submit(live_run(saved)[1], saved, BASE))
 
 
 def test_a_second_try_in_a_round_is_its_next_attempt(working: Task) -> None:

@@ -523,7 +523,9 @@ def test_commits_arrive_as_a_bundle_and_are_kept_by_any_host(claimed: Puller, wo
 
 
 def test_the_commit_it_began_with_needs_no_bundle(claimed: Puller, world: World) -> None:
-    assert claimed.verb("submit", {"sha": world.remote.first, "notes": "Nothing to do."}).status_code == 201
+    nothing = {"sha": world.remote.first, "notes": "Nothing to do."}
+    assert claimed.verb("submit", nothing).json()["code"] == "asked_back"
+    assert claimed.verb("submit", nothing).status_code == 201
     turn()
     assert Submission.objects.get().state == Submission.State.KEPT
 

@@ -31,6 +31,7 @@ WORDS = [
     ("NIT", LOW), ("nits", LOW), ("Nice to have", LOW), ("nice  to\thave", LOW), ("`LOW`", LOW),
     ("P0", CRITICAL), ("P1", HIGH), ("P3", LOW), ("S1", CRITICAL), ("S2", HIGH), ("Sev 3", MEDIUM),
     ("sev-4", LOW), ("Cr\u00edtico", CRITICAL), ("ALTO", HIGH),
+    ("hohe", HIGH), ("Kritischer", CRITICAL), ("mittleres", MEDIUM), ("majeurs", HIGH), ("bajas", LOW),
 ]  # fmt: skip
 
 
@@ -39,7 +40,10 @@ def test_a_foreign_word_for_a_severity_is_read(words: str, severity: Severity) -
     assert read_severity(words) is severity
 
 
-@for_each("words", ["", " ", "-", "risk", "odd", "not high", "high and low", "low-ish", "7", "S3", "S5"])
+@for_each(
+    "words",
+    ["", " ", "-", "risk", "odd", "not high", "high and low", "low-ish", "7", "S3", "S5", "highs", "es"],
+)
 def test_words_that_state_no_severity_are_none(words: str) -> None:
     assert read_severity(words) is None
 
