@@ -346,6 +346,35 @@ def test_a_project_is_saved_with_its_settings_as_they_were(
     assert (event.label, event.note) == ("Lea Lindt", "status")
 
 
+def test_links_by_a_projects_former_name_lead_to_its_present_pages(
+    client: Client, ledger: Project, lea: User, admin_user: User
+) -> None:
+    task = create_task(ledger, number=7)
+    for name in ("books", "accounts"):
+        ledger.refresh_from_db()
+        saved = as_user(client, admin_user).post(
+            page("tasks.project", "change", ledger.pk), project_form(ledger, slug=name)
+        )
+        assert saved.status_code == 302
+    as_user(client, lea)
+    for old, new in (
+        ("/projects/ledger/", "/projects/accounts/"),
+        ("/projects/books/board/?status=review", "/projects/accounts/board/?status=review"),
+        ("/tasks/ledger-7/", "/tasks/accounts-7/"),
+        ("/tasks/ledger-7/events/", "/tasks/accounts-7/events/"),
+    ):
+        assert client.get(old).headers["Location"] == new
+    typed = client.post("/tasks/books-7/defer/", {"note": "Later."}, follow=True)
+    assert typed.redirect_chain[0] == ("/tasks/accounts-7/defer/", 307)
+    task.refresh_from_db()
+    assert task.status == "deferred"
+    stranger = Client()
+    stranger.force_login(create_user("nora"))
+    assert stranger.get("/tasks/ledger-7/").status_code == 404
+    create_project("ledger")
+    assert client.get("/projects/ledger/").status_code == 404, "it names another project now"
+
+
 def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
     client: Client, ledger: Project, lea: User, tom: User
 ) -> None:
