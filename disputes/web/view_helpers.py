@@ -7,8 +7,16 @@ from urllib.parse import urlsplit
 
 from django.contrib import admin, messages
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import SuspiciousOperation
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+    UnreadablePostError,
+)
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -96,12 +104,31 @@ def not_allowed(request: HttpRequest, refused: Refused) -> HttpResponse:
 
 def refusal_page(request: HttpRequest, title: str, refused: Refused, **context: Any) -> HttpResponse:
     """Show a refusal on a page of its own, in the admin's frame if the person is signed in."""
-    known = {"title": title, "refused": refused, "layout": FRAME, "rights": None}
+    known = {
+        "title": title, "refused": refused, "layout": FRAME, "rights": None, "texts": texts_in(request),
+    }  # fmt: skip
     if not admin.site.has_permission(request):
         known |= {"layout": NO_FRAME, "is_nav_sidebar_enabled": False}
     elif refused.status == 403:
         known["rights"] = Rights(request.user)
     return page(request, "disputes/refused.html", known | context, refused.status)
+
+
+def texts_in(request: HttpRequest) -> str:
+    """Return the texts of more than one word in the form that a person who is signed in has sent.
+
+    No page that says that something was not done may lose them. Of what nobody typed, only a bulk's items and
+    its query have blanks.
+    """
+    if request.method != "POST" or not admin.site.has_permission(request):
+        return ""
+    try:
+        fields = list(request.POST.lists())
+    except (SuspiciousOperation, UnreadablePostError):  # too large to be read, as the refusal says
+        return ""
+    typed = [values for name, values in fields if name not in {"item", "query"} and "password" not in name]
+    texts = [text.strip() for values in typed for text in values]
+    return "\n\n".join(text for text in texts if len(text.split()) > 1).replace("\0", "")
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:

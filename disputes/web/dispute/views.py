@@ -16,7 +16,7 @@ from disputes.web.dispute.prefetch import conflicts_around, with_people
 from disputes.web.queue import listing
 from disputes.web.queue.holders import Holders
 from disputes.web.queue.neighbours import neighbours, with_neighbours
-from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post
+from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post, texts_in
 from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
 from tasks.errors import Refused
@@ -162,6 +162,7 @@ def show(
         "typed": form.is_bound and bool(option) and not card.is_open,
         "typed_letter": next((each.letter for each in card.options if each.option == option), ""),
         "refused": refused,
+        "texts": texts_in(request) if refused and not card.is_open and not form.is_bound else "",
         "synthesis": SynthesisForm(),
         "reason": "",
         **typed,

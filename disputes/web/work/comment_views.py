@@ -41,7 +41,7 @@ def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dis
             project, body, actor=Actor.person(request.user), task=task, parent=parent, dispute=beside
         )
     except Refused as error:
-        return refusal_page(request, "Comment not added", error, typed=body, back=_back(request, dispute))
+        return refusal_page(request, "Comment not added", error, texts=body, back=_back(request, dispute))
     return redirect(f"{_back(request, dispute)}#comment-{made.pk}")
 
 

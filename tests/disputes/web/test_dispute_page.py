@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import pytest
@@ -516,6 +517,34 @@ def test_a_viewer_undoes_and_reopens_nothing(
     assert client.post(f"/queue/decisions/{decision.pk}/undo/").status_code == 403
     assert client.post(f"/queue/decisions/{decision.pk}/reopen/", {"reason": "No"}).status_code == 403
     assert "reopen/" not in client.get(page(conflict)).content.decode()
+
+
+def test_nothing_that_was_typed_is_lost_where_a_colleague_was_faster_or_the_rights_are_gone(
+    client: Client, conflict: Conflict, tom: User, lea: User
+) -> None:
+    card = {"conflict": conflict.ref}
+    forms = {
+        "synthesis/": {"synthesis": "A middle ground.", "trade_off": "Both give in.", "covers_both": "on"},
+        "severity/": {"finding": conflict.finding.code, "severity": "low", "reason": "A script <b>only</b>."},
+        "decide/": typed(conflict),
+    }
+    member = conflict.dispute.project.memberships.filter(user=tom)
+
+    def answers(status: int) -> None:
+        for what, form in forms.items():
+            response = client.post(page(conflict, what), card | form)
+            assert response.status_code == status, what
+            html = response.content.decode()
+            words = [word for word in form.values() if " " in word]
+            assert [word for word in words if escape(word) not in html] == [], (status, what)
+
+    as_user(client, tom)
+    rulings.decide(conflict, "uphold_reviewer", user=lea)
+    answers(409)
+    member.update(role="viewer")
+    answers(403)
+    member.delete()
+    answers(404)
 
 
 def test_reopening_needs_a_reason_and_takes_along_what_was_typed(
