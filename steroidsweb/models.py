@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
-from django.utils import timezone
 
 from tasks.locking import estimated_time
 from tasks.models import Membership
+from tasks.models.moments import MomentField
 from tasks.triggers import no_change, no_deletion
 
 # What browsers say of themselves. Most also name others, so the first that fits counts.
@@ -63,7 +63,7 @@ class AuditEntry(models.Model):
     about = models.CharField(max_length=300, blank=True)
     note = models.CharField(max_length=500, blank=True)
     address = models.CharField(max_length=50, blank=True)
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     triggers = (no_change("steroidsweb_auditentry"), no_deletion("steroidsweb_auditentry"))
 
@@ -82,7 +82,7 @@ class SignedIn(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="signed_in")
     address = models.CharField(max_length=50, blank=True)
     browser = models.CharField(max_length=200, blank=True)
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["-at"]
@@ -111,7 +111,7 @@ class Invitation(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations", editable=False
     )
-    at = models.DateTimeField("invited at", default=timezone.now, editable=False)
+    at = MomentField("invited at", editable=False)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True, editable=False)
     used_by = models.ForeignKey(

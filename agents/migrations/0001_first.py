@@ -203,7 +203,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=80)),
                 ('hash', models.CharField(editable=False, max_length=64, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('used_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('agent', models.ForeignKey(blank=True, help_text='An agent elsewhere that claims its own work.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='agents.agent')),

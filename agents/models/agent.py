@@ -1,9 +1,9 @@
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from tasks.models import Project
+from tasks.models.moments import MomentField
 
 # The vendor of the models that a provider's command uses, unless the agent names another.
 OWN_VENDOR = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
@@ -115,7 +115,7 @@ class ProviderPause(models.Model):
     name = models.CharField(max_length=120, unique=True, help_text="The account of the agents it holds up.")
     kind = models.CharField(max_length=12, help_text="The class of the error, such as quota.")
     reason = models.CharField(max_length=500)
-    since = models.DateTimeField(default=timezone.now)
+    since = MomentField()
     until = models.DateTimeField()
     failures = models.PositiveIntegerField(default=1, help_text="In a row; each doubles the pause.")
 

@@ -1,10 +1,10 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from agents.models.run import Run
 from tasks.models import Project
+from tasks.models.moments import MomentField
 
 
 class PromptText(models.Model):
@@ -21,7 +21,7 @@ class PromptText(models.Model):
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["project", "name", "-version"]

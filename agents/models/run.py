@@ -3,12 +3,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from agents.models.agent import Agent
 from agents.models.host import Host, Tier
 from disputes.models import Opinion
 from tasks.models import Project, Review, Submission, Task
+from tasks.models.moments import MomentField
 
 
 class RunQuerySet(models.QuerySet["Run"]):
@@ -137,7 +137,7 @@ class Run(models.Model):
     refusals = models.PositiveIntegerField(default=0, help_text="Hand-ins that were not taken.")
     refusal = models.JSONField(default=list, blank=True, help_text="Lines and reasons of the last of them.")
     stop_requested = models.BooleanField(default=False)
-    queued_at = models.DateTimeField(default=timezone.now)
+    queued_at = MomentField()
     started_at = models.DateTimeField(null=True, blank=True)
     last_output_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

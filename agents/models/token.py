@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents.models.agent import Agent
+from tasks.models.moments import MomentField
 
 TOKEN_PREFIX = "stx_"  # noqa: S105  (a public prefix, so that scanners recognise a leaked token)
 
@@ -31,7 +32,7 @@ class Token(models.Model):
     )  # fmt: skip
     name = models.CharField(max_length=80)
     hash = models.CharField(max_length=64, unique=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = MomentField(editable=False)
     used_at = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
 

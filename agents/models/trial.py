@@ -1,9 +1,9 @@
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from agents.models.host import Host
 from tasks.models import Project
+from tasks.models.moments import MomentField
 
 
 class Trial(models.Model):
@@ -52,7 +52,7 @@ class Trial(models.Model):
     host = models.ForeignKey(Host, null=True, blank=True, on_delete=models.PROTECT, related_name="trials")
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
-    queued_at = models.DateTimeField(default=timezone.now)
+    queued_at = MomentField()
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -57,6 +57,13 @@ def add(agent: Agent, slugs: Iterable[str], *, elsewhere: bool = False) -> str:
     With `elsewhere` it is accepted even if this host lacks its program. Raises CommandError, and then saves
     nothing.
     """
+    if (namesake := Agent.objects.filter(name=agent.name).first()) is not None:
+        is_retired = "" if namesake.is_active else ", which is retired"
+        change = "change that one" if namesake.is_active else "make that one active again"
+        raise CommandError(
+            f"There is an agent {agent.name} already{is_retired}."
+            f" Choose another name, or {change} in the admin."
+        )
     with as_command_error():
         agent.full_clean()
     if not elsewhere and (missing := missing_program(agent)):

@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                 ('quiet_until', models.TimeField(blank=True, help_text='CRITICAL is sent anyway.', null=True)),
                 ('timezone', models.CharField(default='UTC', max_length=60)),
                 ('is_active', models.BooleanField(default=True, verbose_name='active')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('project', models.ForeignKey(blank=True, help_text="Only what happens there; empty means all of the person's projects.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='channels', to='tasks.project')),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='channels', to=settings.AUTH_USER_MODEL)),
             ],

@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models.decision import Decision
 from tasks.models import Task
+from tasks.models.moments import MomentField
 
 
 class AmendmentQuerySet(models.QuerySet["Amendment"]):
@@ -42,7 +42,7 @@ class Amendment(models.Model):
         help_text="It carries the approved commit to the target branch.",
     )  # fmt: skip
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = MomentField()
     settled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
         help_text="Who approved or dropped it.",

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models.dispute import Dispute
 from disputes.models.proposal import BY_MAX, Proposal
@@ -16,6 +15,7 @@ from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
 from tasks.models.event import record
+from tasks.models.moments import MomentField
 
 if TYPE_CHECKING:
     from disputes.models.decision import Decision
@@ -185,7 +185,7 @@ class Conflict(models.Model):
     previous = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reopened_as"
     )
-    opened_at = models.DateTimeField(default=timezone.now)
+    opened_at = MomentField()
 
     objects = ConflictQuerySet.as_manager()
 

@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
 from disputes.models.conflict import Conflict
 from disputes.protocol.rulings import options
 from tasks.events import Actor
 from tasks.models import Rollback
+from tasks.models.moments import MomentField
 from tasks.triggers import Trigger, no_change, no_change_of, no_deletion
 
 # ARB-7
@@ -95,8 +95,8 @@ class Decision(models.Model):
         help_text="Who set the policy by which the program ruled.",
     )  # fmt: skip
     shown_hash = models.CharField(max_length=64, blank=True)
-    at = models.DateTimeField(default=timezone.now)
-    effective_at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
+    effective_at = MomentField()
     used_at = models.DateTimeField(null=True, blank=True)
     used_by_run = models.PositiveBigIntegerField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Case, Q, Value, When
-from django.utils import timezone
 
 from tasks import base
 from tasks.models import SEVERITY_CHOICES, Project, Task
+from tasks.models.moments import MomentField
 from tasks.states import SEVERITY_RANK, Severity
 from tasks.text.counting import counted
 
@@ -65,7 +65,7 @@ class Dispute(models.Model):
     search_text = models.TextField(
         blank=True, default="", editable=False, help_text="What a search of the queue reads."
     )
-    opened_at = models.DateTimeField(default=timezone.now)
+    opened_at = MomentField()
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_reason = models.CharField(max_length=40, blank=True)
     claimed_by = models.ForeignKey(

@@ -1,10 +1,10 @@
 """Flags of suspected silent disagreement, and how reliable each heuristic has been."""
 
 from django.db import models
-from django.utils import timezone
 
 from disputes.models.conflict import Conflict
 from tasks.models import Finding, Project, Submission
+from tasks.models.moments import MomentField
 
 
 class FlagQuerySet(models.QuerySet["Flag"]):
@@ -66,7 +66,7 @@ class Flag(models.Model):
     conflict = models.ForeignKey(
         Conflict, null=True, blank=True, on_delete=models.PROTECT, related_name="flags"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     objects = FlagQuerySet.as_manager()
 

@@ -4,11 +4,11 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models.decision import Decision
 from tasks.locking import estimated_time
 from tasks.models import Project, Task
+from tasks.models.moments import MomentField
 
 GUIDELINE_DAYS = 180  # the default when somebody writes one; after that it has to be renewed
 TEXT_MAX = 2_000
@@ -37,7 +37,7 @@ class Guideline(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
     )
-    at = models.DateTimeField("since", default=timezone.now, editable=False)
+    at = MomentField("since", editable=False)
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="Nobody is told of it from then on; empty: never."
     )

@@ -5,10 +5,10 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.models.dispute import Dispute
 from tasks.models import Event, Project
+from tasks.models.moments import MomentField
 
 
 class Channel(models.Model):
@@ -43,7 +43,7 @@ class Channel(models.Model):
     quiet_until = models.TimeField(null=True, blank=True, help_text="CRITICAL is sent anyway.")
     timezone = models.CharField(max_length=60, default="UTC")
     is_active = models.BooleanField("active", default=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = MomentField(editable=False)
 
     class Meta:
         ordering = ["user", "project", "name"]
@@ -72,7 +72,7 @@ class Delivery(models.Model):
     is_urgent = models.BooleanField(
         "urgent", default=False, help_text="Critical: waits for no digest and no quiet hours."
     )
-    due_at = models.DateTimeField(default=timezone.now)
+    due_at = MomentField()
     tries = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
     failed_at = models.DateTimeField(null=True, blank=True, help_text="Given up.")

@@ -1,9 +1,9 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import OuterRef, Q
-from django.utils import timezone
 
 from disputes.models.conflict import Conflict
+from tasks.models.moments import MomentField
 
 
 class OpinionQuerySet(models.QuerySet["Opinion"]):
@@ -48,7 +48,7 @@ class Opinion(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
         help_text="Empty: the project's policy asked.",
     )  # fmt: skip
-    asked_at = models.DateTimeField(default=timezone.now)
+    asked_at = MomentField()
     verdict = models.CharField(max_length=8, blank=True, choices=Verdict)
     reasons = models.TextField(blank=True)
     text = models.TextField(blank=True, help_text="The hand-in as it came; of a mediator its proposal.")

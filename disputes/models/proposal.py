@@ -1,8 +1,8 @@
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from disputes.protocol.rulings.synthesis import Source
+from tasks.models.moments import MomentField
 
 BY_MAX = 120
 
@@ -22,7 +22,7 @@ class Proposal(models.Model):
     text = models.TextField(help_text="What both sides could live with.")
     trade_off = models.TextField(blank=True)
     covers_both = models.BooleanField(default=False)
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["pk"]

@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
-from django.utils import timezone
 
 from disputes.models.dispute import Dispute
 from tasks.models import Project
+from tasks.models.moments import MomentField
 
 
 class Follow(models.Model):
@@ -14,7 +14,7 @@ class Follow(models.Model):
 
     dispute = models.ForeignKey(Dispute, on_delete=models.CASCADE, related_name="follows", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="follows")
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         verbose_name_plural = "follows"
@@ -73,7 +73,7 @@ class Bulk(models.Model):
     verb = models.CharField(max_length=20)
     note = models.TextField(blank=True)
     results = models.JSONField(default=list, help_text="One entry an item: its name, and what came of it.")
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
     undone_at = models.DateTimeField(null=True, blank=True)
     undo_results = models.JSONField(default=list, blank=True)
 

@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('exit_type', models.CharField(blank=True, choices=[('complete', 'Complete'), ('good_enough', 'Good enough'), ('user_approved', 'Approved by a person'), ('max_rounds', 'Round limit'), ('stall_exit', 'Ended in a stall'), ('abandoned', 'Abandoned')], editable=False, max_length=13)),
                 ('exit_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('exit_summary', models.JSONField(blank=True, default=dict, editable=False)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
                 'ordering': ['name'],
@@ -304,7 +304,7 @@ class Migration(migrations.Migration):
                 ('finished_by', models.CharField(blank=True, choices=[('hand', 'By hand'), ('import', 'Imported'), ('review', 'Accepted by its review')], editable=False, max_length=6)),
                 ('counts_since', models.DateTimeField(blank=True, editable=False, help_text='Failures before it no longer count.', null=True)),
                 ('origin', models.CharField(choices=[('hand', 'By hand'), ('todo', 'TODO.md'), ('import', 'Imported'), ('setup', 'Set-up'), ('amend', 'Amendment'), ('rounds', 'Rounds')], default='hand', editable=False, max_length=6)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('status_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ('accepted', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tasks.submission')),
                 ('parent', models.ForeignKey(blank=True, help_text='The gap out of whose work it came up.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='children', to='tasks.task')),

@@ -1,6 +1,6 @@
 from django.db import models
-from django.utils import timezone
 
+from tasks.models.moments import MomentField
 from tasks.models.project import Project
 from tasks.models.submission import Rollback
 
@@ -39,7 +39,7 @@ class Checkpoint(models.Model):
     rolled_back = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="checkpoints"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     objects = CheckpointQuerySet.as_manager()
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models, transaction
-from django.utils import timezone
 
 from tasks import hooks
 from tasks.events import SYSTEM, Actor
 from tasks.locking import estimated_time
+from tasks.models.moments import MomentField
 from tasks.models.prepared import PreparedInsert
 from tasks.models.project import Project
 from tasks.triggers import no_change, no_deletion
@@ -54,7 +54,7 @@ class Event(models.Model):
     label = models.CharField(max_length=120)
     note = models.TextField(blank=True)
     data = models.JSONField(default=dict, blank=True)
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     triggers = (no_change("tasks_event"), no_deletion("tasks_event"))
 
@@ -73,7 +73,7 @@ class Notice(models.Model):
     """An event that people are still to be told of; deleted once the messages about it are due."""
 
     event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True, related_name="notice")
-    due_at = models.DateTimeField(default=timezone.now)
+    due_at = MomentField()
     tries = models.PositiveSmallIntegerField(default=0, help_text="That failed; it is tried again, later.")
     error = models.CharField(max_length=300, blank=True)
 
@@ -150,7 +150,7 @@ class Seal(models.Model):
     upto = models.PositiveBigIntegerField(help_text="The last event that it covers.")
     count = models.PositiveIntegerField(help_text="Events since the seal before.")
     chain = models.CharField(max_length=64)
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     triggers = (no_change("tasks_seal"), no_deletion("tasks_seal"))
 

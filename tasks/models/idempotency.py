@@ -1,5 +1,6 @@
 from django.db import models
-from django.utils import timezone
+
+from tasks.models.moments import MomentField
 
 
 class Idempotency(models.Model):
@@ -10,7 +11,7 @@ class Idempotency(models.Model):
     request_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField()
     reply = models.JSONField()
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         verbose_name_plural = "idempotency keys"

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
 from tasks.locking import locked
+from tasks.models.moments import MomentField
 from tasks.models.prepared import Prepared
 from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.repository_urls import has_password, is_found_anywhere, redact
@@ -150,7 +151,7 @@ class Project(models.Model):
     exit_type = models.CharField(max_length=13, blank=True, editable=False, choices=EXITS)
     exit_at = models.DateTimeField(null=True, blank=True, editable=False)
     exit_summary = models.JSONField(default=dict, blank=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = MomentField(editable=False)
 
     class Meta:
         ordering = ["name"]

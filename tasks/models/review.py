@@ -4,9 +4,9 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from tasks.models.choices import SEVERITY_CHOICES
+from tasks.models.moments import MomentField
 from tasks.models.project import Project
 from tasks.models.submission import Rollback, Submission
 from tasks.models.task import Task
@@ -51,7 +51,7 @@ class Review(models.Model):
     superseded_by = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="supersedes"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     objects = ReviewQuerySet.as_manager()
 
@@ -248,7 +248,7 @@ class Comment(models.Model):
         max_length=7, blank=True, choices=[("back", "Sent back"), ("forward", "Disagreed")],
         help_text="How the task moved with it.",
     )  # fmt: skip
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["at"]

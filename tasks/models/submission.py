@@ -1,9 +1,9 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from tasks.models.choices import SHA, validate_sha
+from tasks.models.moments import MomentField
 from tasks.models.project import Project
 from tasks.models.task import Task
 
@@ -22,7 +22,7 @@ class Rollback(models.Model):
     by_user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["-at"]
@@ -113,7 +113,7 @@ class Submission(models.Model):
     rolled_back = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="submissions"
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     objects = SubmissionQuerySet.as_manager()
 
@@ -177,7 +177,7 @@ class Verification(models.Model):
     )  # fmt: skip
     tail = models.TextField(blank=True)
     tier = models.PositiveSmallIntegerField(default=1, help_text="How isolated it ran.")
-    at = models.DateTimeField(default=timezone.now)
+    at = MomentField()
 
     class Meta:
         ordering = ["-at"]
@@ -223,10 +223,8 @@ class Landing(models.Model):
         null=True, blank=True, help_text="When it was noticed that the branch has lost it again."
     )
     seen_head = models.CharField(max_length=64, blank=True)
-    checked_at = models.DateTimeField(
-        default=timezone.now, help_text="A verification of the rebased commit before this does not count."
-    )
-    at = models.DateTimeField(default=timezone.now)
+    checked_at = MomentField(help_text="A verification of the rebased commit before this does not count.")
+    at = MomentField()
 
     class Meta:
         ordering = ["-at"]

@@ -4,12 +4,12 @@ from django.apps import apps
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from tasks import states
 from tasks.configuration import stages
 from tasks.locking import locked
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
+from tasks.models.moments import MomentField
 from tasks.models.prepared import Prepared
 from tasks.models.project import Project, Section
 from tasks.models.task_moves import TaskMoves
@@ -168,8 +168,8 @@ class Task(TaskMoves):
         null=True, blank=True, editable=False, help_text="Failures before it no longer count."
     )
     origin = models.CharField(max_length=6, choices=Origin, default=Origin.HAND, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
-    status_at = models.DateTimeField(default=timezone.now, editable=False)
+    created_at = MomentField(editable=False)
+    status_at = MomentField(editable=False)
     depends_on = models.ManyToManyField(
         "self", through="Dependency", symmetrical=False, blank=True, related_name="dependants"
     )

@@ -1,6 +1,5 @@
 """The forms on the page of a dispute."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +9,14 @@ from django.core import signing
 from disputes import rulings
 from disputes.models import Conflict
 from disputes.protocol.rulings.options import Option
+from tasks.locking import estimated_time
 
 SALT = "disputes.card"
 
 
 def signed_now(conflict: Conflict) -> str:
     """Return a signed mark of when the card was shown."""
-    return signing.dumps([conflict.pk, time.time()], salt=SALT)
+    return signing.dumps([conflict.pk, estimated_time().timestamp()], salt=SALT)
 
 
 def seconds_since(mark: str, conflict: Conflict) -> float | None:
@@ -25,7 +25,7 @@ def seconds_since(mark: str, conflict: Conflict) -> float | None:
         pk, at = signing.loads(mark, salt=SALT)
     except signing.BadSignature:
         return None
-    return max(time.time() - at, 0.0) if pk == conflict.pk else None
+    return max(estimated_time().timestamp() - at, 0.0) if pk == conflict.pk else None
 
 
 class _Words(forms.CharField):

@@ -188,6 +188,15 @@ def test_an_agent_that_ran_is_retired_and_one_that_never_ran_is_deleted(tried: P
     assert list(Agent.objects.values_list("name", "is_active")) == [("bo", False)]
     assert Run.objects.get().agent is not None
     assert refused("remove_agent", "dan") == "There is no agent dan. There are: bo."
+    again = ["add_agent", "bo", "--role", "coder", "--", "true"]
+    assert refused(*again) == (
+        "There is an agent bo already, which is retired. Choose another name, or make that one active"
+        " again in the admin."
+    )
+    Agent.objects.update(is_active=True)
+    assert refused(*again) == (
+        "There is an agent bo already. Choose another name, or change that one in the admin."
+    )
 
 
 # --- remove_project ---------------------------------------------------------------------------------------
