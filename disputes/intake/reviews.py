@@ -16,6 +16,8 @@ from disputes.intake.due import newest_of_each
 from disputes.models import Conflict
 from disputes.protocol.completion.stuck import is_follow_up
 from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
+from disputes.protocol.reviews.verdict_words import verdict_alone
+from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.rulings.gate import Outcome, gate
 from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
@@ -188,13 +190,21 @@ def _with_notes_as_finding(read: ReadReview, approves: bool) -> ReadReview:
     if accepts or read.findings or not read.text.strip():
         return read
     lines = read.text.strip().splitlines()
+    first = next((index for index, line in enumerate(lines) if _says_what(line)), 0)
     found = Found(
-        title=re.sub(r"^[#*\s>-]+", "", lines[0]).strip()[:500] or "Rejected",
+        title=re.sub(r"^[#*\s>-]+", "", lines[first]).replace("**", "").strip()[:500] or "Rejected",
         severity=Severity.HIGH,
-        suggestion="\n".join(lines[1:]).strip(),
+        suggestion="\n".join(lines[first + 1 :]).strip(),
         text=read.text,
     )
     return ReadReview(read.verdict, read.raw_verdict, (found,), read.text)
+
+
+def _says_what(line: str) -> bool:
+    """Whether a line says something itself: it is no heading and gives no verdict."""
+    plain = line.strip()
+    is_verdict = verdict_label(plain) is not None or verdict_alone(plain) is not None
+    return bool(plain) and not plain.startswith("#") and not is_verdict
 
 
 def _derived(taken: Taken, rejected: bool) -> Review.Verdict:

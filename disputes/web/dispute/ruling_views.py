@@ -113,7 +113,8 @@ def reopen(request: HttpRequest, pk: int) -> HttpResponse:
     form, reason = RulingForm(request.POST), request.POST.get("reason", "")
     old = decision.conflict
     if again := _reopened(old):
-        messages.info(request, f"{old.ref} was reopened already: this is {again.ref}.")
+        typed = f" Your reason was: {plain(reason)}" if reason.strip() else ""
+        messages.info(request, f"{old.ref} was reopened already: this is {again.ref}.{typed}")
     else:
         try:
             again = rulings.reopen(decision, user=request.user, reason=reason)

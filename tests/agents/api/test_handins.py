@@ -848,6 +848,16 @@ def test_a_rejection_in_plain_words_is_one_finding(reviewed: Task) -> None:
     assert_ended(run)
 
 
+def test_the_finding_of_such_a_rejection_is_called_by_its_first_line_that_says_something(
+    reviewed: Task,
+) -> None:
+    text = "Verdict: **REJECTED**\n\n## 总结\n\nThe **tries** have no pause.\nWait between them."
+    secret = live_run(reviewed, "reviewer")[1]
+    accepted(hand_in(secret, reviewed, "reject", review=text, confirm=True))
+    finding = Finding.objects.get()
+    assert (finding.title, finding.suggestion) == ("The tries have no pause.", "Wait between them.")
+
+
 def test_a_markdown_review_becomes_findings(reviewed: Task) -> None:
     body = accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "reject", review=REVIEW))
     first, second = Finding.objects.all()

@@ -572,7 +572,9 @@ def test_a_ruling_is_reopened_once(client: Client, conflict: Conflict, tom: User
     client.post(reopen, {"reason": "It was never measured."})
     response = client.post(reopen, {"reason": "It was never measured."}, follow=True)
     again = Conflict.objects.get(previous=conflict)
-    assert said(response)[-1] == f"{conflict.ref} was reopened already: this is {again.ref}."
+    assert said(response)[-1] == (
+        f"{conflict.ref} was reopened already: this is {again.ref}. Your reason was: It was never measured."
+    )
     html = client.get(page(conflict), {"conflict": conflict.ref}).content.decode()
     assert "Reopened as <a" in html
     assert reopen not in html
