@@ -970,3 +970,25 @@ def test_a_branch_that_never_worked_is_forgotten_by_the_upgrade(db: None) -> Non
         project.refresh_from_db()
         assert project.settings == left
         project.full_clean()
+
+
+def test_rows_are_made_at_the_databases_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A web server's clock may be minutes wrong, and events beside the row go by the database's."""
+    monkeypatch.setattr(connection, "clock_ahead", timedelta(minutes=5), raising=False)
+    own = [
+        model
+        for model in apps.get_models()
+        if model.__module__.startswith(("tasks.", "disputes.", "agents.", "steroidsweb."))
+    ]
+    made = [
+        field
+        for model in own
+        for field in model._meta.fields
+        if isinstance(field, models.DateTimeField) and (field.has_default() or field.auto_now_add)
+    ]
+    assert len(made) > 30
+    wrong = [
+        str(field) for field in made
+        if abs(field.get_default() - timezone.now() - timedelta(minutes=5)) > timedelta(minutes=1)
+    ]  # fmt: skip
+    assert wrong == []
