@@ -31,7 +31,7 @@ FINDINGS_NAMED = 150  # shown with their text; the others only by their code
 CODES_MAX = 1000
 SETTLED_MAX = 32 * 1024
 DIFF_MAX = 120 * 1024
-NO_CHANGE = "Nothing: this commit has the same files as the target branch."
+SAME_FILES = "Nothing: this commit has the same files as the target branch."
 RESPONSE_MAX = 16 * 1024
 REASON_MAX = 16 * 1024
 PROBLEM_MAX = 4 * 1024
@@ -251,8 +251,8 @@ def _must_settle(task: Task) -> str:
 
 
 def _verified(result: Verification | None) -> dict[str, Any]:
-    """Return how build and tests ended for the commit."""
-    if result is None:
+    """Return how build and tests ended for the commit; nothing is said where there were none."""
+    if result is None or (result.green and not result.seconds):
         return {"is_verified": False, "is_green": False, "red_tests": "", "seconds": ""}
     return {
         "is_verified": True,
@@ -275,7 +275,7 @@ def change_of(submission: Submission) -> dict[str, Any]:
     where = f"`git diff` and `git log` against {base} in the clone"
     is_rebased = bool(submission.rebased_from)
     return {
-        "diff": Section("diff", submission.diff, DIFF_MAX, "diff", where=where, instead=NO_CHANGE),
+        "diff": Section("diff", submission.diff, DIFF_MAX, "diff", where=where, instead=SAME_FILES),
         "response": Section("response", submission.response, RESPONSE_MAX),
         "answers": Section("answers", "\n".join(answers), RESPONSE_MAX),
         "rebased": {"from": submission.rebased_from[:12], "onto": base} if is_rebased else None,

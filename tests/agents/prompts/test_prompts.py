@@ -496,6 +496,20 @@ def test_a_reviewer_sees_the_change_and_the_commit(world: World) -> None:
     assert "Build and tests are green for this very commit (12.3 s)." in text
 
 
+def test_a_reviewer_is_told_that_a_commit_changes_nothing_and_of_no_tests_where_there_are_none(
+    world: World,
+) -> None:
+    run = world.coder()
+    submission = world.hand_in(run, world.remote.first)
+    submissions.keep(submission, run)
+    submission.refresh_from_db()
+    world.verify(submission.sha, seconds=0)
+    text = told(world, reviewer_of(world, submission))
+    assert "## The change\n\nNothing: this commit has the same files as the target branch.\n" in text
+    assert "green" not in text
+    assert empty_headings(text) == []
+
+
 def test_a_reviewer_is_asked_three_questions(world: World) -> None:
     text = told(world, reviewer_of(world, reviewed(world)))
     questions = text.split("## Three questions")[1].split("##")[0]
