@@ -99,11 +99,11 @@ def test_every_model_of_the_program_has_an_admin() -> None:
     labels = {model._meta.label for model in MODELS.values()}
     for app in ("tasks", "disputes", "agents"):
         missing = {model._meta.label for model in apps.get_app_config(app).get_models()} - labels
-        # Told elsewhere: on pages, by notifications, as insights, as submissions.
+        # Told elsewhere: on pages, by notifications, as insights, as submissions, by links that go on.
         elsewhere = {
             "agents.Prompt", "tasks.Notice", "disputes.Reminder", "disputes.Follow", "disputes.Tally",
             "disputes.Proposal", "disputes.CountedUntil", "agents.PullBundle", "agents.Trial",
-            "tasks.Seal", "tasks.FollowedTodo",
+            "tasks.Seal", "tasks.FollowedTodo", "tasks.FormerName",
         }  # fmt: skip
         assert missing <= elsewhere
 
