@@ -250,7 +250,7 @@ def test_a_reviewer_is_told_what_is_settled_first_and_the_form_last(world: World
     second = world.hand_in(run, world.commit(run, {"test_weeks.py": "assert True\n"}), response="Done.")
     second.answers.create(finding=ruled, kind="addressed", text="Wrote one.")
     keep(second, run)
-    world.verify(second.sha)
+    world.verify(second.sha, seconds=1)
     reviewer = reviewer_of(
         world, second, agent=create_agent("reviewer", focus="SQL", instructions="Be kind.")
     )
