@@ -19,7 +19,7 @@ from agents.hosts.git.mirror import FETCH, Mirror
 from agents.hosts.git.remotes import Interrupted, Network, over_network
 from agents.hosts.git.repository import Size
 from tasks.text.regex import regex
-from tasks.text.repository_urls import redact
+from tasks.text.repository_urls import host_of, redact
 
 MODULES_MAX = 50  # of one commit, including those inside submodules
 DEPTH_MAX = 3
@@ -236,28 +236,18 @@ def network_for(url: str, base: str, network: Network, closed: Path) -> Network:
     return replace(network, protocols=protocols, credentials=None, environment={"HOME": "/nonexistent"})
 
 
-def host_of(url: str) -> str:
-    """Return the host of a URL, with its port; empty for a path of this machine."""
-    scheme, is_url, rest = url.partition("://")
-    if is_url:
-        where = "" if scheme.lower() == "file" else rest.partition("/")[0]
-    else:
-        where = "" if url.startswith("/") or ":" not in url.partition("/")[0] else url.partition(":")[0]
-    return where.rpartition("@")[2].lower()
-
-
 def _fetch(inner: Mirror, sha: str) -> None:
     """Fetch the commit by its hash, or failing that all branches. Raises GitError if it is in none."""
     try:
         over_network(
-            inner.path, inner.network, *FETCH, "--end-of-options", inner.url,
+            inner.path, inner.network, inner.url, *FETCH, "--end-of-options", inner.url,
             f"+{sha}:refs/steroids/modules/{sha}",
         )  # fmt: skip
     except Interrupted:
         raise
     except GitError:
         over_network(
-            inner.path, inner.network, *FETCH, "--end-of-options", inner.url,
+            inner.path, inner.network, inner.url, *FETCH, "--end-of-options", inner.url,
             "+refs/heads/*:refs/steroids/heads/*",
         )  # fmt: skip
     if not inner.has(sha):

@@ -173,9 +173,9 @@ class WorkView(PulledRunView):
 def without_password(url: str) -> str:
     """Return the URL without its credentials, which are the host's and not the agent's."""
     parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or "@" not in parts.netloc:
-        return redact(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    if parts.scheme in {"http", "https"}:
+        url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return redact(url)
 
 
 class BeatView(PulledRunView):

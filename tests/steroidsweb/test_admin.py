@@ -402,7 +402,11 @@ def test_a_password_in_the_repositorys_address_is_refused_and_never_shown(
     for fine in ("git@example.org:team/x.git", "https://me@example.org/x.git", "ssh://git@h:22/x.git"):
         ledger.repo_url = fine
         ledger.full_clean()
-    for other in (url, "https://o'bot:hunter2@git.example.org/x.git", "ssh://bot:hunter2@h/x.git"):
+    for other in (
+        url, "https://o'bot:hunter2@git.example.org/x.git", "ssh://bot:hunter2@h/x.git",
+        "https://git.example.org/x.git?private_token=hunter2", "bot:hunter2@git.example.org/x.git",
+        "https://git.example.org/glpat-hunter2hunter2hunter2/x.git",
+    ):  # fmt: skip
         with pytest.raises(CommandError, match="git-credentials in the data folder"):
             call_command("add_project", "other", other)
     Project.objects.filter(pk=ledger.pk).update(repo_url=url)  # of a project from before

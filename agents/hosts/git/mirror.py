@@ -73,11 +73,11 @@ class Mirror(Repository):
     def _fetch(self) -> None:
         words = (*FETCH, "--end-of-options", self.url, f"+refs/heads/{self.branch}:{self.target_ref}")
         try:
-            over_network(self.path, self.network, *words)
+            over_network(self.path, self.network, self.url, *words)
         except HostTrouble as error:
             if MOVED_MEANWHILE not in error.text:
                 raise
-            over_network(self.path, self.network, *words)  # a push of our own was faster
+            over_network(self.path, self.network, self.url, *words)  # a push of our own was faster
         except Unreachable as error:
             if OTHER_HASH in error.text:
                 said = "names its commits by SHA-256, which is not supported; convert it to SHA-1"
@@ -141,7 +141,7 @@ class Mirror(Repository):
         followed = f"+refs/heads/{self.branch}:{self.target_ref}"
         named = options_of({"remote.target.url": self.url, "remote.target.fetch": followed})
         over_network(
-            self.path, self.network, *named, "push", "--quiet", "--no-verify", "--porcelain",
+            self.path, self.network, self.url, *named, "push", "--quiet", "--no-verify", "--porcelain",
             "--end-of-options", "target", f"{sha}:refs/heads/{self.branch}",
         )  # fmt: skip
         if self.resolve(self.target_ref) != sha:
@@ -165,7 +165,8 @@ class Mirror(Repository):
     def fetch_commit(self, sha: str, ref: str) -> None:
         """Fetch one commit from any branch of the remote and keep it under `ref`. Raises Unreachable."""
         with self.one_at_a_time():
-            over_network(self.path, self.network, *FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
+            words = (*FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
+            over_network(self.path, self.network, self.url, *words)
 
     def bundle(self, sha: str, ref: str, base: str, limit: int) -> bytes | None:
         """Return the commits up to `sha` that `base` lacks, as a thin bundle that names the last one `ref`.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.hosts.git import commands
-from tasks.text.repository_urls import redact
+from tasks.text.repository_urls import host_of, redact
 
 LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
 # The kernel tells this shell when its parent has ended, however it ended. Then it kills its whole group: git,
@@ -104,14 +104,19 @@ def allow_calls() -> None:
 
 
 def over_network(
-    folder: Path, network: Network, *arguments: str,
+    folder: Path, network: Network, url: str, *arguments: str,
     stdin: bytes | None = None, limit: int = commands.OUTPUT_MAX, may_cut: bool = False,
     environment: dict[str, str] | None = None,
 ) -> commands.Done:  # fmt: skip
-    """Call a remote; the call dies with this process. Raises Unreachable with a sentence for people."""
+    """Call the remote at `url`; the call dies with this process. Raises Unreachable with a sentence for people.
+
+    The operator's passwords are used only on the URL's own host, wherever the remote redirects git to.
+    """
     config = dict(commands.SAFE_CONFIG)
-    if network.credentials and network.credentials.exists():
-        config["credential.helper"] = f"store --file={network.credentials}"
+    scheme, _, rest = url.partition("://")
+    if rest and network.credentials and network.credentials.exists():
+        own = f"credential.{scheme.lower()}://{host_of(url)}.helper"
+        config[own] = f"store --file={network.credentials}"
     environment = {
         "GIT_ALLOW_PROTOCOL": ":".join(network.protocols),
         "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=15",
@@ -167,7 +172,7 @@ def has_branch(url: str, branch: str, network: Network) -> bool:
 def listed(url: str, network: Network, option: str, pattern: str) -> list[tuple[str, str]]:
     """Return what the remote lists, as pairs of a hash (or "ref: …") and a name; a very long list is cut."""
     done = over_network(
-        Path("/"), network, "ls-remote", "--quiet", option, "--end-of-options", url, pattern,
+        Path("/"), network, url, "ls-remote", "--quiet", option, "--end-of-options", url, pattern,
         limit=LISTED_MAX, may_cut=True, environment={"GIT_DIR": "/dev/null"},
     )  # fmt: skip
     lines = done.stdout.decode("utf-8", "replace").split("\n")

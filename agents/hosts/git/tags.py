@@ -72,8 +72,9 @@ class Tags:
             specs = "".join(f"+{name}:refs/steroids/tags/{sha}\n" for sha, name in new.items())
             with contextlib.suppress(GitError):  # git's checks may refuse a tag
                 over_network(
-                    self.repository, self.network, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
-                    "--no-write-fetch-head", "--stdin", "--end-of-options", self.url, stdin=specs.encode(),
+                    self.repository, self.network, self.url,
+                    "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+                    "--stdin", "--end-of-options", self.url, stdin=specs.encode(),
                 )  # fmt: skip
             types |= self._types(list(new))
         return {name: shas[0] for name, shas in chosen.items() if shas[0] in types}

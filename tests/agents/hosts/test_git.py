@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -408,6 +409,49 @@ def hung_mirror(hung: int, tmp_path: Path) -> Iterator[Mirror]:
 def test_a_remote_that_never_answers_is_given_up(hung_mirror: Mirror) -> None:
     with pytest.raises(Unreachable, match=r"took longer than 0\.5 s"):
         hung_mirror.fetch_target()
+
+
+def test_a_remote_that_sends_git_elsewhere_gets_no_password_of_the_other_host(tmp_path: Path) -> None:
+    """The file holds the passwords of many hosts; a redirect may not choose among them."""
+    asked: list[tuple[str, str | None]] = []
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            host, port = self.server.server_address[:2]
+            asked.append((str(host), self.headers.get("Authorization")))
+            if self.path.startswith("/moved"):
+                self.send_response(301)
+                self.send_header("Location", f"http://127.0.0.2:{port}{self.path.removeprefix('/moved')}")
+            else:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    here = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    port = here.server_address[1]
+    there = ThreadingHTTPServer(("127.0.0.2", port), Door)
+    file = tmp_path / "git-credentials"
+    file.write_text(f"http://op:secret@127.0.0.2%3a{port}\nhttp://op:secret@127.0.0.1%3a{port}\n")
+    network = Network(protocols=("http",), timeout=60.0, credentials=file)
+    for server in (here, there):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for address in (f"http://127.0.0.1:{port}/moved/x.git", f"HTTP://me@127.0.0.1:{port}/moved/x.git"):
+            with pytest.raises(Unreachable):
+                Mirror(tmp_path / "mirror.git", address, "main", network).fetch_target()
+        assert {host for host, _ in asked} == {"127.0.0.1", "127.0.0.2"}
+        assert not any(password for host, password in asked if host == "127.0.0.2")
+        with pytest.raises(Unreachable):
+            remotes.default_branch(f"http://127.0.0.1:{port}/x.git", network)
+        assert asked[-1][1], "its own host gets it"
+    finally:
+        for server in (here, there):
+            server.shutdown()
+            server.server_close()
 
 
 def test_a_push_to_a_remote_that_never_answers_is_given_up(
@@ -1056,6 +1100,10 @@ def test_git_says_no_password(remote: Remote, tmp_path: Path) -> None:
         f"https://bot:{secret}@127.0.0.1:9/x.git": "https://bot:***@127.0.0.1:9/x.git",
         f"ftp://bot:pa/{secret}@127.0.0.1/x": "ftp://bot:***@127.0.0.1/x",
         f"foo+bar://:a@{secret}@h/x": "foo+bar://:***@h/x",
+        f"https://127.0.0.1:9/x.git?private_token={secret}&a={secret}": "https://127.0.0.1:9/x.git?***",
+        f"https://127.0.0.1:9/x.git#{secret}": "https://127.0.0.1:9/x.git#***",
+        f"https://127.0.0.1:9/glpat-{secret}-{secret}-x/x.git": "https://127.0.0.1:9/***/x.git",
+        f"https://127.0.0.1:9/ghp_{secret}{secret}99/x.git": "https://127.0.0.1:9/***/x.git",
     }
     for url, shown in urls.items():
         assert redact(f"fatal: '{url}' is gone") == f"fatal: '{shown}' is gone"
@@ -1065,10 +1113,13 @@ def test_git_says_no_password(remote: Remote, tmp_path: Path) -> None:
         assert secret not in f"{caught.value} {caught.value.text} {caught.value.args}"
     for token in ("ghp_abcdefghijkl", "x" * 40):
         assert redact(f"see https://{token}@example.org/x.git") == "see https://***@example.org/x.git"
-    harmless = "git@h:x ssh://git@h:22/a@b https://me@h:8080/x@y https://h:80/x@y ssh://h:22 a@b 12:30 x://"
+    harmless = (
+        "git@h:x ssh://git@h:22/a@b https://me@h:8080/x@y https://h:80/x@y ssh://h:22 a@b 12:30 x:// why? # 1"
+        " https://h/ghp_docs/glpat-notes.git https://h/commit/" + "0f" * 20
+    )
     assert redact(harmless) == harmless
     began = time.monotonic()
-    redact("a://b:" * 20_000)
+    redact("a://b:" * 20_000 + "ghp_" * 20_000)
     assert time.monotonic() - began < 20
 
 

@@ -206,5 +206,5 @@ def test_trouble_of_this_host_is_not_the_remotes(world: World, monkeypatch: pyte
     assert Task.objects.get(pk=run.task_id).not_before is not None
     shutil.rmtree(world.remote.path)
     with pytest.raises(Unreachable) as error:
-        over_network(mirror.path, mirror.network, "fetch", mirror.url)
+        over_network(mirror.path, mirror.network, mirror.url, "fetch", mirror.url)
     assert not isinstance(error.value, HostTrouble)
