@@ -5,6 +5,7 @@ into the trusted mirror.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import resource
@@ -64,6 +65,7 @@ OWN_TROUBLE = regex(
     r"|missing (blob|tree|commit)|valid object|broken ref"
 )
 OUT_OF_MEMORY = regex(r"(?im)^(?!remote: ).*(out of memory|unable to create thread)")
+TOO_LARGE = regex(r"(?m)^(?!remote: ).*File too large")
 OF_REMOTE = regex(r"remote: |\s*!")
 
 
@@ -137,7 +139,7 @@ def run(
     error. Raises GitError with git's own words.
     """
     argv = ["git", *options_of(SAFE_CONFIG), "-C", str(folder), *arguments]
-    call = Call(verb_of(arguments), argv, stdin, environment)
+    call = Call(folder, verb_of(arguments), argv, stdin, environment)
     return call.finish(timeout, ok, limit, may_cut)
 
 
@@ -145,9 +147,10 @@ class Call:
     """A running git command. The helpers that it starts (ssh, git-remote-https) are in its process group."""
 
     def __init__(
-        self, verb: str, argv: list[str], stdin: bytes | BinaryIO | None, environment: dict[str, str] | None
-    ) -> None:
-        self.what = f"git {verb}"
+        self, folder: Path | str, verb: str, argv: list[str], stdin: bytes | BinaryIO | None,
+        environment: dict[str, str] | None,
+    ) -> None:  # fmt: skip
+        self.what, self.folder = f"git {verb}", Path(folder)
         self.given = stdin if isinstance(stdin, bytes) else b""
         try:
             self.process = subprocess.Popen(
@@ -170,6 +173,13 @@ class Call:
 
     def finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
         """Wait for the command to end, and return how it ended. Raises GitError."""
+        try:
+            return self._finish(timeout, ok, limit, may_cut)
+        except GitError:
+            remove_partial_packs(self.folder, patience=2.0)
+            raise
+
+    def _finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
         deadline = time.monotonic() + timeout
         with self.process as process:
             try:
@@ -185,9 +195,12 @@ class Call:
         if is_cut:
             raise GitError(self.what, f"printed more than {limit} bytes")
         if process.returncode not in ok:
-            if OUT_OF_MEMORY.search(err.decode("utf-8", "replace")):
+            said = err.decode("utf-8", "replace")
+            if OUT_OF_MEMORY.search(said):
                 raise GitError(self.what, f"needs more than {MEMORY_MAX // 1024**2} MiB of memory")
-            words = [err.decode("utf-8", "replace"), out[-WORDS_MAX:].decode("utf-8", "replace")]
+            if TOO_LARGE.search(said):
+                raise GitError(self.what, "needs more than half of the room that is left on the disk")
+            words = [said, out[-WORDS_MAX:].decode("utf-8", "replace")]
             text = "\n".join(filter(None, map(_without_hints, words)))
             raise GitError(self.what, text, code=process.returncode)
         return Done(process.returncode, out, stderr=err)
@@ -234,6 +247,30 @@ class Call:
                     elif len(out) > limit:
                         return bytes(out[:limit]), bytes(err), True
         return bytes(out), bytes(err), False
+
+
+def remove_partial_packs(repository: Path, patience: float = 0.0) -> None:
+    """Remove the packs of a bare repository that a git which was ended left half written.
+
+    Git itself never looks for them. Those that somebody writes stay; a git that was just killed is given
+    `patience` seconds to be gone.
+    """
+    deadline = time.monotonic() + patience
+    for path in repository.glob("objects/pack/tmp_*"):
+        while not _is_left(path) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if _is_left(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_left(path: Path) -> bool:
+    """Whether no process has the file open, for only then does the kernel grant a lease for writing."""
+    try:
+        with path.open("rb") as file:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    except (OSError, AttributeError):  # only Linux has leases
+        return False
+    return True
 
 
 def verb_of(arguments: Sequence[str]) -> str:

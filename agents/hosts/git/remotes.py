@@ -13,8 +13,13 @@ from tasks.text.repository_urls import host_of, redact
 
 LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
 # The kernel tells this shell when its parent has ended, however it ended. Then it kills its whole group: git,
-# and what that started. If the parent ended before, git is never begun.
-ON_A_LEASH = """trap 'kill -9 0' TERM; [ "$PPID" = "$0" ] || exit 0; exec 3<&0; "$@" <&3 3<&- & wait $!"""
+# and what that started. If the parent ended before, git is never begun. A file that would get larger than
+# allowed is an error of git's.
+ON_A_LEASH = (
+    """trap 'kill -9 0' TERM; [ "$PPID" = "$0" ] || exit 0; trap '' XFSZ; ulimit -f "$1" 2>&-; shift; """
+    """exec 3<&0; "$@" <&3 3<&- & wait $!"""
+)
+BLOCK = 512  # bytes, in which a shell counts
 
 
 class Unreachable(commands.GitError):
@@ -69,13 +74,13 @@ class _Calls:
 
     @contextlib.contextmanager
     def one(
-        self, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
+        self, folder: Path, verb: str, argv: list[str], stdin: bytes | None, environment: dict[str, str]
     ) -> Iterator[commands.Call]:
         """Start a call that `end` can kill, and yield it. Raises Interrupted if `end` was called before."""
         with self.lock:
             if self.are_over:
                 raise Interrupted(f"git {verb}", "was not begun, because this host stops")
-            call = commands.Call(verb, argv, stdin, environment)
+            call = commands.Call(folder, verb, argv, stdin, environment)
             self.live.add(call)
         try:
             yield call
@@ -108,9 +113,9 @@ def over_network(
     stdin: bytes | None = None, limit: int = commands.OUTPUT_MAX, may_cut: bool = False,
     environment: dict[str, str] | None = None,
 ) -> commands.Done:  # fmt: skip
-    """Call the remote at `url`; the call dies with this process. Raises Unreachable with a sentence for people.
+    """Call a remote; the call dies with this process. Raises Unreachable with a sentence for people.
 
-    The operator's passwords are used only on the URL's own host, wherever the remote redirects git to.
+    The operator's passwords are used only on the host of `url`, wherever the remote redirects git to.
     """
     config = dict(commands.SAFE_CONFIG)
     scheme, _, rest = url.partition("://")
@@ -124,10 +129,10 @@ def over_network(
         **(environment or {}),
     }
     told = [setpriv, "--pdeathsig", "TERM"] if (setpriv := shutil.which("setpriv")) else []
-    leash = [*told, "sh", "-c", ON_A_LEASH, str(os.getpid())]
+    leash = [*told, "sh", "-c", ON_A_LEASH, str(os.getpid()), str(largest_file(folder) // BLOCK)]
     argv = [*leash, "git", *commands.options_of(config), "-C", str(folder), *arguments]
     try:
-        with _calls.one(commands.verb_of(arguments), argv, stdin, environment) as call:
+        with _calls.one(folder, commands.verb_of(arguments), argv, stdin, environment) as call:
             return call.finish(network.timeout, (0,), limit, may_cut)
     except Interrupted:
         raise
@@ -136,6 +141,14 @@ def over_network(
             raise Interrupted(error.what, "was ended, because this host stops") from error
         kind = HostTrouble if error.is_of_host() else Unreachable
         raise kind(error.what, error.text, code=error.code) from error
+
+
+def largest_file(folder: Path) -> int:
+    """Return how many bytes a file may get that a remote sends: half of the room left on the disk."""
+    with contextlib.suppress(OSError):
+        disk = os.statvfs(folder)
+        return disk.f_bavail * disk.f_frsize // 2
+    return 0
 
 
 def default_branch(url: str, network: Network) -> str:

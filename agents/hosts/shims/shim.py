@@ -8,9 +8,10 @@ A sandboxed step is started by bubblewrap; its gate (agents/inside/gate.py) runs
 
 The shim ends the step if nobody has renewed the lease for too long, if the run is silent or lasts too long,
 if it writes too much or takes more processes, memory or disk than it may, or if the file `stop` appears. It
-sends TERM, waits a moment, and sends KILL; daemons that left the process group come back to the shim as their
-subreaper and are killed too. If the shim itself is killed, the kernel kills the step with it. The shim writes
-the log, so that a step can add to it and change nothing that is there.
+sends TERM, waits a moment, and sends KILL, which is all that a step gets that takes too much: it would go on
+taking. Daemons that left the process group come back to the shim as their subreaper and are killed too. If
+the shim itself is killed, the kernel kills the step with it. The shim writes the log, so that a step can add
+to it and change nothing that is there.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ SWEPT_AFTER = 8  # folders are measured once the disk has filled by the run's li
 PAGE = os.sysconf("SC_PAGE_SIZE")
 IN_MEMORY = ("/tmp", "/dev/shm")  # noqa: S108  (of a sandbox)
 INODE = 1024  # bytes that the kernel takes for each file there, however empty
+TAKING_TOO_MUCH = frozenset({"processes", "memory", "disk", "files", "bytes"})
 HELD, NOT_HELD = b"+", b"-"
 DESCRIPTORS = 64  # more than a shim ever opens
 
@@ -167,6 +169,17 @@ def _too_deep(error: OSError) -> None:
         raise RecursionError from error
 
 
+def come_first(*, yes: bool = True) -> None:
+    """Run before all others if the kernel allows it, so that a run's many processes do not hold up its end.
+
+    What the shim starts does not inherit that. The kernel may give each session a share of the processors, so
+    a bomb of sessions left its shim one share among thousands.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        policy = os.SCHED_RR if yes else os.SCHED_OTHER
+        os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(int(yes)))
+
+
 class Weight:
     """What a run takes of the host: processes, memory, disk and files, against its limits."""
 
@@ -200,7 +213,9 @@ class Weight:
         if all(now - before < limit / SWEPT_AFTER for now, before, limit in pairs):
             return ""
         self.filled = filled
+        come_first(yes=False)  # a walk through many files is work, and not urgent
         size, count = measure(self.folders, *limits)
+        come_first()
         if count > limits[1]:
             return "files"
         return "disk" if size > limits[0] else ""
@@ -347,7 +362,10 @@ class Shim:
             os.close(output.write_end)
         with ending_of(child, output) as ended:
             reason = self.watch(ended, begun + float(step["timeout"]))
-            self.end(child, ended, is_enclosed="enclosed" in step)
+            grows = reason in TAKING_TOO_MUCH
+            self.end(
+                child, ended, is_enclosed="enclosed" in step, grace=0.0 if grows else self.limits["grace"]
+            )
         output.close()
         with os.fdopen(ready, "rb") as pipe:
             stood = pipe.read(1) != b""
@@ -434,12 +452,18 @@ class Shim:
         return {b"cost": "cost", b"provider": "provider"}.get(word, "stopped")
 
     def end(
-        self, child: subprocess.Popen[bytes], ended: Callable[[float], bool], *, is_enclosed: bool
+        self,
+        child: subprocess.Popen[bytes],
+        ended: Callable[[float], bool],
+        *,
+        is_enclosed: bool,
+        grace: float,
     ) -> None:
         """Let nothing of the step live on: send TERM, wait a moment, send KILL to all below the shim."""
         if child.returncode is None:
-            self.ask(child.pid, is_enclosed)
-            ended(self.limits["grace"])
+            if grace:
+                self.ask(child.pid, is_enclosed)
+                ended(grace)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
         for _ in range(50):
@@ -532,6 +556,7 @@ def hold(folder: Path) -> NoReturn:
             signal.signal(number, signal.SIG_IGN)
         processes.prctl(PR_SET_NAME, f"shim {folder.name}".encode())
         processes.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        come_first()
         shim = Shim(folder)
         is_ours, says = shim.takes_the_run(), HELD
         os.write(answer, says)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -452,6 +453,58 @@ def test_a_remote_that_sends_git_elsewhere_gets_no_password_of_the_other_host(tm
         for server in (here, there):
             server.shutdown()
             server.server_close()
+
+
+def test_an_endless_pack_ends_before_the_disk_is_full_and_nothing_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pkt(data: bytes) -> bytes:
+        return b"%04x%s" % (len(data) + 4, data)
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if "?service=" not in self.path:
+                self.send_error(404)
+                return
+            self._begin("advertisement")
+            head = b"1" * 40 + b" refs/heads/main\0side-band-64k\n"
+            self.wfile.write(pkt(b"# service=git-upload-pack\n") + b"0000" + pkt(head) + b"0000")
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self._begin("result")
+            self.wfile.write(pkt(b"NAK\n") + pkt(b"\1PACK\0\0\0\2\0\1\0\0"))
+            blob = pkt(b"\1\xb0\xd0\x0f" + zlib.compress(os.urandom(32_000), 0))
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(blob)
+
+        def _begin(self, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", f"application/x-git-upload-pack-{kind}")
+            self.end_headers()
+
+        def log_message(self, *words: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/x.git"
+        mirror = Mirror(tmp_path / "mirror.git", url, "main", Network(protocols=("http",), timeout=4.0))
+        packs = mirror.path / "objects" / "pack"
+        with pytest.raises(Unreachable, match="took longer than 4 s"):
+            mirror.fetch_target()
+        assert not [*packs.iterdir()]
+        monkeypatch.setattr(remotes, "largest_file", lambda folder: MIB)
+        mirror.network = replace(mirror.network, timeout=120.0)
+        (packs / "tmp_pack_busy").write_text("busy")
+        with (packs / "tmp_pack_busy").open("ab"):  # another git is at work on it
+            with pytest.raises(Unreachable, match="more than half of the room that is left on the disk"):
+                mirror.fetch_target()
+            assert [path.name for path in packs.iterdir()] == ["tmp_pack_busy"]
+        plain.remove_partial_packs(mirror.path)
+        assert not [*packs.iterdir()]
+        server.shutdown()
 
 
 def test_a_push_to_a_remote_that_never_answers_is_given_up(

@@ -349,10 +349,28 @@ def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
     )
     for script, limits, reason in cases:
         begun = time.monotonic()
-        left = held.play(f'git clean -fdxq; python3 -c "{script}"', **limits)
+        script = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{script}"
+        left = held.play(f'git clean -fdxq; python3 -c "{script}"', grace=600.0, **limits)
         assert left["reason"] == reason, (reason, left)
         assert time.monotonic() - begun < 30
         assert_gone(held.folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may come before others")
+def test_a_shim_comes_before_the_run_that_it_may_have_to_end(held: Held) -> None:
+    seen: list[int] = []
+
+    def watch() -> None:
+        while not seen:
+            if (shim := processes.read_identity(held.folder / "pid")) is not None:
+                seen.append(os.sched_getscheduler(shim.pid))
+            time.sleep(0.01)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    left = held.play("python3 -c 'import os, time; print(os.sched_getscheduler(0)); time.sleep(1)'")
+    watching.join(PATIENCE)
+    assert (seen, left["said"]) == ([os.SCHED_RR | os.SCHED_RESET_ON_FORK], f"{os.SCHED_OTHER}\n")
 
 
 def test_a_run_that_fills_its_cache_is_ended_and_named(held: Held) -> None:

@@ -348,7 +348,9 @@ def test_a_password_in_the_repositorys_address_is_not_told() -> None:
     from agents.pull.pull_views import without_password
 
     assert without_password("https://bot:secret@example.org/x.git") == "https://example.org/x.git"
-    assert without_password("https://bot:secret@example.org/x.git?key=secret") == "https://example.org/x.git?***"
+    assert (
+        without_password("https://bot:secret@example.org/x.git?key=secret") == "https://example.org/x.git?***"
+    )
     assert without_password("git@example.org:x.git") == "git@example.org:x.git"
 
 
