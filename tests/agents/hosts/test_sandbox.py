@@ -350,7 +350,7 @@ def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
     for script, limits, reason in cases:
         begun = time.monotonic()
         script = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{script}"
-        left = held.play(f'git clean -fdxq; python3 -c "{script}"', grace=600.0, **limits)
+        left = held.play(f'git clean -fdxq; exec python3 -c "{script}"', grace=600.0, **limits)
         assert left["reason"] == reason, (reason, left)
         assert time.monotonic() - begun < 30
         assert_gone(held.folder)
