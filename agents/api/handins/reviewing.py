@@ -10,7 +10,11 @@ from agents.api.handins.caller import Caller, end_run, reply, require_status
 from agents.crew import choosing
 from agents.models import Run
 from disputes import intake
-from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about_rejection
+from disputes.protocol.reviews.doubts import (
+    doubts_about_approval,
+    doubts_about_note,
+    doubts_about_rejection,
+)
 from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
@@ -107,8 +111,10 @@ def _doubts(data: dict[str, Any], read: ReadReview, approves: bool, is_session: 
     if isinstance(data["review"], dict):
         return read.warnings
     if approves:
+        if not is_session and not data["review"]:
+            return doubts_about_note(read)
         # The document of a session has passed a gate of its own.
-        return doubts_about_approval(read, free_remarks=is_session or not data["review"])
+        return doubts_about_approval(read, free_remarks=is_session)
     return doubts_about_rejection(read)
 
 

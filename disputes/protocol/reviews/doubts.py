@@ -20,6 +20,7 @@ WORDS_OF_A_VERDICT = 2  # words: "Verdict: APPROVED"
 MAX_BEFORE = 80  # the characters before a severity that may say there is nothing of it
 IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
 ITEM = regex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[^\]\n]{1,30}\]\s+)?[`*_]{0,3}(?P<first>[^\s`*]{1,200})")
+QUESTION = regex(r"\w[\])}'\"»”’*_`]{0,4}[?？؟](?=[\s\])}'\"»”’*_!?]|$)")
 # A sentence that demands something without words for a severity.
 DEMANDING = regex(
     r"(?<!nothing )(?<!nothing here )\b(?:must|has to|have to|needs? to|should) (?:\w+ ){1,4}"
@@ -74,6 +75,18 @@ def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tu
     elif remark := next(filter(_is_remark, _untold(read)), None):
         doubts.append(Problem(remark.number, "it may ask for something, and no line says NO_ISSUES_FOUND"))
     return tuple(doubts)
+
+
+def doubts_about_note(read: ReadReview) -> tuple[Problem, ...]:
+    """Return what an approval is asked back about whose only words are a note: a question is one, too.
+
+    A note is a remark that needs no answer, and a question wants one: it is how to ask for a change politely.
+    """
+    doubts = doubts_about_approval(read, free_remarks=True)
+    asked = next((line for line in _outside(read) if QUESTION.search(line.text)), None)
+    if doubts or asked is None or says_no_issues(scan(read.text)):
+        return doubts
+    return (Problem(asked.number, "it asks a question, and no line says NO_ISSUES_FOUND"),)
 
 
 def _is_remark(line: Line) -> bool:

@@ -1,6 +1,10 @@
 """What a review is asked back about, so that no point is lost and no approval arises by accident (VER-6)."""
 
-from disputes.protocol.reviews.doubts import doubts_about_approval, doubts_about_rejection
+from disputes.protocol.reviews.doubts import (
+    doubts_about_approval,
+    doubts_about_note,
+    doubts_about_rejection,
+)
 from disputes.protocol.reviews.review import read_review
 from tests.cases import for_each
 
@@ -65,13 +69,17 @@ def test_an_approval_with_a_remark_says_that_nothing_is_left_to_change_or_is_ask
 
 def test_a_note_needs_no_such_word_unless_it_names_something_grave_or_cannot_be_read() -> None:
     def doubted(note: str) -> bool:
-        return bool(doubts_about_approval(read_review(note), free_remarks=True))
+        return bool(doubts_about_note(read_review(note)))
 
     assert not doubted("Minor: prefer a timeout.")
     assert not doubted("The café's naïve façade is fine, as is the Straße and the señor.")
     assert not doubted("Fine, in the style of van Rossum.")
+    assert not doubted("See https://example.org/a?b=c, `x if a else b?` and what /api/?q does.")
     for note in (
         *GRAVE,
+        "Looks good. Could you rename `total` to `sum_of_rows`?",
+        "LGTM! Would you mind closing the file (it leaks)?",
+        'Great work — can we also "round half up?"',
         "Allerdings muss die Sperre noch auf.",
         "Одобрено, но сначала исправьте src/a.py:6.",
     ):
