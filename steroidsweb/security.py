@@ -46,13 +46,17 @@ PAGE_METHODS = ("GET", "HEAD", "POST")
 
 
 def headers(get_response: GetResponse) -> GetResponse:
-    """Set Content-Security-Policy and Permissions-Policy; Django's own middleware sets the other headers."""
+    """Set Content-Security-Policy and Permissions-Policy, and keep answers out of every cache.
+
+    Only the files of pages may be kept; they say so. Django's own middleware sets the other headers.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         is_page = response.headers.get("Content-Type", "").startswith("text/html")
         response.headers.setdefault("Content-Security-Policy", POLICIES["page" if is_page else "data"])
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        response.headers.setdefault("Cache-Control", "no-store, private")
         return response
 
     return middleware

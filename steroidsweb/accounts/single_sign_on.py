@@ -5,7 +5,9 @@ or a verified e-mail address that exactly one account has joins the two, or a gr
 makes one. Everybody else is refused: there is no open sign-up.
 """
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -17,7 +19,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
-from requests import RequestException
+from requests import RequestException, Response, Session
+from requests.adapters import HTTPAdapter
 
 from disputes.web.view_helpers import next_url, refusal_page
 from steroidsweb import audit
@@ -30,7 +33,37 @@ from tasks.models import Membership, Project
 User = get_user_model()
 
 
+ANSWER_MAX = 1024 * 1024  # bytes of what the provider says at once
+SECONDS = 15.0  # in which it has to have said it
+
+
+class _Bounded(HTTPAdapter):
+    """Reads an answer of the provider whole, but neither without end nor for ever."""
+
+    def send(self, *words: Any, **more: Any) -> Response:
+        deadline = time.monotonic() + SECONDS
+        answer = super().send(*words, **more | {"stream": True})
+        said = bytearray()
+        while piece := answer.raw.read1(ANSWER_MAX, decode_content=True):
+            said += piece
+            if len(said) > ANSWER_MAX or time.monotonic() > deadline:
+                answer.close()
+                raise RequestException(f"It said more than {ANSWER_MAX} bytes, or took over {SECONDS:g} s.")
+        answer._content = bytes(said)
+        with suppress(ValueError):  # a form, or a signed text
+            if not isinstance(answer.json(), dict):
+                raise RequestException("It did not answer with an object of JSON.")
+        return answer
+
+
 class SingleSignOn(DefaultSocialAccountAdapter):
+    def get_requests_session(self) -> Session:
+        """Return the way in which the provider is asked."""
+        session: Session = super().get_requests_session()
+        for scheme in ("https://", "http://"):
+            session.mount(scheme, _Bounded())
+        return session
+
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return False
 
@@ -77,6 +110,8 @@ def _by_way_of(
         return view(request, provider_id)
     except RequestException as error:
         return _failed(request, str(error), next_url(request, ""))
+    except LookupError as error:  # the library takes what the provider says as it comes
+        return _failed(request, f"It did not say everything: {error} is missing.", next_url(request, ""))
 
 
 def _failed(request: HttpRequest, said: str, to: str) -> HttpResponse:

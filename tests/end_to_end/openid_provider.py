@@ -4,8 +4,8 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,6 +26,7 @@ class Provider:
         self.codes: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         self.tokens: dict[str, dict[str, Any]] = {}
         self.issuer, self.is_away = "", False
+        self.spoiled: Iterable[bytes] | None = None  # what it answers instead of its configuration
 
     def configuration(self) -> dict[str, Any]:
         return {
@@ -85,6 +86,12 @@ def running() -> Iterator[Provider]:
             parts = urlsplit(self.path)
             if provider.is_away:
                 self.answer({}, 503)
+            elif provider.spoiled is not None:
+                self.send_response(200)
+                self.end_headers()
+                with suppress(OSError):
+                    for piece in provider.spoiled:
+                        self.wfile.write(piece)
             elif parts.path == "/.well-known/openid-configuration":
                 self.answer(provider.configuration())
             elif parts.path == "/authorize":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from hashlib import sha1
 from html import unescape
 from http.cookiejar import CookieJar
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -263,6 +264,13 @@ def test_an_invitation_makes_one_account_with_its_roles(begin: Any, folder: Inst
         assert why in refused.stderr
 
 
+def drops(seconds: int) -> Iterator[bytes]:
+    """Yield a byte each second."""
+    for _ in range(seconds):
+        yield b" "
+        time.sleep(1)
+
+
 def test_people_sign_in_with_the_teams_own_provider(
     begin: Any, folder: Installation, provider: Provider
 ) -> None:
@@ -340,6 +348,13 @@ def test_people_sign_in_with_the_teams_own_provider(
         away = comes("1", "lea@team.example")
         assert (away.status, "Signing in with Team ID failed" in away.text) == (403, True)
         assert WAY_BACK in away.text
+        provider.is_away = False
+        for spoiled in ([b"[]"], [b"{}"], [b"null"], [b"{"], [b"\xff"], repeat(b" " * 65536), drops(60)):
+            provider.spoiled = spoiled
+            begun = time.monotonic()
+            answer = comes("1", "lea@team.example")
+            assert (answer.status, "Signing in with Team ID failed" in answer.text) == (403, True), spoiled
+            assert time.monotonic() - begun < 40
     told = audit(folder)
     assert ("signed_in", "lea", "Team ID") in told
     assert [note for kind, _, note in told if kind == "refused"][:3] == [

@@ -52,6 +52,7 @@ def test_every_answer_carries_the_other_headers(client: Client, lea: User) -> No
         assert response["Referrer-Policy"] == "same-origin", path
         assert response["Cross-Origin-Opener-Policy"] == "same-origin", path
         assert "camera=()" in response["Permissions-Policy"], path
+        assert ("no-store" in response["Cache-Control"]) == (not path.startswith("/static/")), path
 
 
 def test_no_page_is_shown_in_a_frame(client: Client) -> None:
