@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.hosts.git import commands
+from tasks.text.regex import regex
 from tasks.text.repository_urls import host_of, redact
 
+OWN = regex(r"https?://[\w.:\[\]-]+")  # a host as it may stand in the name of a setting of git's
 LISTED_MAX = 4 * 1024 * 1024  # bytes of what a remote lists
 # The kernel tells this shell when its parent has ended, however it ended. Then it kills its whole group: git,
 # and what that started. If the parent ended before, git is never begun. A file that would get larger than
@@ -118,10 +120,9 @@ def over_network(
     The operator's passwords are used only on the host of `url`, wherever the remote redirects git to.
     """
     config = dict(commands.SAFE_CONFIG)
-    scheme, _, rest = url.partition("://")
-    if rest and network.credentials and network.credentials.exists():
-        own = f"credential.{scheme.lower()}://{host_of(url)}.helper"
-        config[own] = f"store --file={network.credentials}"
+    own = f"{url.partition('://')[0].lower()}://{host_of(url)}"
+    if OWN.fullmatch(own) and network.credentials and network.credentials.exists():
+        config[f"credential.{own}.helper"] = f"store --file={network.credentials}"
     environment = {
         "GIT_ALLOW_PROTOCOL": ":".join(network.protocols),
         "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=15",

@@ -449,6 +449,13 @@ def test_a_remote_that_sends_git_elsewhere_gets_no_password_of_the_other_host(tm
         with pytest.raises(Unreachable):
             remotes.default_branch(f"http://127.0.0.1:{port}/x.git", network)
         assert asked[-1][1], "its own host gets it"
+        for odd in (
+            f"http://127.0.0.1:{port}.helper=!touch {tmp_path}/owned;/x.git",
+            f"http://[=!:{port}]/x",
+        ):
+            with pytest.raises(Unreachable):
+                remotes.default_branch(odd, network)
+        assert not (tmp_path / "owned").exists()
     finally:
         for server in (here, there):
             server.shutdown()
