@@ -266,6 +266,26 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
         ),
     ),
     (
+        "The command does not fit what is in its folder: there is no {it} for it.",
+        _any(
+            r"^ninja: error: loading '(?P<it>[^'\n]{1,80})': No such file or directory",
+            r"^g?make: \*\*\* No targets specified and no (?P<it>makefile) found",
+            # A target that is needed by another one is a fault of the makefile.
+            r"^g?make: \*\*\* No rule to make (?P<it>target [‘'`][^’'\n]{1,80}[’'])\. +Stop",
+            r"CMake Error: The source directory \"[^\"\n]{1,300}\" does not (?:appear to contain"
+            r" (?P<it>CMakeLists\.txt)|exist)",
+            r"contains? a build file (?P<it>meson\.build)",
+            r"^npm (?:ERR!|error) Missing (?P<it>script: \"[^\"\n]{1,80}\")",
+            r"^error: could not find `(?P<it>Cargo\.toml)` in ",
+            r"^go: (?P<it>go\.mod) file not found",
+            r"\bthere is no (?P<it>POM) in this directory",
+            r"^error: No (?P<it>justfile) found",
+            r"^No (?P<it>Rakefile) found",
+            r"^Don't know how to build (?P<it>task '[^'\n]{1,80}')",
+            r"^ERROR: file or directory not found: (?P<it>[^\n]{1,80})",
+        ),
+    ),
+    (
         "A program is built for another kind of machine than this host.",
         _any(r"Exec format error", r"cannot execute binary file"),
     ),

@@ -53,6 +53,14 @@ def needs_python(text: str) -> bool:
     return PYTHON.search(text) is not None
 
 
+PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # does not need pip by itself
+
+
+def needs_pip(text: str) -> bool:
+    """Whether the commands in this text install something with pip, or call what pip has to install."""
+    return needs_python(PYTHON_ITSELF.sub("", text))
+
+
 class Rank(IntEnum):
     """The order in which candidates are tried, lowest first."""
 

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from agents.recipes.recipe import needs_pip
 from tasks.text.regex import regex
 
 APT = "Debian and Ubuntu: apt install {}"
@@ -154,6 +155,12 @@ def programs(*commands: str) -> tuple[str, ...]:
 
 def _installed(words: str) -> list[str]:
     return INSTALLED.findall(FROM_A_FILE.sub(" ", words))
+
+
+def fetchers(prepare: str, build: str, test: str) -> set[str]:
+    """Return the programs that bring what a recipe needs before it builds; pip, if it has to install anything."""
+    pip = {"pip"} if needs_pip("\n".join((prepare, build, test))) else set()
+    return {*programs(prepare), *pip}
 
 
 def missing(tools: Iterable[str], which: Callable[[str], str | None] = shutil.which) -> list[Missing]:

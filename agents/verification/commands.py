@@ -13,7 +13,7 @@ from django.conf import settings
 
 from agents.hosts.git.mirror import Mirror
 from agents.recipes import own_file
-from agents.recipes.recipe import Recipe, needs_python
+from agents.recipes.recipe import Recipe, needs_pip, needs_python
 from agents.verification import caches
 from tasks.models import Project, Task
 from tasks.text.regex import regex
@@ -34,7 +34,6 @@ CACHES = {
 }  # fmt: skip
 AGAIN = "tests again"  # the shim's name for the second try
 FIRST, SECOND = "1", "2"
-PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # does not need pip by itself
 
 
 def commands_of(project: Project, mirror: Mirror, sha: str, task: Task | None = None) -> Recipe:
@@ -118,8 +117,8 @@ def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, s
     wanted = "\n".join(recipe.commands)
     if not needs_python(wanted):
         return []
-    pip = needs_python(PYTHON_ITSELF.sub("", wanted))
-    argv = [base_python(), "-m", "venv", *([] if pip else ["--without-pip"]), str(run_folder / "env")]
+    pip = [] if needs_pip(wanted) else ["--without-pip"]
+    argv = [base_python(), "-m", "venv", *pip, str(run_folder / "env")]
     steps = [step(ENVIRONMENT, argv, run_folder, environment)]
     if PYTEST.search(wanted):
         argv = [str(run_folder / "env" / "bin" / "python"), "-m", "pip", "install", "--quiet", "pytest"]

@@ -360,6 +360,9 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     _keep_result(trial, verdict)
     caches.keep(trial.project_id, folder)
     problem = verdict.problem or verdict.missing
+    if verdict.is_cut_off and (spared := _spare(trial)):
+        more = f"Not tried, since it would ask for the same: {counted(spared, 'other recipe')}."
+        problem = verdicts.with_more(problem, more)
     if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
         problem = _with_servers(trial, verdict)
     _end(
@@ -367,6 +370,21 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
         hosts=sandbox.reached(folder), **verdict.columns,
     )  # fmt: skip
     paths.remove(folder)
+
+
+def _spare(trial: Trial) -> int:
+    """Skip the queued trials that begin with all that this one could not fetch, and return how many."""
+    lacking = toolchains.fetchers(trial.prepare, trial.build, trial.test)
+    queued = trial.project.trials.filter(status=Trial.Status.QUEUED, sha=trial.sha)
+    vain = [
+        each.pk
+        for each in queued
+        if lacking and lacking <= toolchains.fetchers(each.prepare, each.build, each.test)
+    ]
+    return queued.filter(pk__in=vain).update(
+        status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=estimated_time(),
+        problem=f"Trial {trial.ordinal} reached no server, and this one begins with what it could not fetch.",
+    )  # fmt: skip
 
 
 def _with_servers(trial: Trial, verdict: Verdict) -> str:

@@ -26,6 +26,7 @@ from tasks.text.counting import counted, shortened, some_of
 
 INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that may fail because something cannot be fetched
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
+OWN_REGISTRY = "A registry of your own is used if STEROIDS_PASS_TO_BUILDS lists the variable that names it."
 NAMED = 3  # tests that a sentence names
 OUTPUT_MAX = 1024 * 1024  # bytes of one step that are read for names
 RED = ("step", "exit_code", "failed", "failed_count", "total")  # the columns that say what is red
@@ -53,6 +54,7 @@ class Verdict:
     flaky: tuple[str, ...] = ()
     tail: str = ""
     missing: str = ""  # what of the commit was not there, in sentences, though it is green
+    is_cut_off: bool = False  # nothing was fetched to prepare it, since no server was reached
 
     @property
     def seconds(self) -> float:
@@ -99,14 +101,16 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
         fault = red
     problem = fault or (f"{red}: {why}" if (why := _cause(folder, reason, tests, tail)) else red)
     said = f"{tests.said}\n{tail}"
+    is_early = name == commands.PREPARE or name.startswith(commands.ENVIRONMENT)
+    is_cut_off = is_early and fault.startswith(faults.NOT_REACHED) and _is_shut_in(folder)
     told_more = (
         *_what_brings(fault), *_missing(folder, steps), *_silent(said), *_looked_at_proxy(said, tests),
-        *_unreached(folder, fault),
+        *_unreached(folder, fault), *((OWN_REGISTRY,) if is_cut_off else ()),
     )  # fmt: skip
     if not fault and (absent := not_found(tail)):
         told_more = (absent, *told_more)
     problem = with_more(problem, " ".join(told_more))
-    return Verdict(False, told, name, code, problem, fault, tests, flaky, tail)
+    return Verdict(False, told, name, code, problem, fault, tests, flaky, tail, is_cut_off=is_cut_off)
 
 
 def with_more(problem: str, more: str) -> str:
@@ -121,10 +125,14 @@ def with_more(problem: str, more: str) -> str:
 def _fault(folder: Path, step: str, code: int | None, reason: str, tail: str) -> str:
     """Return what in the environment is at fault, judging by the output and by what the gate let through."""
     fault = faults.environment_fault(tail, code, reason)
-    is_shut_in = bool(sandbox.unreached(folder)) and not sandbox.reached(folder)
-    if is_shut_in and not reason and (fault or step in INSTALLS):
+    if _is_shut_in(folder) and not reason and (fault or step in INSTALLS):
         return faults.without_network(fault)
     return fault
+
+
+def _is_shut_in(folder: Path) -> bool:
+    """Whether the run asked for servers and reached none; of a run without a sandbox nobody knows."""
+    return bool(sandbox.unreached(folder)) and not sandbox.reached(folder)
 
 
 def _cause(folder: Path, reason: str, tests: Tests, tail: str) -> str:

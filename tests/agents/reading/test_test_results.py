@@ -936,6 +936,24 @@ def test_what_wants_a_docker_that_does_not_answer_is_told() -> None:
         assert fault.startswith("Docker does not answer here."), said
 
 
+def test_a_command_that_finds_nothing_of_its_own_is_not_told_as_red_tests() -> None:
+    told = "The command does not fit what is in its folder: there is no {} for it."
+    for said, it in (
+        ("ninja: error: loading 'build.ninja': No such file or directory", "build.ninja"),
+        ("make: *** No targets specified and no makefile found.  Stop.", "makefile"),
+        ("make: *** No rule to make target 'check'.  Stop.", "target 'check'"),
+        ('npm error Missing script: "test"\nnpm error\nnpm error To see a list', 'script: "test"'),
+        ("error: could not find `Cargo.toml` in `/a/b` or any parent directory", "Cargo.toml"),
+        ("go: go.mod file not found in current directory or any parent directory", "go.mod"),
+        ('CMake Error: The source directory "/a" does not appear to contain CMakeLists.txt.', "CMakeLists.txt"),
+        ("ERROR: file or directory not found: tests/unit\n\nno tests ran in 0.01s", "tests/unit"),
+        ("make: *** No rule to make target 'b.h', needed by 'a.o'.  Stop.", ""),
+        ("make[1]: *** No rule to make target 'part'.  Stop.\nmake: *** [all] Error 2", ""),
+        ("not ok 1 - reads\n# ninja: error: loading 'build.ninja': No such file or directory", ""),
+    ):
+        assert environment_fault(f"{said}\n", 2) == (told.format(it) if it else ""), said
+
+
 def test_a_compiler_that_is_not_found_is_named() -> None:
     for said in (
         "  Could not find compiler set in environment variable CXX:\n\n  clang++.\n\nCall Stack:\n",

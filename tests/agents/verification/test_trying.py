@@ -273,3 +273,36 @@ def test_a_red_trial_tells_which_servers_the_repositorys_own_ci_starts(world: Wo
         )
         assert (end in trial.problem) == told, trial.problem
         assert trial.problem.startswith("tests ended with 1: 3 failed: ")
+
+
+def test_what_could_not_be_fetched_for_one_recipe_is_not_asked_for_by_another(world: World) -> None:
+    recipes = (
+        ("pip install -e .", "pytest", "skipped"),
+        ("pip install '.[tests]'", "pytest tests", "skipped"),
+        ("", "pytest", "skipped"),  # pytest itself has to be fetched
+        ("", "python -m unittest", ""),
+        ("npm ci", "npm test", ""),
+        ("npm ci && pip install -e .", "npm test && pytest", "skipped"),
+    )
+    output = "ERROR: Could not find a version that satisfies the requirement setuptools\n"
+    for step, reached, is_spared in (
+        ("prepare", "", True), ("environment: pytest", "", True), ("tests", "", False),
+        ("prepare", "packages.example.org\n", False),
+    ):  # fmt: skip
+        Trial.objects.all().delete()
+        common = {"project": world.project, "why": "search", "sha": world.remote.head()}
+        first = Trial.objects.create(
+            **common, ordinal=1, status="running", prepare="pip install .", test="pytest"
+        )
+        for number, (prepare, test, _) in enumerate(recipes, start=2):
+            Trial.objects.create(**common, ordinal=number, prepare=prepare, test=test)
+        folder = trying.folder_of(first.pk)
+        folder.mkdir(parents=True)
+        (folder / "output.log").write_text(output)
+        (folder / "unreached").write_text("index.example.org away\n")
+        (folder / "reached").write_text(reached)
+        trying._finish(first, {"steps": [{"name": step, "code": 1, "log": [0, len(output)]}]})
+        first.refresh_from_db()
+        found = list(Trial.objects.exclude(pk=first.pk).order_by("pk").values_list("outcome", flat=True))
+        assert found == [outcome if is_spared else "" for *_, outcome in recipes], (step, reached)
+        assert ("Not tried, since it would ask for the same: 4 other recipes." in first.problem) == is_spared
