@@ -44,6 +44,7 @@ PURE = [
     "tasks.todo.lenient",
     "tasks.todo.lists",
     "tasks.todo.drafts",
+    "tasks.todo.entries",
     "tasks.todo.meaning",
     "tasks.todo.order",
     "tasks.todo.org",
@@ -61,6 +62,7 @@ CORE = [
     "tasks.remarks.meta_yaml",
     "tasks.configuration.yaml_files",
     "tasks.configuration.writing",
+    "tasks.todo.notations",
     "agents.cli",
     "agents.money.prices",
     *(

@@ -1,4 +1,4 @@
-"""Core: what an output says of why a command failed, for people: its likeliest line, and what was not found.
+"""Core: what an output says of why a command failed, for people: its likeliest line, and what it lacked.
 
 It is only shown. What a run means for its commit is decided without it.
 """
@@ -48,6 +48,33 @@ ABSENT = (
     ("Ruby library", regex(rf"cannot load such file -- {NAME} \(LoadError\)")),
     ("browser of Playwright", regex(rf"Executable doesn't exist at /\S{{1,300}}/ms-playwright/{NAME}")),
 )
+
+
+# What a run does not have, in the words of programs that look for it, and how a command can bring it.
+WITHOUT = (
+    (
+        "Git knows no author in a run: let the command begin with `git config --global user.name tests;"
+        " git config --global user.email tests@localhost;`.",
+        regex(r"Please tell me who you are|Author identity unknown|empty ident name"),
+    ),
+    (
+        "A run has no terminal: `script -qec 'COMMAND' /dev/null` gives a command one.",
+        regex(
+            r"(?i)No such device or address: '?/dev/tty|cannot open (?:terminal|/dev/tty)|/dev/tty: No such"
+            r"|Inappropriate ioctl for device|not a (?:tty|terminal)\b|TERM environment variable not set"
+        ),
+    ),
+    (
+        "A locale that is asked for is missing on this host; `locale -a` lists those that are there.",
+        regex(r"unsupported locale setting|cannot (?:set|change) (?:locale|LC_\w+)"),
+    ),
+)
+
+
+def without(output: str) -> str:
+    """Return sentences about what a run does not have and the output asks for; empty if it asks for none."""
+    text = plain(output)
+    return " ".join(says for says, pattern in WITHOUT if pattern.search(text))
 
 
 def not_found(output: str) -> str:

@@ -272,8 +272,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
             r"^g?make: \*\*\* No targets specified and no (?P<it>makefile) found",
             # A target that is needed by another one is a fault of the makefile.
             r"^g?make: \*\*\* No rule to make (?P<it>target [‘'`][^’'\n]{1,80}[’'])\. +Stop",
-            r"CMake Error: The source directory \"[^\"\n]{1,300}\" does not (?:appear to contain"
-            r" (?P<it>CMakeLists\.txt)|exist)",
+            r"CMake Error: The source directory .{1,300} does not appear to contain (?P<it>CMakeLists.txt)",
             r"contains? a build file (?P<it>meson\.build)",
             r"^npm (?:ERR!|error) Missing (?P<it>script: \"[^\"\n]{1,80}\")",
             r"^error: could not find `(?P<it>Cargo\.toml)` in ",
@@ -296,6 +295,13 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     (
         "This host has reached a limit of open files or processes.",
         _any(r"Too many open files", r"\bEMFILE\b", r"fork: (?:retry: )?Resource temporarily unavailable"),
+    ),
+    (
+        "The user of a run may not use {it} on this host.",
+        _any(
+            r"\[Errno 13\] Permission denied: '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
+            r"EACCES: permission denied, \w{1,20} '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
+        ),
     ),
     (
         "A folder that the command writes to is read-only on this host.",

@@ -88,6 +88,7 @@ BY_MARK = {
     "forked": "pytest-forked", "timeout": "pytest-timeout",
 }  # fmt: skip
 READ_TESTS = 40
+TESTMOD, EXAMPLE = regex(r"\bdoctest\.test(?:mod|file)\("), regex(r"(?m)^\s*>>> ")
 # Folders whose tests measure or search without end; nobody runs them for each change.
 ASIDE = regex(r"(^|/)(extras?|bench\w*|perf\w*|fuzz\w*|contrib)/")
 MANAGED = "python manage.py test"
@@ -109,6 +110,9 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         yield from _tested(tree, tests, others, found, described=described)
         yield from (one for one in tools if one.rank > Rank.DIRECT)
         return
+    if examples := _examples(tree):
+        test = words("python", "-m", "pytest", "--doctest-modules", *examples)
+        yield Candidate(Rank.GUESS, KIND, _recipe(tree, _narrow(sets(tree)), [], test, "doctest"))
     sessions = list(_built_by_sessions(tree))
     loaded = list(_without_tests(tree)) if described else []
     yield from [*loaded, *sessions] if installable(tree) else [*sessions, *loaded]
@@ -392,6 +396,13 @@ def packages(tree: Tree) -> list[str]:
     )
     own = [name for name in found if not passed_over.fullmatch(basename(name))]
     return sorted(own, key=lambda name: (basename(name).lower() != wanted, name.count("/"), name))
+
+
+def _examples(tree: Tree) -> list[str]:
+    """Return the modules that hold examples, if the project runs these as its tests."""
+    modules = tree.matching(r".*\.py", own=True)[:READ_TESTS]
+    is_run = "--doctest" in _settings(tree) or any(TESTMOD.search(tree.text(path)) for path in modules)
+    return [path for path in modules if is_run and EXAMPLE.search(tree.text(path))]
 
 
 def _without_tests(tree: Tree) -> Iterator[Candidate]:

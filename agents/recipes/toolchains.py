@@ -158,7 +158,7 @@ def _installed(words: str) -> list[str]:
 
 
 def fetchers(prepare: str, build: str, test: str) -> set[str]:
-    """Return the programs that bring what a recipe needs before it builds; pip, if it has to install anything."""
+    """Return the programs that bring what a recipe begins with; pip, if it has to install anything."""
     pip = {"pip"} if needs_pip("\n".join((prepare, build, test))) else set()
     return {*programs(prepare), *pip}
 

@@ -31,7 +31,7 @@ from agents.setup.asking import Asker
 from agents.setup.demo import SLUG as DEMO
 from agents.verification import commands
 from tasks.events import Actor
-from tasks.management.program_command import as_command_error, text_of
+from tasks.management.program_command import as_command_error, list_of
 from tasks.models import Project, Task
 from tasks.models.project import validate_repository, validate_slug
 from tasks.projects import adopt
@@ -351,7 +351,7 @@ def tasks(asker: Asker, project: Project) -> None:
 
     def bring(answer: str) -> ImportReport:
         path = Path(answer).expanduser()
-        if path.is_file() or path.suffix in (".md", ".json"):
+        if path.exists() or path.suffix in (".md", ".json"):
             return bring_file(asker, project, path)
         return bring_lines(project, [answer, *iter(lambda: asker.more("Another one? Empty ends."), "")])
 
@@ -369,7 +369,7 @@ def bring_file(asker: Asker, project: Project, path: Path) -> ImportReport:
 
     Raises CommandError with each line that cannot be read, and then imports nothing.
     """
-    text = text_of(path)
+    text = list_of(path)
     if boxes := count_boxes(text):
         question = f"Take {counted(boxes, 'line')} that may be meant so for tasks? [y/N]"
         if asker.more(question).lower() in YES:

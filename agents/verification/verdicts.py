@@ -14,7 +14,7 @@ from agents.hosts import masking, processes, sandbox
 from agents.inside import gate
 from agents.models import Trial
 from agents.reading import comparison, faults
-from agents.reading.causes import cause, not_found
+from agents.reading.causes import cause, not_found, without
 from agents.reading.idle import ran_none
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
@@ -54,7 +54,7 @@ class Verdict:
     flaky: tuple[str, ...] = ()
     tail: str = ""
     missing: str = ""  # what of the commit was not there, in sentences, though it is green
-    is_cut_off: bool = False  # nothing was fetched to prepare it, since no server was reached
+    is_cut_off: bool = False  # it could not fetch what it begins with, since no server was reached
 
     @property
     def seconds(self) -> float:
@@ -101,14 +101,12 @@ def read(folder: Path, left: dict[str, Any]) -> Verdict:
         fault = red
     problem = fault or (f"{red}: {why}" if (why := _cause(folder, reason, tests, tail)) else red)
     said = f"{tests.said}\n{tail}"
-    is_early = name == commands.PREPARE or name.startswith(commands.ENVIRONMENT)
-    is_cut_off = is_early and fault.startswith(faults.NOT_REACHED) and _is_shut_in(folder)
+    is_cut_off = _is_cut_off(folder, name, fault)
+    absent = () if fault else filter(None, (not_found(tail), without(said)))
     told_more = (
-        *_what_brings(fault), *_missing(folder, steps), *_silent(said), *_looked_at_proxy(said, tests),
-        *_unreached(folder, fault), *((OWN_REGISTRY,) if is_cut_off else ()),
+        *absent, *_what_brings(fault), *_missing(folder, steps), *_silent(said),
+        *_looked_at_proxy(said, tests), *_unreached(folder, fault, is_cut_off),
     )  # fmt: skip
-    if not fault and (absent := not_found(tail)):
-        told_more = (absent, *told_more)
     problem = with_more(problem, " ".join(told_more))
     return Verdict(False, told, name, code, problem, fault, tests, flaky, tail, is_cut_off=is_cut_off)
 
@@ -166,7 +164,13 @@ def _looked_at_proxy(output: str, tests: Tests) -> Iterator[str]:
         )
 
 
-def _unreached(folder: Path, fault: str) -> Iterator[str]:
+def _is_cut_off(folder: Path, step: str, fault: str) -> bool:
+    """Whether the run could not fetch what it begins with, since it reached no server at all."""
+    is_early = step == commands.PREPARE or step.startswith(commands.ENVIRONMENT)
+    return is_early and fault.startswith(faults.NOT_REACHED) and _is_shut_in(folder)
+
+
+def _unreached(folder: Path, fault: str, is_cut_off: bool) -> Iterator[str]:
     """Yield which hosts the run could not reach and what helps, one sentence for each reason.
 
     A host that is down may be what a test is about, so it is mentioned only if that is the fault.
@@ -184,6 +188,8 @@ def _unreached(folder: Path, fault: str) -> Iterator[str]:
         for says, some in zip(gate.SAYS.values(), missed, strict=True):
             if some:
                 yield says.format(some_of(some, NAMED))
+    if is_cut_off:
+        yield OWN_REGISTRY
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """What all of this program's `manage.py` commands have in common."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,14 @@ from django.db.models import Manager, Model, QuerySet
 
 from tasks.errors import Refused
 from tasks.models import Project
+from tasks.text.regex import regex
+from tasks.todo.format import TodoError
+from tasks.todo.notations import entry_of
 
 Row = TypeVar("Row", bound=Model)
 
 NAMED_MAX = 20
+DIGITS = regex(r"([0-9]+)")
 INTERRUPTED = 130  # the exit status after Ctrl+C
 
 
@@ -103,6 +108,28 @@ def row_named(rows: QuerySet[Row] | Manager[Row], field: str, name: str) -> Row:
 def project_named(slug: str) -> Project:
     """Return the project with this slug. Raises CommandError if there is none."""
     return row_named(Project.objects, "slug", slug)
+
+
+def list_of(path: str | Path) -> str:
+    """Return the text of a list of tasks; a folder with a file for each task as JSON. Raises CommandError."""
+    if not Path(path).is_dir():
+        return text_of(path)
+    entries = []
+    for file in sorted(Path(path).glob("*.md"), key=_by_number):
+        try:
+            entry = entry_of(file.stem, text_of(file))
+        except TodoError as error:
+            raise CommandError("\n".join([*error.lines(str(file)), "Nothing was imported."])) from error
+        entries += [entry] if entry else []
+    if not entries:
+        raise CommandError(f"{path} is a folder without a task: no *.md file in it begins with front matter.")
+    return json.dumps(entries)
+
+
+def _by_number(file: Path) -> list[tuple[int, str]]:
+    """Return what sorts files by the numbers in their names, so that task-2 comes before task-10."""
+    parts = DIGITS.split(file.name)
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
 
 
 def text_of(file: str | Path) -> str:

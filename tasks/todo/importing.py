@@ -17,9 +17,9 @@ from tasks.states import Status
 from tasks.todo import format
 from tasks.todo.comparing import Comparison
 from tasks.todo.format import Problem, TodoError, TodoTask
-from tasks.todo.json_lists import read_json
 from tasks.todo.last_reading import LastReading
 from tasks.todo.lenient import Reading, read_leniently
+from tasks.todo.notations import read_list
 from tasks.todo.org import as_markdown, first_headline
 from tasks.todo.writing import write
 
@@ -98,7 +98,7 @@ def import_todo(
 
 
 def _read_other(text: str) -> Reading | None:
-    """Return a list of another form than ours, in JSON or as an outline of Org mode."""
+    """Return a list of another form than ours, in JSON, YAML or CSV, or as an outline of Org mode."""
     if line := first_headline(text):
         read = read_leniently(as_markdown(text))
         said = Problem.at(
@@ -107,7 +107,7 @@ def _read_other(text: str) -> Reading | None:
             "The file is an outline of Org mode: its TODO lines are the tasks.",
         )
         return replace(read, notes=(said, *read.notes))
-    return read_json(text)
+    return read_list(text)
 
 
 def _import(

@@ -10,6 +10,7 @@ from tasks.text.fences import after_fence
 from tasks.text.regex import regex
 from tasks.todo import format
 from tasks.todo.drafts import key_of
+from tasks.todo.notations import is_list
 from tasks.todo.org import first_headline
 from tasks.todo.wording import DONE, FIELDS, IN_VALUE, TASKS, TICKS, field_of, marker_of, names_in, urgency
 
@@ -48,9 +49,9 @@ def with_boxes(text: str) -> str:
     the first column. The box is ticked if the line, or the heading above it, says that it is done. All lines
     keep their numbers: an item's sentence that goes on in the next lines is brought into one line, and leaves
     empty ones. In a text that has boxes already, only headings such as “Task 1.2” are tasks, and the boxes
-    below them are their criteria. An outline of Org mode is read as it is.
+    below them are their criteria. An outline of Org mode, or a list in JSON and the like, stays as it is.
     """
-    if first_headline(text):
+    if first_headline(text) or is_list(text):
         return text
     lines = list(_read(text))
     has_box = any(_has_box(line.text.strip()) and not line.is_fenced for line in lines)

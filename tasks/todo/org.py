@@ -6,7 +6,10 @@ from tasks.text.regex import regex
 from tasks.todo import format
 from tasks.todo.wording import marker_of
 
-HEADLINE = regex(r"(\*+) (?:([A-Z]{2,20}(?:-[A-Z]{2,20})?)[ \t]+)?(\S.*)")
+HEADLINE = regex(r"(\*+) (?:(\S+)[ \t]+)?(\S.*)")
+USUAL = regex(r"[A-Z]{2,20}(?:-[A-Z]{2,20})?")
+OWN = regex(r"#\+(?i:TODO|SEQ_TODO|TYP_TODO):[ \t]+(\S.*)")  # a line that says which keywords the file uses
+SHORTCUT = regex(r"\([^()]*\)$")
 OPEN = "TODO|TO-DO|NEXT|WAITING|WAIT|MAYBE|REVIEW|SOMEDAY"  # keywords that no status in words stands for
 COOKIE = regex(r"\[#([A-Z])\][ \t]*")
 LEVELS = {"A": "[P1] ", "B": "[P2] ", "C": "[P3] "}
@@ -22,7 +25,22 @@ def first_headline(text: str) -> int:
     lines = format.split_lines(text)
     if any(format.HEADING.fullmatch(line) or format.TOP_HEADING.fullmatch(line) for line in lines):
         return 0
-    return next((number for number, line in enumerate(lines, 1) if _keyword(line)), 0)
+    markers = _markers(lines)
+    return next((number for number, line in enumerate(lines, 1) if _keyword(line, markers)), 0)
+
+
+def _markers(lines: list[str]) -> dict[str, str]:
+    """Return the marker for each keyword that the file itself names; what is behind a bar is done."""
+    markers: dict[str, str] = {}
+    for own in filter(None, map(OWN.fullmatch, lines)):
+        opened, bar, done = own[1].partition("|")
+        words = [SHORTCUT.sub("", word) for word in f"{opened} {done}".split()]
+        closed = len(done.split()) if bar else 1  # without a bar, the last one is
+        for number, word in enumerate(words, start=1):
+            is_closed = number > len(words) - closed
+            marker = marker_of(word)
+            markers[word] = (" " if marker == "x" else marker) if not is_closed else marker.strip() or "x"
+    return markers
 
 
 def as_markdown(text: str) -> str:
@@ -34,6 +52,7 @@ def as_markdown(text: str) -> str:
 
 
 def _written(lines: list[str]) -> Iterator[str]:
+    markers = _markers(lines)
     around: list[int] = []  # the levels of the tasks that the line is in
     in_block = in_drawer = False
     for line in lines:
@@ -44,7 +63,7 @@ def _written(lines: list[str]) -> Iterator[str]:
             yield f"{indent}```{block[2] if in_block else ''}"
         elif headline:
             in_drawer = False
-            yield _headline(headline[1], line, around)
+            yield _headline(headline[1], line, around, markers)
         elif not in_block and (in_drawer or DRAWER.fullmatch(line)):
             in_drawer = not END.fullmatch(line)
             yield ""
@@ -56,21 +75,22 @@ def _written(lines: list[str]) -> Iterator[str]:
             yield f"{indent}{line}" if line.strip() else ""
 
 
-def _headline(stars: str, line: str, around: list[int]) -> str:
+def _headline(stars: str, line: str, around: list[int], markers: dict[str, str]) -> str:
     while around and around[-1] >= len(stars):
         around.pop()
     indent = STEP * len(around)
-    if keyword := _keyword(line):
+    if keyword := _keyword(line, markers):
         around.append(len(stars))
         title = line[len(stars) + 1 + len(keyword) :].strip()
         title = COOKIE.sub(lambda found: LEVELS.get(found[1], ""), title, count=1)
-        return f"{indent}- [{marker_of(keyword)}] {title}"
+        return f"{indent}- [{markers.get(keyword) or marker_of(keyword)}] {title}"
     title = line[len(stars) + 1 :]
     return f"{indent}{title}" if around else f"#{'#' * len(stars)} {title}"
 
 
-def _keyword(line: str) -> str:
-    """Return the keyword of a headline that is a task."""
+def _keyword(line: str, markers: dict[str, str]) -> str:
+    """Return the keyword of a headline that is a task: one of the file's own, a usual one if it has none."""
     match = HEADLINE.fullmatch(line)
     word = (match[2] or "") if match else ""
-    return word if word in OPEN.split("|") or marker_of(word) != " " else ""
+    is_usual = USUAL.fullmatch(word) and (word in OPEN.split("|") or marker_of(word) != " ")
+    return word if word in markers or (not markers and is_usual) else ""

@@ -89,7 +89,7 @@ STANDS = {
     "-": "partial|partly|partially|in progress|wip|started|doing|ongoing|underway",
     "x": "done|complete|completed|closed|finished|shipped|merged|landed|resolved|passing|passed|yes",
     ">": "deferred|postponed|on hold|parked|moved|blocked",
-    "~": "cancelled|canceled|dropped|rejected|obsolete|tombstone|(?:wo|do)n ?t (?:do|fix)|wontfix",
+    "~": "cancelled|canceled|dropped|rejected|obsolete|duplicate|tombstone|(?:wo|do)n ?t (?:do|fix)|wontfix",
 }
 
 

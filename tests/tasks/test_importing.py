@@ -14,9 +14,9 @@ from tasks.states import MEANINGS, Severity, Status
 from tasks.todo.exporting import export_todo
 from tasks.todo.format import TodoError, parse
 from tasks.todo.importing import import_todo
-from tasks.todo.json_lists import read_json
 from tasks.todo.lenient import read_leniently
 from tasks.todo.lists import count_boxes
+from tasks.todo.notations import read_list
 from tests.cases import for_each
 from tests.factories import create_project, create_section, create_task
 
@@ -177,12 +177,19 @@ def test_lists_that_agents_keep_are_read_with_what_is_done_and_what_waits(ledger
             """[{"category": "a", "description": "A chat begins", "steps": ["Click"], "passes": true},
             {"description": "It is dark.\\nAt night.", "complete": false},
             {"name": "sitemap", "description": "For robots", "status": "not_started"},
-            {"title": "It prints JSON", "state": "passing"}]""",
+            {"title": "It prints JSON", "state": "passing", "area": "a",
+            "userVisibleBehavior": "One line for each file"}]""",
             [
                 ("A chat begins", "completed", "medium", [], "Steps:\n- Click"),
                 ("It is dark.", "pending", "medium", [], "It is dark.\nAt night."),
                 ("sitemap", "pending", "medium", [], "For robots"),
-                ("It prints JSON", "completed", "medium", [], ""),
+                (
+                    "It prints JSON",
+                    "completed",
+                    "medium",
+                    [],
+                    "User visible behavior:\nOne line for each file",
+                ),
             ],
         ),
         "an issue in each line": (
@@ -196,6 +203,62 @@ def test_lists_that_agents_keep_are_read_with_what_is_done_and_what_waits(ledger
                 ("Ask", "pending", "high", ["Serve"], ""),
                 ("Daemon", "pending", "critical", ["Ask"], ""),
                 ("Old", "cancelled", "high", [], ""),
+            ],
+        ),
+        "a list in YAML": (
+            """# Priority order (first = highest).
+version: 1
+tasks:
+  - id: T-1
+    title: "Dig: here"
+    status: done
+    acceptance_criteria: [It is deep, It is wide]
+  - id: T-2
+    title: Pile
+    blocked_by: [T-1]
+    priority: high
+    description: |
+      With earth.
+      - [ ] all of it
+  - id: T-3
+    title: Nap
+    done: true
+""",
+            [
+                ("Dig: here", "completed", "medium", [], "Acceptance criteria:\n- It is deep\n- It is wide"),
+                ("Pile", "pending", "high", ["Dig: here"], "With earth.\n- [ ] all of it"),
+                ("Nap", "completed", "medium", [], ""),
+            ],
+        ),
+        "a road map in YAML that names its parts by slugs": (
+            "- slug: mesh\n  description: It meshes\n- slug: blog\n- slug: trust\n  after:\n  - mesh\n",
+            [
+                ("It meshes", "pending", "medium", [], ""),
+                ("blog", "pending", "medium", [], ""),
+                ("trust", "pending", "medium", ["It meshes"], ""),
+            ],
+        ),
+        "an export in CSV with columns of one name, parts and lines in a cell": (
+            """\ufeffSummary,Issue key,Issue id,Parent,Status,Priority,Labels,Labels,\
+Inward issue link (Blocks),Description
+Serve it,AB-1,100,,To Do,Highest,web,api,AB-2,"It ""serves"".
+
+Fast, too"
+Listen,AB-2,101,100,Done,Low,,,,
+Older,AB-3,102,,Duplicate,Medium,,,,
+""",
+            [
+                ("Serve it", "pending", "critical", ["Listen"], 'It "serves".\n\nFast, too'),
+                ("Listen", "completed", "low", [], ""),
+                ("Older", "cancelled", "medium", [], ""),
+            ],
+        ),
+        "an export in CSV with semicolons": (
+            'Title;Status;Blocked by\nMow;Closed;\nRake;In Progress;"Mow; Sit"\nSit;Todo;\n',
+            [
+                ("Mow", "completed", "medium", [], ""),
+                ("Rake", "pending", "medium", ["Mow", "Sit"], ""),
+                ("Sit", "pending", "medium", [], ""),
             ],
         ),
         "phases with tasks": (
@@ -260,10 +323,60 @@ def test_an_outline_of_org_mode_is_read_with_its_tasks(ledger, actor):
         ("API for all", "Port it", "cancelled", "medium", ""),
         ("API for all", "Ask", "pending", "medium", ""),
     ]
-    assert count_boxes(ORG) == 0
+    assert count_boxes(ORG) == count_boxes("- title: a\n- title: b\n") == 0
     assert report.notes[0] == "Line 4: The file is an outline of Org mode: its TODO lines are the tasks."
     import_todo(ledger, "# Notes\n\n- [ ] One\n\n  * TODO is a word here\n", actor=actor)
     assert get("One").body == "* TODO is a word here"
+
+
+def test_the_keywords_that_an_outline_of_org_mode_names_itself_are_its_tasks(ledger, actor):
+    for number, (head, expected) in enumerate(
+        (
+            ("#+TODO: IDEA(i) Doing(d!) | Shipped(s@/!) NEVER(n)", "pending pending completed completed"),
+            ("#+seq_todo: IDEA Doing Shipped", "pending pending completed"),
+            (
+                "#+TODO: IDEA | Shipped\n#+TODO: Doing | NEVER CANCELLED",
+                "pending pending completed completed",
+            ),
+        )
+    ):
+        outline = "* IDEA One\n* Doing Two\n* Shipped Three\n* NEVER Four\n* TODO the rest\n"
+        project = create_project(slug=f"org-{number}")
+        import_todo(project, f"{head}\n{outline}", actor=actor)
+        assert list(project.tasks.order_by("rank").values_list("status", flat=True)) == expected.split()
+
+
+def test_a_folder_with_a_file_for_each_task_is_a_list(ledger, tmp_path):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "readme.md").write_text("# Tasks\n\nAs files.\n")
+    for name, text in (
+        (
+            "task-2 - Fill.md",
+            "id: TASK-2\ntitle: 'Fill: it'\nstatus: To Do\ndependencies:\n  - TASK-10\npriority: high",
+        ),
+        ("task-2.1 - Earth.md", "id: TASK-2.1\ntitle: Earth\nstatus: In Progress\nparent_task_id: TASK-2"),
+        ("task-10 - Dig.md", "id: TASK-10\nstatus: Done\ncreated_date: 2026-01-02\nlabels: [a, b]"),
+    ):
+        (folder / name).write_text(f"---\n{text}\n---\n\n# Title of {name[:7]}\n\n- [ ] #1 It is so\n")
+    out = StringIO()
+    call_command("import_todo", str(folder), project=ledger.slug, stdout=out)
+    told = [
+        (task.title, task.status, task.severity, sorted(task.depends_on.values_list("title", flat=True)))
+        for task in ledger.tasks.order_by("rank")
+    ]
+    assert told == [
+        ("Fill: it", "pending", "high", ["Earth", "Title of task-10"]),
+        ("Earth", "pending", "medium", []),
+        ("Title of task-10", "completed", "medium", []),
+    ]
+    assert "- [ ] #1 It is so" in get("Earth").body
+    assert "Not read in the list: created_date." in out.getvalue()
+    (folder / "task-3.md").write_text("---\ntitle: [\n---\n")
+    with pytest.raises(CommandError, match=r"task-3.md.*cannot be read as YAML"):
+        call_command("import_todo", str(folder), project=ledger.slug)
+    with pytest.raises(CommandError, match="is a folder without a task"):
+        call_command("import_todo", str(tmp_path), project=ledger.slug)
 
 
 def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
@@ -282,6 +395,10 @@ def test_json_that_holds_no_list_is_refused_with_its_place(ledger, actor):
         (f'[{{"title": "a", "id": {"9" * 5000}}}]', 0, "This JSON is nested too deeply, or holds a number"),
         ('{"title": "a"}\n{"title": }', 2, "This is no valid JSON: Expecting value"),
         ('{"name": "a", "contributors": [{"name": "b", "url": "c"}]}', 1, "The file holds no task."),
+        ("tasks:\n  - title: a\n   status: b\n", 3, "This cannot be read as YAML: no YAML: "),
+        ("- title: &a b\n- title: *a\n", 1, "This cannot be read as YAML: no YAML: anchors and aliases"),
+        ("name: ci\non: push\njobs: {t: {steps: [{name: a, run: b}]}}\n", 1, "The file holds no task."),
+        ("name,age\nLea,7\n", 1, "The file holds no task."),
     ):
         with pytest.raises(TodoError) as caught:
             import_todo(ledger, text, actor=actor)
@@ -314,7 +431,7 @@ def test_to_tell_tasks_of_one_title_apart_takes_as_long_for_each():
     def in_json(count):
         return "[" + ",".join(['{"title": "Do it"}'] * count) + "]"
 
-    for read, text in ((read_leniently, listed), (read_json, in_json)):
+    for read, text in ((read_leniently, listed), (read_list, in_json)):
         few, many = (steps(lambda: read(text(count))) for count in (200, 800))  # noqa: B023
         assert many < 5 * few
         titles = [task.title for section in parse(read(text(800)).text).sections for task in section.tasks]

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from tasks.events import Actor
-from tasks.management.program_command import ProgramCommand, project_named, text_of
+from tasks.management.program_command import ProgramCommand, list_of, project_named
 from tasks.text.counting import counted
 from tasks.todo.format import TodoError
 from tasks.todo.importing import import_todo
@@ -15,7 +15,9 @@ class Command(ProgramCommand):
     help = "Brings a project's sections and tasks into the shape of a TODO.md. Known tasks keep their status."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="The file to read.")
+        parser.add_argument(
+            "file", metavar="FILE", help="The file to read, or a folder with a file for each task."
+        )
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument(
             "--strict", action="store_true", help="Refuse whatever `export_todo` would not have written so."
@@ -32,7 +34,7 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         file = options["file"]
-        project, text = project_named(options["project"]), text_of(file)
+        project, text = project_named(options["project"]), list_of(file)
         boxes = count_boxes(text)
         if options["guess"]:
             text = with_boxes(text)

@@ -370,6 +370,19 @@ def test_a_red_run_names_what_it_did_not_find(tmp_path: Path) -> None:
         assert told.endswith(sentence or "failed: a.py::a"), told
 
 
+def test_tests_that_ask_for_what_a_run_does_not_have_are_told_how_to_get_it(tmp_path: Path) -> None:
+    for number, (printed, told) in enumerate((
+        ("*** Please tell me who you are.\n", "Git knows no author in a run: let the command begin with"),
+        ("OSError: [Errno 6] No such device or address: '/dev/tty'\n", "A run has no terminal: `script -qec"),
+        ("termios.error: (25, 'Inappropriate ioctl for device')\n", "A run has no terminal: "),
+        ("locale.Error: unsupported locale setting\n", "A locale that is asked for is missing on this host"),
+        ("Error: this author is unknown\n", ""),
+    )):  # fmt: skip
+        problem = verdict_on(tmp_path / str(number), f"{printed}FAILED tests/test_a.py::test_b\n").problem
+        assert problem.startswith("tests ended with 1: ")
+        assert (told in problem) if told else problem.endswith("is unknown"), problem
+
+
 def test_what_failed_in_the_lost_part_of_a_long_output_may_be_worse(tmp_path: Path) -> None:
     known = verdict_on(tmp_path, text("bats")).tests
     longer = verdict_on(tmp_path, text("pytest") + "noise\n" * 200_000 + text("bats")).tests
@@ -945,13 +958,27 @@ def test_a_command_that_finds_nothing_of_its_own_is_not_told_as_red_tests() -> N
         ('npm error Missing script: "test"\nnpm error\nnpm error To see a list', 'script: "test"'),
         ("error: could not find `Cargo.toml` in `/a/b` or any parent directory", "Cargo.toml"),
         ("go: go.mod file not found in current directory or any parent directory", "go.mod"),
-        ('CMake Error: The source directory "/a" does not appear to contain CMakeLists.txt.', "CMakeLists.txt"),
+        (
+            'CMake Error: The source directory "/a" does not appear to contain CMakeLists.txt.',
+            "CMakeLists.txt",
+        ),
         ("ERROR: file or directory not found: tests/unit\n\nno tests ran in 0.01s", "tests/unit"),
         ("make: *** No rule to make target 'b.h', needed by 'a.o'.  Stop.", ""),
         ("make[1]: *** No rule to make target 'part'.  Stop.\nmake: *** [all] Error 2", ""),
         ("not ok 1 - reads\n# ninja: error: loading 'build.ninja': No such file or directory", ""),
     ):
         assert environment_fault(f"{said}\n", 2) == (told.format(it) if it else ""), said
+
+
+def test_a_file_of_the_host_that_a_run_may_not_use_is_named() -> None:
+    for said, place in (
+        ("ERROR: Could not install: [Errno 13] Permission denied: '/srv/a.whl'", "/srv/a.whl"),
+        ("npm error Error: EACCES: permission denied, mkdir '/usr/lib/a'", "/usr/lib/a"),
+        ("PermissionError: [Errno 13] Permission denied: './run.sh'", ""),
+        ("PermissionError: [Errno 13] Permission denied: '/home/a/runs/1/clone/run.sh'", ""),
+    ):  # fmt: skip
+        told = f"The user of a run may not use {place} on this host." if place else ""
+        assert environment_fault(f"{said}\n", 1) == told
 
 
 def test_a_compiler_that_is_not_found_is_named() -> None:

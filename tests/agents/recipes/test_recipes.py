@@ -150,6 +150,22 @@ def test_without_tests_a_package_is_installed_and_imported() -> None:
 NODE_TEST = {"test/a.test.js": ""}
 
 
+def test_examples_in_the_code_are_tests_where_the_project_runs_them() -> None:
+    module = '"""Double.\n\n>>> double(2)\n4\n"""\n'
+    main = "import doctest\ndoctest.testmod()\n"
+    for extra, test in (
+        ({"thing/run.py": main}, f"{PYTEST} --doctest-modules thing/double.py"),
+        (
+            {"pytest.ini": "[pytest]\naddopts = --doctest-modules\n"},
+            f"{PYTEST} --doctest-modules thing/double.py",
+        ),
+        ({"thing/run.py": "import this\n"}, "python -I -c 'import thing'"),
+        (A_TEST | {"thing/run.py": main}, PYTEST),
+    ):
+        files = {"pyproject.toml": PROJECT, "thing/__init__.py": "", "thing/double.py": module}
+        assert first(files | extra)[2] == test, extra
+
+
 def test_node_takes_the_manager_of_the_lock_file_and_the_scripts_that_there_are() -> None:
     script = '"scripts": {"test": "mocha", "build": "tsc"}'
     table = [

@@ -1,6 +1,5 @@
-"""Core: reads lists of tasks that other programs keep as JSON, such as the tasks.json of Task Master."""
+"""Core: turns the lists of tasks that other programs keep into ours, whatever their notation is."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -8,58 +7,63 @@ from operator import itemgetter
 from typing import Any
 
 from tasks.states import MARKERS
-from tasks.text.counting import counted
+from tasks.text.counting import counted, some_of
+from tasks.text.regex import regex
 from tasks.todo import format
 from tasks.todo.drafts import NAMES_MAX
-from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
+from tasks.todo.format import Problem, TodoFile, TodoSection, TodoTask
 from tasks.todo.lenient import Reading
 from tasks.todo.wording import marker_of, severity_of
 
-BEGINS = ('{"', "[{")
 LISTS = "tasks"  # the key of a list that has no name of its own
 DEEP = 3  # objects around a list
-# The keys under which programs keep the same thing; a text is kept below its label.
+# The keys under which programs keep the same thing, in small letters and without what is between their words.
 KEYS = {
-    "name": ("id", "number", "key"),
-    "status": ("status", "state"),
-    "source": ("url", "html_url"),
-    "depends": ("dependencies", "depends_on", "dependsOn"),
-    "parts": ("subtasks", "subTasks"),
-    "tags": ("tags", "labels"),
-    "waits for": ("depends_on_id", "id"),
-}
-DONE = ("passes", "passed", "done", "complete", "completed")  # keys whose true says that it is done
-CALLED = ("name", "summary", "description")  # the title of an entry that has none but says where it stands
-TEXTS = {
-    "description": "", "body": "", "details": "", "steps": "Steps:", "notes": "Notes:",
-    "testStrategy": "Test strategy:", "acceptanceCriteria": "Acceptance criteria:",
+    "name": ("issuekey", "id", "number", "key", "slug", "identifier", "issueid", "taskid"),
+    "status": ("status", "state", "listname", "sectioncolumn", "column"),
+    "source": ("url", "htmlurl", "cardurl", "link"),
+    "depends": (
+        "dependencies", "dependson", "depends", "deps", "blockedby", "blockedbydependencies", "after",
+        "inwardissuelinkblocks", "prerequisites", "requires",
+    ),
+    "whole": ("parenttaskid", "parent", "parentid", "parentissue", "parenttask", "parentkey"),
+    "parts": ("subtasks",),
+    "tags": ("tags", "labels", "label"),
+    "waits for": ("dependsonid", "id"),
+    "severity": ("priority", "severity", "prio", "urgency"),
 }  # fmt: skip
+DONE = ("passes", "passed", "done", "complete", "completed")  # keys whose true says that it is done
+CALLED = ("name", "cardname", "summary", "description", "slug")  # the title of an entry that has none
+TEXTS = {  # below their labels
+    "description": "", "carddescription": "", "body": "", "details": "", "steps": "Steps:",
+    "notes": "Notes:", "teststrategy": "Test strategy:", "acceptancecriteria": "Acceptance criteria:",
+    "acceptance": "Acceptance criteria:", "definitionofdone": "Definition of done:",
+}  # fmt: skip
+READ = {"title", *DONE, *CALLED, *TEXTS, *(key for keys in KEYS.values() for key in keys)}
+SEPARATOR = regex(r"\s*[,;\n]\s*")
+NAMED = 8  # keys that a note lists
+PROSE = 4  # words from which on a text under an unknown key is read by people
+WORD_END = regex(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 PART = "parent-child"  # the kind of a link to the entry that this one is a part of
 ORDERED = 3  # priorities from which on they are an order if no two are the same
 
 
-def read_json(text: str) -> Reading | None:
-    """Return the lists of a JSON file in the form that `parse` reads; None if the text is no such file.
+def spelled(key: str) -> str:
+    """Return a key as this module compares it, so that Blocked by, blocked_by and blockedBy are one."""
+    return "".join(filter(str.isalnum, key.lower()))
 
-    A list is an array of objects with a title; each named list becomes a section. A task waits for its
-    subtasks, and these wait for whatever their task waits for. An object in each line is one list. Raises
-    TodoError for broken JSON.
+
+def read_entries(found: Any, notation: str) -> Reading | None:
+    """Return the lists in what a file holds in the form that `parse` reads; None if it holds none.
+
+    A list consists of objects with a title; each named list becomes a section. A task waits for its
+    subtasks, and these wait for whatever their task waits for. `notation` is what the file is called.
     """
-    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    if "".join(text[:100].split())[:2] not in BEGINS:
-        return None
     notes: list[str] = []
-    try:
-        lists = _lists_in(json.loads(_joined(text)), "", DEEP)
-        read = [
-            (name or format.FIRST_SECTION, tuple(_List(notes, name).tasks(items))) for name, items in lists
-        ]
-    except json.JSONDecodeError as error:
-        reason = f"This is no valid JSON: {error.msg} at column {error.colno}."
-        raise TodoError([Problem.at(format.split_lines(text), error.lineno, reason)]) from error
-    except (RecursionError, ValueError) as error:  # the latter for a number of thousands of digits
-        reason = "This JSON is nested too deeply, or holds a number that is too long."
-        raise TodoError([Problem(0, "", reason)]) from error
+    read = [
+        (name or format.FIRST_SECTION, tuple(_List(notes, name).tasks(items)))
+        for name, items in _lists_in(_spelled(found), "", DEEP)
+    ]
     if not read:
         return None
     sections = [TodoSection(name, tasks=tasks) for name, tasks in read]
@@ -67,16 +71,25 @@ def read_json(text: str) -> Reading | None:
         sections = [TodoSection(format.FIRST_SECTION, 0, tasks=read[0][1])]
     tasks = counted(sum(len(section.tasks) for section in sections), "task")
     lines = format.split_lines(format.render(TodoFile("", tuple(sections))))
-    told = (f"The file is JSON: {tasks} in {counted(len(read), 'list')}.", *notes)
+    told = (f"The file is {notation}: {tasks} in {counted(len(read), 'list')}.", *notes)
     return Reading(tuple(lines), (0,) * len(lines), tuple(Problem(0, "", note) for note in told))
 
 
-def _joined(text: str) -> str:
-    """Return JSON in which each line is an object as one list, with the same lines."""
-    lines = [line.strip() for line in text.rstrip().split("\n")]
-    if len(lines) > 1 and all(not line or line[0] + line[-1] == "{}" for line in lines):
-        return "[" + "\n".join(line and f"{line}," for line in lines).removesuffix(",") + "]"
-    return text
+def _spelled(found: Any) -> Any:
+    """Return it with the known keys of all entries as `spelled` returns them."""
+    if isinstance(found, dict):
+        return {key: _spelled(value) for key, value in found.items()}
+    if not isinstance(found, list):
+        return found
+    return [
+        {_key(key): _spelled(each[key]) for key in each} if isinstance(each, dict) else _spelled(each)
+        for each in found
+    ]
+
+
+def _key(key: str) -> str:
+    known = spelled(key)
+    return known if known in READ else key
 
 
 def _lists_in(found: Any, name: str, deep: int) -> Iterator[tuple[str, list[Any]]]:
@@ -92,11 +105,13 @@ def _lists_in(found: Any, name: str, deep: int) -> Iterator[tuple[str, list[Any]
             yield from _lists_in(value, name if key == LISTS else key, deep - 1)
 
 
-def _title(item: Any) -> str:
+def _title(item: Any, *, is_task: bool = False) -> str:
+    """Return what an entry is called; one without a title is a task if it says where it stands or waits."""
     if not isinstance(item, dict):
         return ""
-    says_state = any(key in item for key in (*KEYS["status"], *DONE))
-    titles = (item.get(key) for key in ("title", *(CALLED if says_state else ())))
+    waits = {*KEYS["depends"]} - {"dependencies"}  # which packages have, too
+    is_task |= any(key in item for key in (*KEYS["status"], *DONE, *waits))
+    titles = (item.get(key) for key in ("title", *(CALLED if is_task else ())))
     title = next((each for each in titles if isinstance(each, str) and each.strip()), "")
     return format.as_line(title.strip().splitlines()[0]) if title.strip() else ""
 
@@ -142,7 +157,8 @@ class _List:
     def tasks(self, found: list[Any]) -> list[TodoTask]:
         """Return the tasks of the list, each in front of its parts."""
         self.take(_in_order(found), None)
-        by_name = {name: item for item in reversed(self.items) for name in item.names}
+        self.tell_unread()
+        by_name = {name: item for item in reversed(self.items) for name in (item.title, *item.names)}
         for item in self.items:  # an item comes behind the one that it is a part of
             self.find_needs(item, by_name)
         return [_task(item) for item in self.items]
@@ -150,19 +166,29 @@ class _List:
     def take(self, found: Iterable[Any], whole: _Item | None) -> None:
         around = f"“{whole.title}”" if whole else self.called
         for number, told in enumerate(found, start=1):
-            if title := _title(told):
+            if title := _title(told, is_task=True):
                 self.take_one(told, title, whole)
             else:
                 self.notes.append(f"Entry {number} of {around} has no title and is left out.")
 
+    def tell_unread(self) -> None:
+        unread = {
+            key: None
+            for item in self.items
+            for key, value in item.told.items()
+            if value and key not in READ and not _is_prose(value)
+        }
+        if unread:
+            self.notes.append(f"Not read in {self.called}: {some_of(unread, NAMED)}.")
+
     def take_one(self, told: Any, title: str, whole: _Item | None) -> None:
         item = _Item(told, whole)
-        name = str(item.get("name") or "")
-        item.names = tuple(f"{each}.{name}" for each in whole.names) if whole else ()
-        item.names += (name,) if name and (whole is None or "." in name) else ()
+        own = [str(told[key]) for key in KEYS["name"] if told.get(key) not in (None, "")]
+        item.names = tuple(f"{each}.{name}" for each in whole.names for name in own[:1]) if whole else ()
+        item.names += tuple(name for name in own if whole is None or "." in name)
         item.title = self.unique(title[: format.TITLE_MAX], next(iter(item.names), ""))
         self.items.append(item)
-        self.take(_listed(item.get("parts")), item)
+        self.take([each for each in _listed(item.get("parts")) if isinstance(each, dict)], item)
 
     def unique(self, title: str, name: str) -> str:
         """Return the title, with the task's name or a number behind it if another task has that title."""
@@ -191,6 +217,9 @@ class _List:
             elif found is not item and found not in item.around():
                 needs, other = (found.needs, item) if is_part else (item.needs, found)
                 needs[other] = None
+        for each in _listed(item.get("whole")):
+            if (around := by_name.get(str(each))) and around is not item:
+                around.needs[item] = None
         if item.whole:
             item.needs |= {other: None for other in item.whole.needs if other.whole is not item.whole}
             item.whole.needs[item] = None
@@ -199,7 +228,7 @@ class _List:
 def _task(item: _Item) -> TodoTask:
     source = format.as_line(str(item.get("source") or ""))
     tags = tuple(filter(None, map(_tag, _listed(item.get("tags")))))
-    urgent = (severity_of(word) for word in (str(item.told.get("priority", "")), *tags))
+    urgent = (severity_of(word) for word in (_tag(item.get("severity")), *tags))
     return TodoTask(
         title=item.title,
         status=MARKERS[_marker(item)],
@@ -212,7 +241,7 @@ def _task(item: _Item) -> TodoTask:
 
 
 def _marker(item: _Item) -> str:
-    marker = marker_of(str(item.get("status") or ""))
+    marker = marker_of(_tag(item.get("status")))
     return "x" if marker == " " and any(item.told.get(key) is True for key in DONE) else marker
 
 
@@ -229,16 +258,34 @@ def _link(value: Any) -> tuple[str, bool]:
 
 
 def _listed(value: Any) -> Iterable[Any]:
+    if isinstance(value, str):
+        return [each for each in SEPARATOR.split(value.strip()) if each]
     return value if isinstance(value, list) else () if value is None else (value,)
 
 
 def _tag(value: Any) -> str:
-    return format.as_line(str(value.get("name", "") if isinstance(value, dict) else value))
+    value = value.get("name") if isinstance(value, dict) else value
+    return "" if value is None else format.as_line(str(value))
+
+
+def _is_prose(value: Any) -> bool:
+    """Whether the value of a key that nobody knows is text for people, which a description must not lose."""
+    texts = value if isinstance(value, list) else [value]
+    return any(isinstance(each, str) and len(each.split()) >= PROSE for each in texts)
+
+
+def _line(value: Any) -> str:
+    """Return one of several points; of an object, such as {"text": …, "done": true}, its texts."""
+    said = value.values() if isinstance(value, dict) else [value]
+    return " ".join(str(each) for each in said if not isinstance(each, bool | dict | list))
 
 
 def _texts(item: _Item) -> Iterator[str]:
-    for key, label in TEXTS.items():
+    others = {key: f"{WORD_END.sub(' ', key).capitalize()}:" for key in item.told if key not in READ}
+    for key, label in (TEXTS | others).items():
         value = item.told.get(key)
-        text = "\n".join(f"- {each}" for each in value) if isinstance(value, list) else value
+        if key in others and not _is_prose(value):
+            continue
+        text = "\n".join(f"- {_line(each)}" for each in value) if isinstance(value, list) else value
         if isinstance(text, str) and text.strip() not in ("", item.title):
             yield f"{label}\n{text}".strip()
