@@ -4,11 +4,14 @@ Everything in the run's folder may have been written by the code under test. Tha
 worse, or confirm what an exit code of 0 says.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from agents.hosts import masking, processes, sandbox
 from agents.inside import gate
@@ -25,6 +28,7 @@ from tasks.models import Project, Verification
 from tasks.text.counting import counted, shortened, some_of
 
 INSTALLS = (commands.PREPARE, commands.BUILD)  # steps that may fail because something cannot be fetched
+OWN_SERVER = rf"\bhttps?://(?:[^/@\s]*@)?({faults.HERE}:\d+)"
 OPENS = "allowed_hosts cannot open that; the operator can, in STEROIDS_SANDBOX_HOSTS."
 OWN_REGISTRY = "A registry of your own is used if STEROIDS_PASS_TO_BUILDS lists the variable that names it."
 NAMED = 3  # tests that a sentence names
@@ -190,6 +194,16 @@ def _unreached(folder: Path, fault: str, is_cut_off: bool) -> Iterator[str]:
                 yield says.format(some_of(some, NAMED))
     if is_cut_off:
         yield OWN_REGISTRY
+    if fault.startswith(faults.NOT_REACHED) and sandbox.is_on():
+        yield from _closed_registries()
+
+
+def _closed_registries() -> Iterator[str]:
+    """Yield which variables that runs see name a server of this machine that the sandbox keeps from them."""
+    for name in settings.PASS_TO_BUILDS:
+        for host in re.findall(OWN_SERVER, os.environ.get(name, "")):
+            if not {host, host.rpartition(":")[0]} & {*settings.SANDBOX_HOSTS}:
+                yield f"{name} names a server of this machine. {OPENS.replace('that', host)}"
 
 
 def _tests_of(folder: Path, steps: list[dict[str, Any]], *, green: bool) -> tuple[Tests, tuple[str, ...]]:

@@ -110,7 +110,7 @@ def _value(node: yaml.Node | None, deep: int) -> Any:
     kind = node.tag.rpartition(":")[2] if node else "null"
     if kind == "null":
         return None
-    text = str(node.value)
+    text = str(node.value) if node else ""
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     return int(text) if kind == "int" and text.isdecimal() else text

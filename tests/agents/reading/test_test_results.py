@@ -6,11 +6,13 @@ import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.hosts import sandbox
 from agents.reading.causes import CAUSE_MAX, cause
 from agents.reading.comparison import compare, flaky
 from agents.reading.faults import environment_fault, is_passing
@@ -891,6 +893,25 @@ def test_a_server_that_only_a_report_says_was_asked_in_vain_is_named_too(tmp_pat
         (reports / "a.xml").write_text(f'<testsuite name="A">{case}</testsuite>')
         problem = verdict_on(tmp_path / str(number), "Tests run: 1, Failures: 1\n").problem
         assert re.findall(r"Nothing answers at port (\d+):", problem) == ([port] if port else []), problem
+
+
+def test_a_registry_of_this_machine_that_the_sandbox_closes_is_named(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "is_on", lambda: True)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://lea:secret@127.0.0.1:3141/simple")
+    refused = "NewConnectionError('Failed to establish a new connection: [Errno 111] Connection refused')\n"
+    for number, (passed, hosts, printed, told) in enumerate((
+        (["PIP_INDEX_URL"], [], refused, True),
+        (["PIP_INDEX_URL"], ["127.0.0.1:3141"], refused, False),
+        ([], [], refused, False),
+        (["PIP_INDEX_URL"], [], "AssertionError\n", False),
+    )):  # fmt: skip
+        settings.PASS_TO_BUILDS, settings.SANDBOX_HOSTS = passed, hosts
+        problem = verdict_on(tmp_path / str(number), printed).problem
+        said = "PIP_INDEX_URL names a server of this machine. allowed_hosts cannot open 127.0.0.1:3141; "
+        assert (said in problem) == told, problem
+        assert "secret" not in problem
 
 
 def test_reports_behind_a_link_are_not_read(tmp_path: Path) -> None:
