@@ -41,6 +41,7 @@ AT_ONCE = 2  # trials on one host
 ATTEMPTS_MAX = 3  # for a trial whose host or shim died
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
 PATHS_MAX = 20_000
+BEGINNINGS = {commands.PREPARE: 1, commands.BUILD: 2}  # commands that were run when this step ended a trial
 Do = Callable[[str, Callable[[], None]], None]
 
 
@@ -360,8 +361,8 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     _keep_result(trial, verdict)
     caches.keep(trial.project_id, folder)
     problem = verdict.problem or verdict.missing
-    if verdict.is_cut_off and (spared := _spare(trial)):
-        more = f"Not tried, since it would ask for the same: {counted(spared, 'other recipe')}."
+    if not verdict.green and (spared := _spare(trial, verdict)):
+        more = f"Not tried, since it begins with the same: {counted(spared, 'other recipe')}."
         problem = verdicts.with_more(problem, more)
     if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
         problem = _with_servers(trial, verdict)
@@ -372,19 +373,25 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     paths.remove(folder)
 
 
-def _spare(trial: Trial) -> int:
-    """Skip the queued trials that begin with all that this one could not fetch, and return how many."""
-    lacking = toolchains.fetchers(trial.prepare, trial.build, trial.test)
+def _spare(trial: Trial, verdict: Verdict) -> int:
+    """Skip the queued trials that begin with what this one could not do or fetch, and return how many."""
     queued = trial.project.trials.filter(status=Trial.Status.QUEUED, sha=trial.sha)
+    lacking = toolchains.fetchers(*_commands(trial)) if verdict.is_cut_off else set()
+    done = BEGINNINGS.get(verdict.step, 0)
     vain = [
         each.pk
         for each in queued
-        if lacking and lacking <= toolchains.fetchers(each.prepare, each.build, each.test)
+        if (lacking and lacking <= toolchains.fetchers(*_commands(each)))
+        or (done and _commands(each)[:done] == _commands(trial)[:done])
     ]
     return queued.filter(pk__in=vain).update(
         status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=estimated_time(),
-        problem=f"Trial {trial.ordinal} reached no server, and this one begins with what it could not fetch.",
+        problem=f"It begins with what trial {trial.ordinal} did not get beyond.",
     )  # fmt: skip
+
+
+def _commands(trial: Trial) -> tuple[str, str, str]:
+    return trial.prepare, trial.build, trial.test
 
 
 def _with_servers(trial: Trial, verdict: Verdict) -> str:

@@ -275,19 +275,19 @@ def test_a_red_trial_tells_which_servers_the_repositorys_own_ci_starts(world: Wo
         assert trial.problem.startswith("tests ended with 1: 3 failed: ")
 
 
-def test_what_could_not_be_fetched_for_one_recipe_is_not_asked_for_by_another(world: World) -> None:
+def test_what_one_recipe_could_not_do_or_fetch_is_not_tried_again_by_another(world: World) -> None:
     recipes = (
-        ("pip install -e .", "pytest", "skipped"),
-        ("pip install '.[tests]'", "pytest tests", "skipped"),
-        ("", "pytest", "skipped"),  # pytest itself has to be fetched
+        ("pip install -e .", "pytest", "offline"),
+        ("pip install .", "pytest tests", "offline same"),
+        ("", "pytest", "offline"),  # pytest itself has to be fetched
         ("", "python -m unittest", ""),
         ("npm ci", "npm test", ""),
-        ("npm ci && pip install -e .", "npm test && pytest", "skipped"),
+        ("npm ci && pip install -e .", "npm test && pytest", "offline"),
     )
     output = "ERROR: Could not find a version that satisfies the requirement setuptools\n"
-    for step, reached, is_spared in (
-        ("prepare", "", True), ("environment: pytest", "", True), ("tests", "", False),
-        ("prepare", "packages.example.org\n", False),
+    for step, reached, spared in (
+        ("prepare", "", "offline"), ("environment: pytest", "", "offline"), ("tests", "", "none"),
+        ("prepare", "packages.example.org\n", "same"), ("build", "packages.example.org\n", "same"),
     ):  # fmt: skip
         Trial.objects.all().delete()
         common = {"project": world.project, "why": "search", "sha": world.remote.head()}
@@ -304,5 +304,6 @@ def test_what_could_not_be_fetched_for_one_recipe_is_not_asked_for_by_another(wo
         trying._finish(first, {"steps": [{"name": step, "code": 1, "log": [0, len(output)]}]})
         first.refresh_from_db()
         found = list(Trial.objects.exclude(pk=first.pk).order_by("pk").values_list("outcome", flat=True))
-        assert found == [outcome if is_spared else "" for *_, outcome in recipes], (step, reached)
-        assert ("Not tried, since it would ask for the same: 4 other recipes." in first.problem) == is_spared
+        assert found == ["skipped" if spared in when.split() else "" for *_, when in recipes], (step, reached)
+        count = {"offline": "4 other recipes", "same": "1 other recipe", "none": ""}[spared]
+        assert (f"Not tried, since it begins with the same: {count}." in first.problem) == bool(count)
