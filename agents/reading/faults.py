@@ -250,7 +250,7 @@ FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
     (
         f"{NOT_THERE} {{it}}.",
         _any(
-            r"No matching distribution found for (?P<it>[^\n]{1,80})",
+            r"No matching distribution found for (?P<it>[^\n;]{1,80})",
             rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
             r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
             rf"^npm (?:ERR!|error) 404 +[A-Za-z ]{{0,40}}'(?P<it>{NAME})' (?:is not in|could not be)",

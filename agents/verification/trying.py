@@ -362,7 +362,7 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
     caches.keep(trial.project_id, folder)
     problem = verdict.problem or verdict.missing
     if not verdict.green and (spared := _spare(trial, verdict)):
-        more = f"Not tried, since it begins with the same: {counted(spared, 'other recipe')}."
+        more = f"Left out for beginning with the same: {counted(spared, 'other recipe')}."
         problem = verdicts.with_more(problem, more)
     if outcome != Trial.Outcome.GREEN and verdict.step == commands.TESTS:
         problem = _with_servers(trial, verdict)

@@ -707,6 +707,8 @@ def test_an_installation_says_what_it_could_not_get() -> None:
             f" versions: 5.1, 5.2)\nERROR: No matching distribution found for ledger=={version}\n"
         )
         assert environment_fault(ignored + wanted, 1) == says
+    for_an_extra = 'ERROR: No matching distribution found for ledger; extra == "test"\n'
+    assert environment_fault(for_an_extra, 1) == REGISTRY.format("ledger")
     access = "fatal: unable to access 'https://git.example/a/': "
     retried = (
         "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'SSLError("

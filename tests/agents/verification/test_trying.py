@@ -306,4 +306,4 @@ def test_what_one_recipe_could_not_do_or_fetch_is_not_tried_again_by_another(wor
         found = list(Trial.objects.exclude(pk=first.pk).order_by("pk").values_list("outcome", flat=True))
         assert found == ["skipped" if spared in when.split() else "" for *_, when in recipes], (step, reached)
         count = {"offline": "4 other recipes", "same": "1 other recipe", "none": ""}[spared]
-        assert (f"Not tried, since it begins with the same: {count}." in first.problem) == bool(count)
+        assert (f"Left out for beginning with the same: {count}." in first.problem) == bool(count)
