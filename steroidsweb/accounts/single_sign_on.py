@@ -12,6 +12,7 @@ from typing import Any
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base import AuthError
 from allauth.socialaccount.providers.openid_connect.views import callback, login
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
@@ -89,8 +90,15 @@ class SingleSignOn(DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         state = (extra_context or {}).get("state") or {}
+        to = str(state.get(REDIRECT_FIELD_NAME) or "")
+        if error == AuthError.CANCELLED:
+            refused = Refused(
+                "cancelled", f"Signing in with {settings.OIDC.name} was cancelled.",
+                "You can sign in again whenever you like.", status=403,
+            )  # fmt: skip
+            raise ImmediateHttpResponse(_page(request, refused, to))
         said = str(exception or error or "It did not say why.")
-        raise ImmediateHttpResponse(_failed(request, said, str(state.get(REDIRECT_FIELD_NAME) or "")))
+        raise ImmediateHttpResponse(_failed(request, said, to))
 
 
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:

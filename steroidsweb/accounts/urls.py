@@ -19,13 +19,9 @@ if apps.is_installed("allauth.mfa"):
         path("second-factor/", include("allauth.mfa.urls")),  # those above come before their namesakes
     ]
 if apps.is_installed("allauth.socialaccount.providers.openid_connect"):
-    from allauth.socialaccount import views as social
-
     from steroidsweb.accounts import single_sign_on
 
     urlpatterns += [
-        path("sign-in/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
-        path("sign-in/error/", social.login_error, name="socialaccount_login_error"),
         path("sign-in/<str:provider_id>/login/", single_sign_on.begin, name="openid_connect_login"),
         path("sign-in/<str:provider_id>/login/callback/", single_sign_on.end, name="openid_connect_callback"),
     ]

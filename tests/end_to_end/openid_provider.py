@@ -25,7 +25,7 @@ class Provider:
         self.person: dict[str, Any] = {}
         self.codes: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         self.tokens: dict[str, dict[str, Any]] = {}
-        self.issuer, self.is_away = "", False
+        self.issuer, self.is_away, self.is_cancelled = "", False, False
         self.spoiled: Iterable[bytes] | None = None  # what it answers instead of its configuration
 
     def configuration(self) -> dict[str, Any]:
@@ -42,6 +42,9 @@ class Provider:
         }  # fmt: skip
 
     def authorize(self, asked: dict[str, str]) -> str:
+        if self.is_cancelled:
+            said = urlencode({"error": "access_denied", "state": asked["state"]})
+            return f"{asked['redirect_uri']}?{said}"
         code = f"code-{len(self.codes)}"
         self.codes[code] = (self.person, asked)
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"

@@ -340,6 +340,15 @@ def test_people_sign_in_with_the_teams_own_provider(
         invited.get(urlsplit(link).path)
         assert invited.status == 404
 
+        provider.is_cancelled = True
+        cancelled = comes("1", "lea@team.example")
+        assert (cancelled.status, "Team ID was cancelled" in cancelled.text) == (403, True), cancelled.text
+        assert WAY_BACK in cancelled.text
+        for page in ("cancelled", "error"):  # django-allauth has its own, in other words
+            cancelled.get(f"/account/sign-in/{page}/")
+            assert cancelled.status == 404
+        provider.is_cancelled = False
+
         provider.client_secret = "another"
         failed = comes("1", "lea@team.example")
         assert (failed.status, "Signing in with Team ID failed" in failed.text) == (403, True)
