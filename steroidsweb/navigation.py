@@ -96,7 +96,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _file("favicon.svg")}],
     "DASHBOARD_CALLBACK": "agents.web.dashboard.dashboard",
     "STYLES": [_file("colours.css"), _file("steroids.css"), _file("dashboard.css")],
-    "SCRIPTS": [_file(f"{name}.js") for name in ("htmx", "count", "select2", "focus", "sent")],
+    "SCRIPTS": [_file(f"{name}.js") for name in ("htmx", "count", "select2", "focus", "scrolling", "sent")],
     "LOGIN": {"form": "steroidsweb.accounts.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {

@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from agents.models import Output, Run
-from tasks.models import Landing, Task
+from disputes.models import Opinion
+from tasks.models import Comment, Landing, Task
 from tests.browser.keys import press
 from tests.browser.scene import DIFF, STAT, Scene
 from tests.factories import create_agent, create_host, create_run, create_submission, create_task, sha
@@ -197,6 +198,40 @@ def test_the_keyboards_first_stop_leads_past_the_sidebar(open_page: Open, scene:
         assert page.evaluate(inside), page.evaluate("document.activeElement.outerHTML")
     page.get_by_role("button", name="Find a page").press("Enter")
     expect(page.locator("#search-input-command")).to_be_focused()
+
+
+# The regions that scroll and hold nothing that takes the focus; each must take it, and say what it is.
+UNREACHED = """() => [...document.querySelectorAll("#content *")].filter(box => {
+    const {overflowX, overflowY} = getComputedStyle(box), moves = /auto|scroll/;
+    const isLong = box.scrollHeight > box.clientHeight + 1 && moves.test(overflowY);
+    const isWide = box.scrollWidth > box.clientWidth + 1 && moves.test(overflowX);
+    const isNamed = box.matches("[tabindex='0']:is([aria-label], [aria-labelledby])");
+    return (isLong || isWide) && !isNamed && !box.querySelector("a[href], button, input, textarea, summary");
+}).map(box => box.outerHTML.slice(0, 120))"""
+
+
+def test_what_scrolls_is_a_stop_of_the_tab_key_with_a_name(open_page: Open, scene: Scene, run: Run) -> None:
+    Output.objects.create(run=run, seq=1, text="wide " * 200 + "\n")
+    Opinion.objects.create(
+        conflict=scene.conflict, kind="judge", state="given", verdict="enforce", given_at=timezone.now(),
+        reasons="Long.\n" * 200,
+    )  # fmt: skip
+    for task in (scene.task, run.task):
+        Comment.objects.create(
+            project=scene.ledger, task=task, by_label="Tom", by_kind="person",
+            body=f"```\n{'wide ' * 200}\n```\n\n| a |\n|---|\n| {'wide' * 200} |",
+        )  # fmt: skip
+    names = {
+        f"/queue/{scene.dispute.ref}/": ["Judge: ", "Comments"],
+        f"/tasks/{run.task.ref}/": ["Comments"],
+        "/admin/": [f"{run.task.ref} {run.task.title}"],
+    }
+    for path, wanted in names.items():
+        page = open_page(path)
+        expect(page.locator("main, [role=main]")).to_have_count(1)
+        for name in wanted:
+            expect(page.locator(f'[tabindex="0"][aria-label^="{name}"]').first).to_be_attached()
+        assert page.evaluate(UNREACHED) == []
 
 
 def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: Run, shoot: Any) -> None:
