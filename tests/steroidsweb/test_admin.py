@@ -306,6 +306,23 @@ def test_a_choice_offers_only_what_the_person_may_use(client: Client, ledger: Pr
     assert str(hidden) not in names
 
 
+def test_a_crafted_key_in_a_form_names_no_row(client: Client, ledger: Project, lea: User) -> None:
+    as_user(client, lea)
+    hidden, task = create_section(create_project("secret")), create_task(ledger)
+    rows = {"dependencies-TOTAL_FORMS": 1, "dependencies-INITIAL_FORMS": 0}
+    for key in ("abc", "9" * 30, "-1", "", "\x00", "²", str(hidden.pk)):
+        for path, form in (
+            ("section/add/", {"project": ledger.pk, "title": "New", "parent": key, "depends_on": [key]}),
+            (f"task/{task.pk}/change/", {"title": "New", "section": key, "dependencies-0-on": key} | rows),
+        ):
+            answer = client.post(f"/admin/tasks/{path}", form)
+            assert answer.status_code == 200, (path, key)
+            if key:
+                said = re.search("valid (choice|value)|Null characters", answer.content.decode())
+                assert said, (path, key)
+    assert not Section.objects.filter(title="New").exists()
+
+
 def test_an_outsider_gets_no_choices(client: Client, ledger: Project, otto: User) -> None:
     as_user(client, otto)
     asked = {"app_label": "tasks", "model_name": "dependency", "field_name": "on", "term": ""}
