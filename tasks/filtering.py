@@ -34,6 +34,15 @@ class ListFilter(DjangoFilterBackend):
                 )  # fmt: skip
         return super().filter_queryset(request, queryset, view)
 
+    def get_filterset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        """Return the filters, each of which names its choices where it refuses a value."""
+        filters = super().get_filterset(request, queryset, view)
+        for field in filters.form.fields.values() if filters else ():
+            if isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField):
+                known = enumerated([str(value) for value, _ in field.choices if value])
+                field.error_messages["invalid_choice"] = f"There is no such choice. There are: {known}."
+        return filters
+
 
 @extend_schema_field({"type": "integer", "minimum": 1})
 class NewestFilter(django_filters.Filter):

@@ -159,6 +159,13 @@ def test_a_field_that_cannot_be_taken_is_named(task: Task, client: APIClient, le
     assert problem["reason"] == "Ensure this field has no more than 60 characters."
 
 
+def test_a_filter_that_refuses_a_value_names_its_choices(task: Task, client: APIClient) -> None:
+    for query, choice in (("status=done", "completed"), ("severity=huge", "critical, high, medium and low")):
+        details = get(f"tasks/?{query}")(client).json()["details"]
+        assert [each["field"] for each in details] == [query.partition("=")[0]]
+        assert choice in details[0]["reason"]
+
+
 def test_a_method_that_is_not_allowed_names_those_that_are(task: Task, client: APIClient) -> None:
     assert client.get(COMMENT).headers["Allow"] == "POST, OPTIONS"
 
