@@ -5,18 +5,22 @@ it finds the values of the index's condition in the text of the query.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from functools import cache, cached_property
 from inspect import signature
+from itertools import repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import Field, Model, QuerySet, Value, prefetch_related_objects
+from django.db.models import CharField, Field, Model, QuerySet, TextField, Value, prefetch_related_objects
+from django.db.models.base import ModelState
+from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
 from django.db.models.sql import InsertQuery, UpdateQuery
 
+AS_THEY_ARE = frozenset({CharField, TextField})  # fields that store texts without a change
 GIVEN = "\0"  # marks in the text where a value is given with each call
 
 
@@ -29,12 +33,13 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    """A query's text, and what turns its result into rows."""
+    """A query's text, and what turns its result into what the query set yields."""
 
     text: str
     given: tuple[int, ...]  # the number of the value at each placeholder
-    compiler: Any
-    rows: QuerySet[Any, Any]
+    converters: list[tuple[int, Any, Any]]  # place in a row, functions, and the expression at this place
+    made: Callable[[list[Any]], Any]
+    lookups: tuple[Any, ...]  # what is loaded for all of them afterwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +51,46 @@ class _BuiltUpdate:
     fields: "tuple[Field[Any, Any], ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A stand-in for a query set, offering what Django's iterables ask of one, with SQL built in advance."""
+class _Instances:
+    """Makes model instances of rows, as the query set's own iterable does, with what is selected with them.
 
-    rows: QuerySet[Any, Any]
-    compiler: Any
-    db: str
-    _known_related_objects: dict[Any, Any] = field(default_factory=dict)
+    Columns become attributes directly, unless the model has a constructor of its own: Django's sets them one
+    by one.
+    """
 
-    @property
-    def query(self) -> "_Asked":
-        return self
+    def __init__(self, info: dict[str, Any], select: Sequence[Any], annotations: dict[str, int]) -> None:
+        self._model, self._annotations = info["model"], annotations.items()
+        places = info["select_fields"]
+        self._columns = slice(places[0], places[-1] + 1)
+        self._names = [column.target.attname for column, _, _ in select[self._columns]]
+        self._key = places[0] + self._names.index(self._model._meta.pk.attname)
+        self._is_plain = self._model.__init__ is Model.__init__ and not self._model._meta.parents
+        self._related = [
+            (_Instances(each, select, {}), each["local_setter"], each["remote_setter"])
+            for each in info.get("related_klass_infos", [])
+        ]
 
-    def get_compiler(self, using: str) -> Any:
-        return self.compiler
+    def __call__(self, row: list[Any]) -> Any:
+        """Return the instance that the row holds, or None if its key is NULL."""
+        if row[self._key] is None:
+            return None
+        made = self._new(row[self._columns])
+        for related, set_here, set_there in self._related:
+            other = related(row)
+            set_here(made, other)
+            if other is not None:
+                set_there(other, made)
+        for name, place in self._annotations:
+            setattr(made, name, row[place])
+        return made
+
+    def _new(self, values: list[Any]) -> Any:
+        if not self._is_plain:
+            return self._model.from_db(DEFAULT_DB_ALIAS, self._names, values)
+        made = self._model.__new__(self._model)
+        made.__dict__.update(zip(self._names, values, strict=True), _state=ModelState())
+        made._state.adding, made._state.db = False, DEFAULT_DB_ALIAS
+        return made
 
 
 class Prepared:
@@ -83,14 +113,19 @@ class Prepared:
 
     def found(self, *values: Any) -> list[Any]:
         """Return what the query set yields for these values."""
-        built = self._built
-        compiler = copy(built.compiler)
-        compiler.connection = _here()
-        compiler.as_sql = lambda *_, **__: _asked(built, values)
-        iterable = built.rows._iterable_class
-        found = list(iterable(_Asked(built.rows, compiler, DEFAULT_DB_ALIAS)))
-        if built.rows._prefetch_related_lookups:
-            prefetch_related_objects(found, *built.rows._prefetch_related_lookups)
+        rows = self.rows(*values)
+        if not rows:
+            return []
+        built, here = self._built, _here()
+        found = []
+        for each in rows:
+            row = list(each)
+            for place, functions, expression in built.converters:
+                for convert in functions:
+                    row[place] = convert(row[place], expression, here)
+            found.append(built.made(row))
+        if built.lookups:
+            prefetch_related_objects(found, *built.lookups)
         return found
 
     def first(self, *values: Any) -> Any:
@@ -102,11 +137,25 @@ class Prepared:
         rows = self._build(*(Value(_Given(number)) for number in range(self._takes)))
         compiler: Any = rows.query.get_compiler(connection=connection)
         text, given = _text_of(compiler)
-        columns = [column for column, _, _ in compiler.select]
-        converters, is_composite = compiler.get_converters(columns), compiler.has_composite_fields(columns)
-        compiler.get_converters = lambda _: converters  # else both are found out anew for each result
-        compiler.has_composite_fields = lambda _: is_composite
-        return _Built(text, given, compiler, rows)
+        converters = compiler.get_converters([column for column, _, _ in compiler.select])
+        return _Built(
+            text, given, [(place, *each) for place, each in converters.items()], _maker(rows, compiler),
+            rows._prefetch_related_lookups,
+        )  # fmt: skip
+
+
+def _maker(rows: QuerySet[Any, Any], compiler: Any) -> Callable[[list[Any]], Any]:
+    """Return what makes an item of the query set of a row. Raises TypeError for items of other kinds."""
+    kind = rows._iterable_class
+    if issubclass(kind, ModelIterable):
+        return _Instances(compiler.klass_info, compiler.select, compiler.annotation_col_map)
+    makers: dict[Any, Callable[[list[Any]], Any]] = {
+        ValuesListIterable: tuple,
+        FlatValuesListIterable: itemgetter(0),
+    }
+    if kind not in makers:
+        raise TypeError(f"A prepared query yields no items of {kind.__name__}.")
+    return makers[kind]
 
 
 class PreparedForKeys:
@@ -191,12 +240,16 @@ class PreparedInsert:
     def __init__(self, model: type[Model]) -> None:
         self._model = model
         self._fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+        self._stamped = [field for field in self._fields if type(field).pre_save is not Field.pre_save]
+        self._read = attrgetter(*(field.attname for field in self._fields))
         self._text = ""
 
     def insert(self, row: Model) -> None:
         """Write the row and set its primary key. Raises IntegrityError."""
         here = _here()
-        values = [field.get_db_prep_save(field.pre_save(row, add=True), here) for field in self._fields]
+        for field in self._stamped:
+            field.pre_save(row, add=True)  # which sets, for example, when it was created
+        values = list(map(_as_kept, self._read(row), self._fields, repeat(here)))
         with here.cursor() as cursor:
             self._text = self._text or self._built(row)
             cursor.execute(self._text, values)
@@ -231,6 +284,8 @@ def _here() -> Any:
 
 def _as_kept(value: Any, field: "Field[Any, Any]", here: Any) -> Any:
     """Return the value as the field stores it; for a related row, its key."""
+    if value is None or (type(value) is str and type(field) in AS_THEY_ARE):
+        return value
     return field.get_db_prep_save(value.pk if isinstance(value, Model) else value, here)
 
 
@@ -253,4 +308,6 @@ def _literal(value: Any) -> str:
             return str(int(value))
         case str():
             return "'" + str(value).replace("'", "''") + "'"
+        case timedelta():  # PostgreSQL only: Django gives SQLite microseconds
+            return f"INTERVAL '{value.total_seconds():f} seconds'"
     raise TypeError(f"{value!r} is no constant")

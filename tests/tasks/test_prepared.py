@@ -5,15 +5,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, connection, transaction
-from django.db.models import BinaryField, Count, Expression, F, QuerySet, Value
+from django.db.models import BinaryField, Count, Expression, F, Model, QuerySet, Value
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from disputes.models import Decision
 from tasks.models import Project, Task
 from tasks.models.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate, refresh
-from tests.factories import create_project, create_section, create_task
+from tests.factories import create_project, create_section, create_task, create_user
+from tests.filling import fill
 
 
 def test_it_holds_only_constants_of_the_program(db: None) -> None:
@@ -55,6 +59,32 @@ def test_it_finds_what_its_query_set_finds_for_whatever_values_are_given(db: Non
     assert {task.pk for task in tasks} == set(Task.objects.values_list("pk", flat=True))
 
 
+def test_its_instances_are_those_of_its_query_set(db: None) -> None:
+    fill(create_project(), 1, create_user())
+    create_task(parent=Task.objects.earliest("pk"))
+    questions = [model._base_manager.order_by("pk") for model in apps.get_models()]
+    questions += [
+        Task.objects.select_related("project", "parent__section").annotate(twice=F("rank") * 2),
+        Task.objects.only("title", "project").order_by("-pk"),
+        Decision.objects.select_related("conflict__dispute__task"),
+    ]
+    for rows in questions:
+        for made, expected in zip(Prepared(lambda rows=rows: rows, 0).found(), rows, strict=True):
+            assert _held(made) == _held(expected)
+            assert (made._state.db, made._state.adding) == (expected._state.db, False)
+            assert made.get_deferred_fields() == expected.get_deferred_fields()
+    with pytest.raises(TypeError, match="no items of ValuesIterable"):
+        Prepared(lambda: Task.objects.values("pk")).found()
+
+
+def _held(row: Any) -> Any:
+    """Return the values that an instance holds, with those of the rows that were loaded with it."""
+    if not isinstance(row, Model):
+        return row
+    loaded = {name: _held(value) for name, value in row._state.fields_cache.items()}
+    return type(row), {name: value for name, value in vars(row).items() if name != "_state"}, loaded
+
+
 def test_it_finds_the_rows_of_any_number_of_keys_and_of_a_day(db: None) -> None:
     tasks = [create_task(title=f"Task {number}") for number in range(4)]
     today = timezone.now().date()
@@ -80,8 +110,9 @@ def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected
         return Task.objects.filter(pk=pk, title=title, status="pending")
 
     update = PreparedUpdate(
-        of, "tags", "not_before", "parent", "section_id", rank=F("rank") + 1, body="100 % of it's done"
-    )
+        of, "tags", "not_before", "parent", "section_id", rank=F("rank") + 1, body="100 % of it's done",
+        status_at=Now() + timedelta(days=2, milliseconds=500),
+    )  # fmt: skip
     for values in (
         {"tags": ["50 %"], "not_before": later, "parent": two, "section_id": two.section_id},
         {"tags": [], "not_before": None, "parent": None, "section_id": one.section_id},
@@ -93,6 +124,7 @@ def test_it_writes_what_an_update_writes_and_only_where_the_rows_are_as_expected
         kept = Task.objects.get(pk=one.pk)
         assert {name: getattr(kept, name) for name in values} == values
         assert (kept.rank, kept.body) == (rank + 1, "100 % of it's done")
+        assert timedelta(days=1) < kept.status_at - later < timedelta(days=3)
         assert update.write(one.pk, "Second", **values) == 0
     with pytest.raises(KeyError):
         update.write(one.pk, "First", tags=[])

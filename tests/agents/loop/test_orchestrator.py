@@ -27,6 +27,7 @@ from tasks.configuration.changing import configure
 from tasks.dependencies import recount
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Landing, Project, Submission, Task
+from tasks.models.prepared import Prepared
 from tests.agents.world import at_once
 from tests.cases import for_each
 from tests.factories import (
@@ -396,10 +397,15 @@ def test_only_the_first_tasks_of_a_long_list_are_read_unless_seats_are_left(
 ) -> None:
     Project.objects.update(max_parallel=2)
     tasks = [create_task(project) for _ in range(40)]
-    read: list[int] = []
-    from_db = Task.from_db.__func__  # type: ignore[attr-defined]
-    noting = classmethod(lambda cls, *row: read.append(1) or from_db(cls, *row))
-    monkeypatch.setattr(Task, "from_db", noting)
+    read: list[Any] = []
+    found = Prepared.found
+
+    def noting(question: Prepared, *values: Any) -> list[Any]:
+        rows = found(question, *values)
+        read.extend(row for row in rows if isinstance(row, Task))
+        return rows
+
+    monkeypatch.setattr(Prepared, "found", noting)
     for looked_at, most in ((orchestrator.LOOKED_AT, 4), ((1, 500), 1 + 39)):
         read.clear()
         monkeypatch.setattr(orchestrator, "LOOKED_AT", looked_at)
