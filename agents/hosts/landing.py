@@ -5,14 +5,15 @@ remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothin
 """
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Greatest, Now
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from agents.hosts import paths, submissions
 from agents.hosts.git.commands import GitError
@@ -23,7 +24,7 @@ from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
-from tasks.locking import estimated_time, repeated
+from tasks.locking import database_time, estimated_time, repeated
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
@@ -93,24 +94,35 @@ def _gives_way(landing: Any) -> bool:
 
 def claim(landing: Landing, host: str) -> bool:
     """Claim the landing for a while by compare-and-set; return False if somebody else was faster."""
-    until = Now() + timedelta(seconds=settings.DURATIONS["landing_claim"])
-    won = Landing.objects.filter(pk=landing.pk, fence=landing.fence, status__in=Landing.LIVE).update(
-        fence=F("fence") + 1, claimed_by=host, claimed_until=until
-    )
+    claiming = _claiming(settings.DURATIONS["landing_claim"])
+    won = claiming.write(landing.pk, landing.fence, claimed_by=host)
     landing.fence += 1
     return bool(won)
 
 
+@lru_cache(maxsize=8)
+def _claiming(seconds: float) -> PreparedUpdate:
+    return PreparedUpdate(
+        lambda pk, fence: Landing.objects.filter(pk=pk, fence=fence, status__in=Landing.LIVE), "claimed_by",
+        fence=F("fence") + 1, claimed_until=Now() + timedelta(seconds=seconds),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=32)
+def _held_row(*changed: str) -> PreparedUpdate:
+    return PreparedUpdate(lambda pk, fence: Landing.objects.filter(pk=pk, fence=fence), *changed)
+
+
 def _write(landing: Landing, **values: Any) -> bool:
     """Update the landing's row if we still hold it; return whether we do."""
-    changed = Landing.objects.filter(pk=landing.pk, fence=landing.fence).update(**values)
+    changed = _held_row(*values).write(landing.pk, landing.fence, **values)
     for name, value in values.items():
         setattr(landing, name, value)
     return bool(changed)
 
 
 def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
-    later = Now() + timedelta(seconds=seconds) if seconds else None
+    later = database_time() + timedelta(seconds=seconds) if seconds else None
     _write(landing, claimed_until=None, not_before=later, **values)
 
 
@@ -342,13 +354,13 @@ def _landed(landing: Landing) -> None:
             )  # fmt: skip
 
 
-def _moment(landing: Landing) -> Any:
+def _moment(landing: Landing) -> datetime:
     """Return the present time, or just after the branch's last landing if the clock has stepped back.
 
     The order of landings on a branch counts.
     """
-    last = _last_landed.first(landing.project_id, landing.target)
-    return Greatest(Now(), Value(last + timedelta(microseconds=1))) if last else Now()
+    now, last = database_time(), _last_landed.first(landing.project_id, landing.target)
+    return max(now, last + timedelta(microseconds=1)) if last else now
 
 
 def _landed_on(project: Expression, target: Expression) -> QuerySet[Any, Any]:

@@ -15,6 +15,7 @@ import socket
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -50,7 +51,7 @@ from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.locking import estimated_time
 from tasks.models import Event, Finding, Landing, Project, Review, Submission, Task
-from tasks.models.prepared import Prepared
+from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
@@ -297,9 +298,7 @@ class Reconciler:
             return
         if shim and is_held:
             if run.status == Run.Status.STARTING:
-                Run.objects.filter(pk=run.pk, fence=run.fence, status=Run.Status.STARTING).update(
-                    status=Run.Status.RUNNING, started_at=estimated_time()
-                )
+                _running.write(run.pk, run.fence, started_at=estimated_time())
             self._keep_going(run, shim)
             self._look_after(run, folder)
         elif shim:
@@ -414,9 +413,8 @@ class Reconciler:
                 "status": Run.Status.STARTING, "host": self.row, "fence": run.fence + 1,
                 "started_at": estimated_time(), "tier": self.row.tier,
             }  # fmt: skip
-            lease = Now() + timedelta(seconds=settings.DURATIONS["lease"])
-            waiting = Run.objects.filter(pk=run.pk, status=Run.Status.QUEUED, fence=run.fence)
-            if waiting.update(**taken, lease_until=lease):
+            claiming = _claiming(settings.DURATIONS["lease"])
+            if claiming.write(run.pk, run.fence, **taken):
                 for name, value in taken.items():
                     setattr(run, name, value)
                 self._claimed.add(run.pk)
@@ -516,6 +514,20 @@ def _to_keep() -> QuerySet[Submission]:
     active = Q(task__project__status=Project.Status.ACTIVE)
     rows = received.filter(Q(run__isnull=False) | (by_people & active & rested))
     return rows.select_related("task__project", "task__section", "run")
+
+
+_running = PreparedUpdate(
+    lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status=Run.Status.STARTING), "started_at",
+    status=Run.Status.RUNNING,
+)  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _claiming(lease: float) -> PreparedUpdate:
+    return PreparedUpdate(
+        lambda pk, fence: Run.objects.filter(pk=pk, fence=fence, status=Run.Status.QUEUED),
+        "status", "host", "fence", "started_at", "tier", lease_until=Now() + timedelta(seconds=lease),
+    )  # fmt: skip
 
 
 _held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_to_keep)

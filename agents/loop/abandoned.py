@@ -1,6 +1,7 @@
 """Gives up the work that only a dead host has, so that it is done again."""
 
 import time
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -12,12 +13,18 @@ from agents.loop import run_ends
 from agents.models import Host
 from tasks.locking import repeated
 from tasks.models import Landing, StaleTask, Submission
+from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import IllegalMove
 
 BEATS_MORE = 2  # beats for which we still listen for a host that seems gone
 
 _silent: dict[str, tuple[Any, float]] = {}  # each host's last beat, and since when this process knows of it
+
+
+@lru_cache(maxsize=8)
+def _given_up(seconds: float) -> Prepared:
+    return Prepared(lambda: Host.objects.given_up(seconds))
 
 
 def give_up() -> int:
@@ -28,7 +35,7 @@ def give_up() -> int:
     """
     moment = BEATS_MORE * settings.DURATIONS["beat"]
     gone = {
-        host.name for host in Host.objects.given_up()
+        host.name for host in _given_up(settings.DURATIONS["abandon"]).found()
         if host.is_removed or _silent_for(host) >= moment
     }  # fmt: skip
     if not gone:

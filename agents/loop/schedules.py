@@ -5,11 +5,16 @@ from datetime import timedelta
 from django.utils import timezone
 from django_q.models import Schedule
 
+from tasks.models.prepared import Prepared
+
+_later_than = Prepared(
+    lambda moment: Schedule.objects.filter(schedule_type=Schedule.MINUTES, next_run__gt=moment)
+)
+
 
 def bring_forward() -> None:
     """Make due the calls that are more than one period away, as happens if the clock was set back."""
     now = timezone.now()
-    regular = Schedule.objects.filter(schedule_type=Schedule.MINUTES)
-    for schedule in regular.filter(next_run__gt=now + timedelta(minutes=1)):
+    for schedule in _later_than.found(now + timedelta(minutes=1)):
         if schedule.next_run > now + timedelta(minutes=schedule.minutes or 0):
             Schedule.objects.filter(pk=schedule.pk, next_run=schedule.next_run).update(next_run=now)

@@ -14,9 +14,9 @@ class HostQuerySet(models.QuerySet["Host"]):
         lease = timedelta(seconds=settings.DURATIONS["lease"])
         return self.exclude(boot_id="").filter(seen_at__gte=Now() - lease)
 
-    def given_up(self) -> "HostQuerySet":
-        """Return the hosts that are no longer waited for: silent for too long, or removed."""
-        long_ago = Now() - timedelta(seconds=settings.DURATIONS["abandon"])
+    def given_up(self, seconds: float) -> "HostQuerySet":
+        """Return the hosts that are no longer waited for: silent for so many seconds, or removed."""
+        long_ago = Now() - timedelta(seconds=seconds)
         return self.filter(Q(seen_at__lt=long_ago) | Q(is_removed=True))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, Expression, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from agents.hosts import masking, paths, processes, rewrites, sandbox, starting
@@ -34,9 +34,11 @@ from disputes import alerts
 from tasks import base
 from tasks.locking import database_time, estimated_time, locked
 from tasks.models import Project, Verification
+from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
 
 Base = Project.Base
+UNFIT = (Base.RED, Base.BROKEN)
 AT_ONCE = 2  # trials on one host
 ATTEMPTS_MAX = 3  # for a trial whose host or shim died
 SHOWN_WHILE_RUNNING = 4000  # bytes of output
@@ -70,17 +72,62 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     """
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     projects = projects.filter(pk=only) if only else projects
-    _take_over_lost(host)
-    for project in projects.filter(base_state=Base.UNKNOWN) if host.takes_work else ():
+    if any(_left_alone.rows(host.pk, _long_ago())[0]):
+        _take_over_lost(host)
+    is_unknown, is_mine, is_queued, is_unfit = _to_do.rows(host.pk)[0]
+    for project in projects.filter(base_state=Base.UNKNOWN) if is_unknown and host.takes_work else ():
         is_due = not project.trouble_until or project.trouble_until < database_time()
         if is_due and host.may_run(project):
             do(f"base-{project.pk}", lambda project=project: _begin(project))
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
-    for trial in mine:
+    for trial in mine if is_mine else ():
         _look_after(trial, do)
-    if host.takes_work:
+    if not host.takes_work:
+        return
+    if is_queued or is_unknown or is_mine:  # the latter may just have queued something
         _claim(host, projects, do)
+    if is_unfit or is_mine:
         _poll(host, projects, do)
+    for (pk,) in _fit.rows():  # it may be long until somebody works there
+        if only in {None, pk} and _is_due(pk, "base_retry"):
+            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
+
+
+def _is_left_alone(host: Expression, long_ago: Expression) -> QuerySet[Host]:
+    return Host.objects.filter(pk=host).values_list(Exists(_lost(host)), Exists(_stuck(long_ago)))
+
+
+def _is_to_do(host: Expression) -> QuerySet[Host]:
+    projects = Project.objects.filter(status=Project.Status.ACTIVE)
+    return Host.objects.filter(pk=host).values_list(
+        Exists(projects.filter(base_state=Base.UNKNOWN)),
+        Exists(Trial.objects.filter(status=Trial.Status.RUNNING, host=host)),
+        Exists(Trial.objects.filter(status=Trial.Status.QUEUED)),
+        Exists(projects.filter(base_state__in=UNFIT)),
+    )
+
+
+def _are_fit() -> QuerySet[Project, Any]:
+    fit = Project.objects.filter(status=Project.Status.ACTIVE, base_state__in=Project.FIT)
+    return fit.exclude(trouble_until__gt=Now()).values_list("pk")
+
+
+def _lost(host: Any) -> QuerySet[Trial]:
+    """Return the trials of other hosts that are gone; a host knows its own trials by their processes."""
+    return Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now()).exclude(host=host)
+
+
+def _stuck(long_ago: Any) -> QuerySet[Project]:
+    """Return the projects whose first look was cut short."""
+    begun = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)
+    return begun.exclude(trials__status__in=Trial.LIVE)
+
+
+def _long_ago() -> datetime:
+    return estimated_time() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
+
+
+_left_alone, _to_do, _fit = Prepared(_is_left_alone), Prepared(_is_to_do), Prepared(_are_fit)
 
 
 def beat(host: Host) -> None:
@@ -292,18 +339,15 @@ def _put_back(trial: Trial) -> None:
 
 def _take_over_lost(host: Host) -> None:
     """Queue the trials of hosts that are gone again, and reset branches whose first look was cut short."""
-    lost = Trial.objects.filter(status=Trial.Status.RUNNING, lease_until__lt=Now())
-    for trial in lost.exclude(host=host):  # this host knows its own trials by their processes
+    for trial in _lost(host):
         _put_back(trial)
-    long_ago = estimated_time() - timedelta(seconds=2 * settings.DURATIONS["git_network"])
-    stuck = Project.objects.filter(base_state=Base.TRYING, base_at__lt=long_ago)
-    stuck.exclude(trials__status__in=Trial.LIVE).update(base_state=Base.UNKNOWN)
+    _stuck(_long_ago()).update(base_state=Base.UNKNOWN)
 
 
 def _poll(host: Host, projects: Any, do: Do) -> None:
     """Check whether an unfit branch has moved; retry what may fix itself, like a full disk."""
     now = estimated_time()
-    unfit = projects.filter(base_state__in=[Base.RED, Base.BROKEN])
+    unfit = projects.filter(base_state__in=UNFIT)
     for project in unfit.exclude(trouble_until__gt=Now()):
         if not host.may_run(project):
             continue
@@ -313,10 +357,6 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
             base.try_again(project, why="What was missing may be there now.")
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
-    fit = projects.filter(base_state__in=Project.FIT).exclude(trouble_until__gt=Now())
-    for pk in fit.values_list("pk", flat=True):  # it may be long until somebody works there
-        if _is_due(pk, "base_retry"):
-            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
 
 
 _polled: dict[int, float] = {}
