@@ -72,13 +72,11 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
     """
     projects = Project.objects.filter(status=Project.Status.ACTIVE)
     projects = projects.filter(pk=only) if only else projects
-    if any(_left_alone.rows(host.pk, _long_ago())[0]):
+    if any(map(any, _left_alone.rows(host.pk, _long_ago()))):
         _take_over_lost(host)
-    is_unknown, is_mine, is_queued, is_unfit = _to_do.rows(host.pk)[0]
-    for project in projects.filter(base_state=Base.UNKNOWN) if is_unknown and host.takes_work else ():
-        is_due = not project.trouble_until or project.trouble_until < database_time()
-        if is_due and host.may_run(project):
-            do(f"base-{project.pk}", lambda project=project: _begin(project))
+    is_unknown, is_mine, is_queued, is_unfit = next(iter(_to_do.rows(host.pk)), (False,) * 4)
+    if is_unknown and host.takes_work:
+        _look_at_unknown(host, projects, do)
     mine = Trial.objects.filter(status=Trial.Status.RUNNING, host=host).select_related("project")
     for trial in mine if is_mine else ():
         _look_after(trial, do)
@@ -88,9 +86,8 @@ def advance(host: Host, do: Do, *, only: int | None = None) -> None:
         _claim(host, projects, do)
     if is_unfit or is_mine:
         _poll(host, projects, do)
-    for (pk,) in _fit.rows():  # it may be long until somebody works there
-        if only in {None, pk} and _is_due(pk, "base_retry"):
-            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
+    if only is None:
+        _poll_fit(do)
 
 
 def _is_left_alone(host: Expression, long_ago: Expression) -> QuerySet[Host]:
@@ -143,6 +140,13 @@ def folder_of(pk: int) -> Path:
 
 
 # --- Looking at the branch --------------------------------------------------------------------------------
+
+
+def _look_at_unknown(host: Host, projects: QuerySet[Project], do: Do) -> None:
+    for project in projects.filter(base_state=Base.UNKNOWN):
+        is_due = not project.trouble_until or project.trouble_until < database_time()
+        if is_due and host.may_run(project):
+            do(f"base-{project.pk}", lambda project=project: _begin(project))
 
 
 class CommitTree:
@@ -357,6 +361,13 @@ def _poll(host: Host, projects: Any, do: Do) -> None:
             base.try_again(project, why="What was missing may be there now.")
         elif _is_due(project.pk):
             do(key, lambda project=project: _look_for_move(project))
+
+
+def _poll_fit(do: Do) -> None:
+    """Look at fit branches now and then, since it may be long until somebody works there."""
+    for (pk,) in _fit.rows():
+        if _is_due(pk, "base_retry"):
+            do(f"base-{pk}", lambda pk=pk: _look_at_head(Project.objects.get(pk=pk)))
 
 
 _polled: dict[int, float] = {}
