@@ -81,12 +81,15 @@ def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     return done
 
 
+_configured = Prepared(lambda: Project.objects.filter(status=Project.Status.ACTIVE).exclude(settings={}))
+
+
 def clear_up() -> int:
     """End lost runs, and disputes whose tasks are over; pause projects whose settings are not valid.
 
     Returns how many runs were lost.
     """
-    pause_invalid(Project.objects.filter(status=Project.Status.ACTIVE).exclude(settings={}))
+    pause_invalid(_configured.found())
     now_and_then = outlook.now_and_then()
     reaped = reap(now_and_then)
     if now_and_then.disputes:
@@ -168,13 +171,22 @@ def reap(may: outlook.NowAndThen | None = None) -> int:
     return reaped
 
 
+def _overdue() -> QuerySet[Run]:
+    return Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+
+
+_any_overdue = Prepared(lambda: _overdue().order_by().values_list("pk")[:1])
+
+
 def _reap_held() -> int:
     """End the runs on hosts whose lease is over, and return how many.
 
     A run found overdue is first given a moment more: if the database's clock was set, all leases are over
     at once, and a host that is alive renews its own within a beat.
     """
-    over = Run.objects.on_host().filter(lease_until__lt=Now(), is_pulled=False)
+    if not _any_overdue.rows():
+        return 0
+    over = _overdue()
     lost = list(over.filter(is_overdue=True).select_related("task", "project", "host"))
     moment = timedelta(seconds=BEATS_MORE * settings.DURATIONS["beat"])
     over.filter(is_overdue=False).update(is_overdue=True, lease_until=Now() + moment)
@@ -224,9 +236,7 @@ def _rests(project: Project) -> bool:
 
 def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:
     """Queue the runs that the project's tasks need, in the order of the tasks, until all seats are taken."""
-    wanted = _wanted(project, crew)
-    if is_closed:  # builds and tests cost nothing, so they go on
-        wanted &= Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
+    wanted = _wanted(project, crew, is_closed=is_closed)
     looked_at: set[int] = set()
     for most in LOOKED_AT:
         found = _candidates(wanted, most).found(project.pk)
@@ -250,8 +260,44 @@ def _working() -> QuerySet[Run]:
     return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which tasks somebody idle could take. Its condition is built once for each combination of these."""
+
+    in_parallel: bool  # others may join a review that is under way
+    unreviewed: tuple[str, ...]  # columns
+    to_review: bool  # a reviewer is idle
+    to_code: bool  # a coder is idle
+    branch_moves: bool  # a landing is about to be pushed, so new work waits until it is over
+    shut: tuple[str, ...]  # columns in which no coder is idle
+    climbing: tuple[str, ...]  # those of them in which a task at the end of its ladder goes on all the same
+    focus: Q | None
+    is_closed: bool  # builds and tests cost nothing, so they go on
+
+    def condition(self) -> Q:
+        """Return the condition on tasks, by `last_state` and `is_seated`."""
+        kept = Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
+        verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
+        alone = Q(is_seated=False)
+        wanted = kept & alone
+        wanted |= verified & alone & (Q(stage__in=self.unreviewed) | Q(origin=Task.Origin.AMENDMENT))
+        if self.in_parallel:
+            wanted |= verified
+        elif self.to_review:
+            wanted |= verified & alone
+        code = ~Q(status=Status.REVIEW) & alone
+        if self.to_code:
+            open_to_all = code & ~Q(stage__in=self.shut)
+            wanted |= open_to_all & ~Q(status=Status.PENDING) if self.branch_moves else open_to_all
+        if self.climbing:
+            wanted |= code & Q(status=Status.IN_PROGRESS, stage__in=self.climbing)
+        if self.focus is not None:
+            wanted &= self.focus
+        return wanted & kept if self.is_closed else wanted
+
+
 @lru_cache(maxsize=64)  # projects share a few conditions
-def _candidates(wanted: Q, most: int) -> Prepared:
+def _candidates(wanted: _Wanted, most: int) -> Prepared:
     """Return the query for the first wanted tasks that may be picked, with their last submission's state."""
 
     def rows(project: Expression) -> QuerySet[Task]:
@@ -259,7 +305,7 @@ def _candidates(wanted: Q, most: int) -> Prepared:
         seated = _working().filter(task=OuterRef("pk"))
         tasks = Task.objects.filter(project=project).startable().exclude(Exists(held))
         known = _with_last(tasks).annotate(is_seated=Exists(seated)).select_related("section")
-        return known.filter(wanted).filter(_may_go_on())[:most]
+        return known.filter(wanted.condition()).filter(_may_go_on())[:most]
 
     return Prepared(rows)
 
@@ -269,29 +315,22 @@ def _with_last(tasks: QuerySet[Task]) -> QuerySet[Task]:
     return tasks.annotate(last_state=_last_state(), last_sha=Subquery(last.values("sha")[:1]))
 
 
-def _wanted(project: Project, crew: choosing.Crew) -> Q:
-    """Return the condition on tasks that somebody idle could take, by `last_state` and `is_seated`."""
+def _wanted(project: Project, crew: choosing.Crew, *, is_closed: bool) -> _Wanted:
     config = project.config
-    in_parallel = config.reviewers == choosing.ALL  # others may join a review that is under way
-    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
-    wanted = Q(status=Status.REVIEW, last_state=Submission.State.KEPT, is_seated=False)
     columns = (*stages_of(config), *escalations_of(config))
-    wanted |= verified & Q(
-        is_seated=False, stage__in=_names(each for each in columns if not each.is_reviewed)
-    )
-    wanted |= verified & Q(is_seated=False, origin=Task.Origin.AMENDMENT)
-    if in_parallel or crew.is_idle(project.pk, Run.Role.REVIEWER):
-        wanted |= verified if in_parallel else verified & Q(is_seated=False)
     shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
-    to_code = ~Q(status=Status.REVIEW) & Q(is_seated=False)
-    if _last_push.rows(project.pk, outlook.a_moment_ago()):  # the branch rests until it is over
-        to_code &= ~Q(status=Status.PENDING)
-    if crew.is_idle(project.pk, Run.Role.CODER):
-        wanted |= to_code & ~Q(stage__in=_names(shut))
-    climbing = _names(each for each in shut if each.ladder_name in config.model_ladder)
-    if climbing:  # a task at the end of its ladder goes on, even if all are busy
-        wanted |= to_code & Q(status=Status.IN_PROGRESS, stage__in=climbing)
-    return wanted & alerts.in_focus(project)
+    to_code = crew.is_idle(project.pk, Run.Role.CODER)
+    return _Wanted(
+        in_parallel=config.reviewers == choosing.ALL,
+        unreviewed=_names(each for each in columns if not each.is_reviewed),
+        to_review=crew.is_idle(project.pk, Run.Role.REVIEWER),
+        to_code=to_code,
+        branch_moves=to_code and bool(_last_push.rows(project.pk, outlook.a_moment_ago())),
+        shut=_names(shut),
+        climbing=_names(each for each in shut if each.ladder_name in config.model_ladder),
+        focus=alerts.in_focus(project) or None,
+        is_closed=is_closed,
+    )
 
 
 def _names(columns: Iterable[Stage]) -> tuple[str, ...]:

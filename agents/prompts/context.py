@@ -4,7 +4,7 @@ Only plain values and sections leave this module, so that no template sees a dat
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,9 +82,10 @@ _under_review, _verification = Prepared(_submissions), Prepared(_verifications)
 
 def guidelines_of(task: Task) -> Section:
     """Return the standing guidelines of the project that apply to the task."""
-    is_any = _any_guideline.rows(task.project_id)
-    holding = Guideline.objects.for_task(task).select_related("decision__conflict")
-    found = holding[:GUIDELINES_NAMED] if is_any else ()
+    found: Iterable[Guideline] = ()
+    if _any_guideline.rows(task.project_id):
+        holding = Guideline.objects.for_task(task).select_related("decision__conflict")
+        found = holding[:GUIDELINES_NAMED]
     lines = [
         f"- {one_line(each.text)}" + (f" (ruled on {each.source})" if each.source else "") for each in found
     ]
@@ -95,12 +96,14 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """Return the values for the first and the last part of a coder's prompt (ARB-4)."""
     task = run.task
     last = task.last_submission()
-    earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
     back = _last_rollback.first(task.pk)
-    if back:
-        earlier = earlier.filter(queued_at__gt=back.at)
-    is_another = bool(_ended_coder.rows(task.pk, run.round))
-    in_vain = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first() if is_another else None
+    in_vain = to_mend = None
+    if _ended_coder.rows(task.pk, run.round):
+        earlier = Run.objects.filter(task=task, role=Run.Role.CODER, round=run.round, status=Run.Status.ENDED)
+        if back:
+            earlier = earlier.filter(queued_at__gt=back.at)
+        in_vain = earlier.exclude(outcome=Run.Outcome.HANDED_IN).order_by("-pk").first()
+        to_mend = refusals.to_mend(earlier)
     return {
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
         "guidelines": guidelines_of(task),
@@ -109,7 +112,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         **_clash(task, last),
         **_resumed(in_vain, last),
         **_findings(intake.findings_to_answer(task), task.ref),
-        **retry_of(refusals.to_mend(earlier) if is_another else None),
+        **retry_of(to_mend),
     }
 
 
@@ -220,8 +223,10 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     submission = _under_review.first(task.pk, run.sha)
     result = _verification.first(task.project_id, run.sha)
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
-    earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
-    is_another = bool(_ended_reviewer.rows(task.pk, run.sha))
+    to_mend = None
+    if _ended_reviewer.rows(task.pk, run.sha):
+        earlier = Run.objects.filter(task=task, role=Run.Role.REVIEWER, sha=run.sha, status=Run.Status.ENDED)
+        to_mend = refusals.to_mend(earlier)
     return {
         "sha": run.sha,
         "focus": one_line(run.agent.focus) if run.agent else "",
@@ -234,7 +239,7 @@ def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         ),
         **_verified(result),
         **(change_of(submission) if submission else NO_CHANGE),
-        **retry_of(refusals.to_mend(earlier) if is_another else None),
+        **retry_of(to_mend),
     }  # fmt: skip
 
 

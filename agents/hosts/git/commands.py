@@ -10,11 +10,13 @@ import os
 import re
 import resource
 import selectors
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -143,6 +145,12 @@ def run(
     return call.finish(timeout, ok, limit, may_cut)
 
 
+@lru_cache(maxsize=8)
+def _found(program: str, path: str) -> str:
+    """Return where the program is; otherwise each call would try it in every folder of `path`."""
+    return shutil.which(program, path=path) or program
+
+
 class Call:
     """A running git command. The helpers that it starts (ssh, git-remote-https) are in its process group."""
 
@@ -152,13 +160,15 @@ class Call:
     ) -> None:  # fmt: skip
         self.what, self.folder = f"git {verb}", Path(folder)
         self.given = stdin if isinstance(stdin, bytes) else b""
+        environment = base_environment() | (environment or {})
         try:
             self.process = subprocess.Popen(
                 argv,
+                executable=_found(argv[0], environment["PATH"]),
                 stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin or subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=base_environment() | (environment or {}),
+                env=environment,
                 start_new_session=True,
             )
         except OSError as error:
