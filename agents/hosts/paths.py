@@ -90,10 +90,10 @@ def resident_lock() -> Path:
 
 def bell_socket() -> Path:
     """Return the path of the loop's datagram socket, a short one if the data folder's path is too long."""
-    path = Path(settings.HOME) / "host" / "bell"
-    if len(str(path)) <= SOCKET_PATH_MAX:
-        return path
-    short = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+    path = f"{settings.HOME}/host/bell"
+    if len(path) <= SOCKET_PATH_MAX:
+        return Path(path)
+    short = hashlib.sha256(path.encode()).hexdigest()[:16]
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     return Path(base) / f"steroids-{short}"
 

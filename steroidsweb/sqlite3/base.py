@@ -56,19 +56,19 @@ class Cursor(base.SQLiteCursorWrapper):
         return str(super().convert_query(query, param_names=param_names))
 
     def execute(self, query: str, params: Any = None) -> Any:
-        return self._patiently(lambda: super(Cursor, self).execute(query, params))
+        return self._patiently(super().execute, query, params)
 
     def executemany(self, query: str, param_list: Any) -> Any:
-        rows = list(param_list)
-        return self._patiently(lambda: super(Cursor, self).executemany(query, rows))
+        return self._patiently(super().executemany, query, list(param_list))
 
-    def _patiently(self, work: Callable[[], Any]) -> Any:
-        until = time.monotonic() + self.wrapper.patience
+    def _patiently(self, work: Callable[..., Any], *given: Any) -> Any:
+        until = None
         while True:
             try:
-                return work()
+                return work(*given)
             except base.Database.OperationalError as error:
                 is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == base.Database.SQLITE_BUSY
+                until = until or time.monotonic() + self.wrapper.patience
                 if not is_busy or self.connection.in_transaction or time.monotonic() >= until:
                     raise
             time.sleep(PAUSE * (0.5 + random.random()))  # noqa: S311 - so that two do not keep meeting
