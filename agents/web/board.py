@@ -1,11 +1,13 @@
 """A project's board: its tasks in columns, and where each card may be moved."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import django_filters
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.expressions import RawSQL
@@ -333,8 +335,13 @@ def _tasks_of(parts: list[QuerySet[Task]]) -> list[Task]:
 def _united(parts: list[QuerySet[Any, Any]]) -> tuple[str, list[Any]]:
     """Return one SQL query with the rows of all parts, each part read by its own index.
 
-    If they were alternatives in one condition, PostgreSQL would read the whole table.
+    If they were alternatives in one condition, PostgreSQL would read the whole table. A part of which Django
+    knows that it has no rows, such as one of a search that finds nothing, has no SQL.
     """
-    asked = [part.query.sql_with_params() for part in parts]
+    asked = []
+    for part in parts:
+        with suppress(EmptyResultSet):
+            asked.append(part.query.sql_with_params())
     selects = [f"SELECT * FROM ({sql}) AS part_{n}" for n, (sql, _) in enumerate(asked)]  # noqa: S608
+    selects = selects or ["SELECT 0 WHERE 1 = 0"]
     return " UNION ALL ".join(selects), [value for _, values in asked for value in values]

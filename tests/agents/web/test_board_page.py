@@ -182,6 +182,7 @@ def test_filters_narrow_cards_and_counts(client: Client, ledger: Project, vera: 
     for query, wanted in (
         ({"q": "hinge"}, [1]), ({"q": "ledger-2"}, [2]), ({"section": doors.pk}, [1]),
         ({"severity": "high"}, [2]), ({"section": 99}, [1, 2]), ({}, [1, 2]),
+        ({"q": "nowhere"}, []),
     ):  # fmt: skip
         found = column(client, "pending", **query)
         assert (numbers(found), found.count) == (wanted, len(wanted)), query
