@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.core.paginator import InvalidPage
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 from unfold.sites import UnfoldAdminSite
 
@@ -19,6 +20,12 @@ class AdminSite(UnfoldAdminSite):
         from steroidsweb.sidebar import groups_for
 
         return groups_for(request)
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        try:
+            return super().search(request, extra_context)
+        except InvalidPage as error:
+            raise Http404("The results have no such page.") from error
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

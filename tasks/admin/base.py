@@ -156,8 +156,18 @@ def quoted(value: Any) -> str:
     return f"“{Truncator(shown).chars(300)}”." if shown not in ("", "None") else "nothing."
 
 
-class OneByOne:
-    """A mixin that logs each row of a mass deletion with its own save, so that signal handlers hear of it."""
+class EveryAdmin:
+    """What the admins of our models and those of Django's share.
+
+    A row that is not there is told of in words. A mass deletion logs each row with its own save, so that
+    signal handlers hear of it.
+    """
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        obj = super().get_object(request, object_id, from_field or None)  # type: ignore[misc]
+        if obj is None:
+            raise Http404(f"There is no such {self.opts.verbose_name} that you may see.")  # type: ignore[attr-defined]
+        return obj
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset:
@@ -211,7 +221,7 @@ class SharedForm(forms.ModelForm):
             self.data[name] = "" if stored is None else stored
 
 
-class BaseAdmin(OneByOne, ModelAdmin):
+class BaseAdmin(EveryAdmin, ModelAdmin):
     """Unfold's admin with the defaults of this program."""
 
     form = SharedForm
@@ -240,12 +250,6 @@ class BaseAdmin(OneByOne, ModelAdmin):
         elif isinstance(db_field, models.SlugField):
             kwargs["error_messages"] = {"invalid": SLUG_SAYS}
         return super().formfield_for_dbfield(db_field, request, **kwargs)
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        obj = super().get_object(request, object_id, from_field)
-        if obj is None:
-            raise Http404(f"There is no such {self.opts.verbose_name} that you may see.")
-        return obj
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Write only the columns that the user changed, because machines may write the others meanwhile."""
@@ -333,7 +337,7 @@ class AllowedAdmin:
         return self.allowed(request, self.change_roles, obj)
 
 
-class SuperuserAdmin(AllowedAdmin, OneByOne):
+class SuperuserAdmin(AllowedAdmin, EveryAdmin):
     """A mixin for rows that concern the whole installation."""
 
     def allowed(self, request: HttpRequest, roles: frozenset[str], obj: Any = None) -> bool:
