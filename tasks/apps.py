@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models import AutoField, BigAutoField
 from django.db.models.signals import post_migrate, pre_migrate
 
 
@@ -7,7 +8,10 @@ class TasksConfig(AppConfig):
     verbose_name = "Tasks"
 
     def ready(self) -> None:
+        from tasks.models.keys import KeyIn
         from tasks.triggers import install_triggers, remove_triggers
 
+        for field in (AutoField, BigAutoField):
+            field.register_lookup(KeyIn)
         pre_migrate.connect(remove_triggers)
         post_migrate.connect(install_triggers)

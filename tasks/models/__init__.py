@@ -1,6 +1,5 @@
 """The database rows of the work itself. Each table states its invariants as constraints."""
 
-from tasks.models import keys  # noqa: F401  (registers its lookup)
 from tasks.models.checkpoint import Checkpoint
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.event import Event, Notice, Seal

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db import models
 from django.db.models.lookups import In
 
 KEY_MAX = 2**63 - 1
@@ -17,8 +16,6 @@ def _can_be_key(value: Any) -> bool:
         return False
 
 
-@models.AutoField.register_lookup
-@models.BigAutoField.register_lookup
 class KeyIn(In):
     """`pk__in`, for which a text or a number that can be no key names no row, as for `pk`. Django raises."""
 
