@@ -14,8 +14,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Now
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast, Now
 
 from agents import judging
 from agents.crew import choosing, specialists
@@ -81,7 +81,12 @@ def tick(project_pk: int | None = None, quiet: Quiet | None = None) -> Ticked:
     return done
 
 
-_configured = Prepared(lambda: Project.objects.filter(status=Project.Status.ACTIVE).exclude(settings={}))
+def _with_settings() -> QuerySet[Project]:
+    said = Cast("settings", TextField())  # as a constant, only a text is the same in both databases
+    return Project.objects.filter(status=Project.Status.ACTIVE).alias(said=said).exclude(said="{}")
+
+
+_configured = Prepared(_with_settings)
 
 
 def clear_up() -> int:
