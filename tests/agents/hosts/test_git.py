@@ -770,7 +770,7 @@ def put(clone: Path, name: str, make: Callable[[Path], None]) -> None:
 def test_git_is_never_left_waiting_at_a_pipe(
     remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "run", partial(plain.run, timeout=5))
+    monkeypatch.setattr(mirrors, "run", partial(plain.run, timeout=2))
     spoiled = [(name, os.mkfifo) for name in WAITS_AT]
     spoiled += [(name, lambda path: path.symlink_to("/dev/zero")) for name in OPENS_AT_A_DEVICE]
 

@@ -11,6 +11,9 @@ def test_a_task_passes_coder_verification_review_and_landing(installation: Insta
     installation.environment["STEROIDS_LOOP"] = "2"
     prepared = installation.manage("run_orchestrator", "--demo", "--once")
     assert prepared.returncode == 0, prepared.stderr
+    with installation.database() as rows:  # one that lands is enough
+        others = "status = 'pending' AND title <> 'Accept weeks'"
+        rows.execute(f"UPDATE tasks_task SET status = 'deferred' WHERE {others}")
     cluster = installation.begin("qcluster")
     try:
         landed = "SELECT count(*) FROM tasks_task WHERE landed_sha <> ''"
