@@ -120,7 +120,7 @@ BROWSER = 15  # of each other file of them
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--database-only", action="store_true", help="only tests to which the test database matters")
+    parser.addoption("--database-only", action="store_true", help="only tests that depend on the database")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

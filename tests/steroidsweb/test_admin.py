@@ -49,7 +49,7 @@ from tests.factories import (
 )
 from tests.filling import fill
 from tests.steroidsweb.setting_inputs import setting_inputs
-from tests.steroidsweb.silence import framed, silent
+from tests.steroidsweb.silence import silent
 
 pytestmark = pytest.mark.django_db
 
