@@ -217,35 +217,59 @@ TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[method-assi
 
 @dataclass
 class Migrated:
-    """Where the first of several workers leaves its migrated database; the others wait for it and copy it."""
+    """Where the first of several workers leaves its migrated database; the others wait for it and copy it.
+
+    On PostgreSQL the file only says that there is a template, which has the file's name.
+    """
 
     file: Path
     lock: IO[str]
+    is_first: bool
 
     def leave(self, empty: Path) -> None:
-        shutil.copyfile(empty, self.file)
+        """Let the next worker go on."""
+        if self.is_first and connection.vendor == "sqlite":
+            shutil.copyfile(empty, self.file)
+        elif self.is_first:
+            self._run('CREATE DATABASE "{}" TEMPLATE "{}"', self.file.stem, connection.settings_dict["NAME"])
+            self.file.touch()
         fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+    def remove(self) -> None:
+        """Whoever still begins then migrates a database of its own."""
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.file.unlink()
+        if connection.vendor == "postgresql":
+            self._run('DROP DATABASE "{}"', self.file.stem)
+
+    def _run(self, statement: str, *names: str) -> None:
+        connection.close()  # nobody may be connected to what is copied
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(statement.format(*names))
 
 
 @pytest.fixture(scope="session")
 def migrated(django_db_modify_db_settings: None) -> Iterator[Migrated | None]:
-    """To migrate takes seconds, so one worker of a run does it. It has the lock until it is done."""
+    """To migrate takes seconds, so one worker of a run does it. One after the other gets ready."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    if not run or connection.vendor != "sqlite":
+    if not run:
         yield None
         return
     made = settings.HOME.parent / f"migrated-{run}.sqlite3"
     with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if made.exists():
-            shutil.copyfile(made, connection.settings_dict["TEST"]["NAME"])
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        yield Migrated(made, lock)
+        is_first = not made.exists()
+        if not is_first:
+            if connection.vendor == "sqlite":
+                shutil.copyfile(made, connection.settings_dict["TEST"]["NAME"])
+            else:
+                connection.settings_dict["TEST"]["TEMPLATE"] = made.stem
+        yield Migrated(made, lock, is_first)
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(migrated: Migrated | None) -> bool:
-    return migrated is not None and migrated.file.exists()
+    return connection.vendor == "sqlite" and migrated is not None and not migrated.is_first
 
 
 @pytest.fixture(scope="session")
@@ -260,9 +284,13 @@ def django_db_setup(
                 cursor.execute("VACUUM INTO %s", [str(EMPTY)])
             for trigger in TAKEN_AWAY:
                 trigger.remove(connection)
-        if migrated and not migrated.file.exists():
+    if migrated:
+        with django_db_blocker.unblock():
             migrated.leave(EMPTY)
     yield
+    if migrated and migrated.is_first:
+        with django_db_blocker.unblock():
+            migrated.remove()
     if connection.vendor == "postgresql":  # threads of a live server may still be at it, and hold it up
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(
