@@ -181,8 +181,8 @@ def test_every_filter_and_column_can_be_used(label: str, client: Client, filled:
         for link in links:
             answer = client.get(page(label, "changelist") + link.replace("&amp;", "&"))
             assert answer.status_code == 200, link
-            cl = answer.context_data["cl"]
-            assert list(cl.result_list) + [list(each.choices(cl)) for each in cl.filter_specs], link
+            rows = answer.context_data["cl"]
+            assert all(list(each.choices(rows)) for each in rows.filter_specs), link
 
 
 def test_a_task_page_costs_the_same_with_two_dependencies_as_with_six(
