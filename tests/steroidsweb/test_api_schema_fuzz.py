@@ -25,9 +25,9 @@ from tests.filling import fill
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 COMMAND = Path(sys.executable).with_name("schemathesis")
-SECONDS = 14  # for each caller: first the limits of each field at each address, then what comes to mind
+SECONDS = 18  # for each caller: first the limits of each field at each address, then what comes to mind
 AT_ONCE = 2  # callers
-LEAST = 16  # operations that each tries in that time on a loaded machine; there are about fifty
+LEAST = 20  # operations that each tries in that time on a loaded machine; there are about fifty
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
