@@ -142,9 +142,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("database_only"):
-        without = [item for item in items if not depends_on_database(item)]
+        without = [item for item in items if not uses_database(item)]
         config.hook.pytest_deselected(items=without)
-        items[:] = [item for item in items if depends_on_database(item)]
+        items[:] = [item for item in items if uses_database(item)]
 
     def weight(item: pytest.Item) -> int:
         path = item.nodeid.partition("::")[0]
@@ -159,12 +159,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def depends_on_database(item: pytest.Item) -> bool:
-    """Whether it uses the test database, and for more than what other tests ask of it as well."""
+def uses_database(item: pytest.Item) -> bool:
     fixtures = getattr(item, "fixturenames", ())
-    is_used = "db" in fixtures or "transactional_db" in fixtures
-    is_used = is_used or item.get_closest_marker("django_db") is not None
-    return is_used and item.get_closest_marker("once") is None
+    return (
+        item.get_closest_marker("django_db") is not None or "db" in fixtures or "transactional_db" in fixtures
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

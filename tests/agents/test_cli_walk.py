@@ -112,7 +112,6 @@ def test_a_task_is_added_rolled_back_and_ruled_on(
     assert "Retry twice, then give up." in tom_says("dispute", "show", conflict.dispute.ref)[1]
 
 
-@pytest.mark.once
 def test_every_card_takes_the_words_that_it_prints(ledger: Project, tom: User, steroids: Any) -> None:
     """Words that mean one choice are tried with one of them."""
     tom_says = steroids(tom)

@@ -39,8 +39,6 @@ from tests.factories import (
     sha,
 )
 
-pytestmark = pytest.mark.once
-
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 PROMPT = re.compile(r"^(?P<who>[a-z]+)\$ steroids (?P<words>.+)$")
 TIME = re.compile(

@@ -271,7 +271,6 @@ def test_everybody_gets_what_the_table_says(scene: Scene, silent: Frames) -> Non
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-@pytest.mark.once
 def test_no_other_method_gets_anybody_in(scene: Scene, silent: Frames) -> None:
     table, wrong = read_table().expected(), []
     addresses = {route: scene.address(route) for route in table}

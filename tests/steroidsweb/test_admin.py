@@ -88,7 +88,6 @@ print(before, check_pages(None), len(admin.site._registry) > 20)
 """
 
 
-@pytest.mark.once
 def test_a_fresh_process_loads_no_page_and_its_check_looks_at_all_of_them() -> None:
     done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True)
     assert done.stdout == "0 [] True\n"

@@ -271,7 +271,6 @@ def test_people_are_not_limited(task: Task, client: APIClient, two_a_minute: Non
 # --- Schema and health ------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_the_schema_has_no_warning() -> None:
     out = StringIO()
     call_command("spectacular", fail_on_warn=True, validate=True, stdout=out)

@@ -85,7 +85,6 @@ def test_no_column_breaks_out_of_its_place_on_any_page(client: Client, pages: li
     assert not found, "\n" + "\n".join(found)
 
 
-@pytest.mark.once
 def test_each_of_three_hundred_texts_stays_in_its_place(client: Client, pages: list[str]) -> None:
     assert len(TEXTS) >= 300
     filler = Filler(TEXTS)

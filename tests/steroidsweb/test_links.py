@@ -13,7 +13,7 @@ from tests.browser.scene import create_scene
 from tests.factories import create_user
 from tests.steroidsweb.silence import silent
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = pytest.mark.django_db
 
 
 def links_of(html: str) -> set[str]:

@@ -111,7 +111,6 @@ def test_a_file_is_kept_nowhere(tom: User, tmp_path: Path, settings: Any) -> Non
 # --- Whose files they are -----------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_what_the_program_writes_is_for_its_own_user(settings: Any, tmp_path: Path) -> None:
     """Whoever reads the database reads everything, and whoever reads the secret key may sign anything."""
     home = tmp_path / "home"

@@ -34,8 +34,6 @@ from tests.cases import for_each
 from tests.factories import create_host, create_run
 from tests.notifications.receiver import certificate_for
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 60.0
 CLOSED = Reach()

@@ -13,7 +13,7 @@ from tasks.models import Submission
 from tests.agents.world import Remote, World, commit, git, hook, import_commit, make_world, write  # noqa: F401
 from tests.factories import create_host, create_run
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = pytest.mark.django_db
 
 
 def module(folder: Path, name: str) -> tuple[Path, str]:

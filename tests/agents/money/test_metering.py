@@ -348,7 +348,6 @@ def test_a_sound_list_is_no_reason_for_a_warning() -> None:
     assert caps.closed([]) == {}
 
 
-@pytest.mark.once
 def test_the_check_of_a_fresh_process_names_the_line_of_a_faulty_list(settings: Any) -> None:
     settings.PRICES.write_text("models:\n  big-1: {input: much, output: 1}\n")
     variables = {"DJANGO_SETTINGS_MODULE": "tests.settings", "STEROIDS_PRICES": str(settings.PRICES)}
