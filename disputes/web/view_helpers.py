@@ -17,6 +17,7 @@ from django.http import (
     JsonResponse,
     UnreadablePostError,
 )
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -124,7 +125,7 @@ def texts_in(request: HttpRequest) -> str:
         return ""
     try:
         fields = list(request.POST.lists())
-    except (SuspiciousOperation, UnreadablePostError):  # too large to be read, as the refusal says
+    except (SuspiciousOperation, UnreadablePostError, MultiPartParserError):  # as the refusal says
         return ""
     typed = [values for name, values in fields if name not in {"item", "query"} and "password" not in name]
     texts = [text.strip() for values in typed for text in values]
