@@ -25,7 +25,7 @@ from agents.web.agent_form import AgentForm
 from agents.web.log import plain
 from tasks.access import is_superuser
 from tasks.admin import base
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.spans import clock
 
 LIVE_RUNS = Count("runs", ~Q(runs__status=Run.Status.ENDED))

@@ -18,9 +18,9 @@ from disputes import opinions
 from disputes.models import Conflict, Opinion
 from disputes.opinions import Reach, Said
 from disputes.protocol.rulings.arbitration import read_verdict
+from tasks.database.clock import estimated_time
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 

@@ -4,7 +4,7 @@ from django.db.models import Expression, F, QuerySet, Value
 from django.db.models.functions import Concat, Length
 
 from agents.models import Output, Run
-from tasks.models.prepared import Prepared, PreparedInsert
+from tasks.database.prepared import Prepared, PreparedInsert
 
 ROW = 16 * 1024  # characters up to which a row is filled; a longer piece is a row of its own
 

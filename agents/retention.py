@@ -17,7 +17,7 @@ from agents import archives
 from agents.doctor import machine
 from agents.hosts import tidying
 from agents.models import Output, Prompt, Run
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Bundle, Idempotency
 
 PAGE = 500  # rows deleted in one transaction; an output may have a megabyte

@@ -30,7 +30,7 @@ def fill(tasks: int) -> None:
     """Create a thousand projects in which nothing can go on, with so many tasks each."""
     from django.utils import timezone
 
-    from tasks import statistics
+    from tasks.database import statistics
     from tasks.models import Project, Section, Task
 
     fit = Project.Base.GREEN

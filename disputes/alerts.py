@@ -12,12 +12,12 @@ from disputes.models import Conflict, ConflictQuerySet, Decision, Dispute
 from disputes.protocol.rulings.options import PROJECT_ALERTS, Kind, Option
 from tasks import base
 from tasks.configuration.policy import LOG
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
 from tasks.models import Landing, Project, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 from tasks.states import MOVES, STARTABLE, Severity, Status
 from tasks.text.regex import regex
 

@@ -16,9 +16,10 @@ from disputes.protocol.rulings.amendments import WORDS_MAX, About, Ruled, words_
 from tasks.access import RULE, require
 from tasks.adding import create_last
 from tasks.configuration import stages
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time, locked
 from tasks.models import Project, Submission, Task
 from tasks.models.event import record
 from tasks.models.task import locked_task

@@ -8,7 +8,7 @@ SCHEDULES = [  # name, function, interval in minutes
     ("tell", "disputes.notifications.jobs.tell", 1),
     ("tidy deliveries", "disputes.notifications.jobs.tidy", 24 * 60),
     ("count days", "disputes.tallies.count_days", 10),
-    ("statistics", "tasks.statistics.refresh", 60),
+    ("statistics", "tasks.database.statistics.refresh", 60),
     ("seal", "tasks.sealing.seal_all", 60),
 ]
 

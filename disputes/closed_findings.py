@@ -6,8 +6,8 @@ from django.db.models import QuerySet
 
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
+from tasks.database.prepared import Prepared
 from tasks.models import Task
-from tasks.models.prepared import Prepared
 
 
 def settled_findings(task: Task) -> dict[int, Conflict]:

@@ -10,9 +10,9 @@ from disputes.protocol.rulings.compliance import Order, Seen, judge, section_cha
 from disputes.protocol.text.diffs import Changes
 from disputes.ruling_stages import is_followed_at
 from disputes.silence.changes import changes_since_last_round, changes_up_to
+from tasks.database.prepared import Prepared
 from tasks.events import Actor
 from tasks.models import Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 NOT_HONOURED = "Not honoured: "  # how the question begins on a card whose ruling was not honoured

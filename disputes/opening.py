@@ -14,12 +14,12 @@ from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.synthesis import Source, Views, handed_in, synthesise
 from disputes.protocol.text.quotes import one_line
 from tasks.configuration.policy import HOLD, LAND, LOG, SHIP
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.dependencies import blocked_by
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time
 from tasks.models import Event, Finding, Project, Submission, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import Severity, severity_rank, worst
 

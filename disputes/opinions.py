@@ -28,9 +28,9 @@ from disputes.protocol.text.quotes import plain
 from disputes.rulings.offers import is_of_security
 from tasks.access import RULE, require
 from tasks.configuration.policy import in_words
+from tasks.database.clock import estimated_time
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time
 from tasks.models import Event, Project, StaleTask
 from tasks.models.event import record
 from tasks.models.task import locked_task

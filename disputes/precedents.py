@@ -22,12 +22,12 @@ from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
 from tasks.access import RULE, require
 from tasks.configuration.policy import ProjectSettings
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 NEWEST = 500  # how many of a project's disputes are searched, newest first
 POSITION_MAX = 600  # how many characters of each position are compared

@@ -13,11 +13,11 @@ from disputes.protocol.rulings.rearguing import (
     reargued,
     repeated_positions,
 )
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Finding, Submission, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 LINES_MAX = 20
 

@@ -7,11 +7,11 @@ a queue of its own. The callers hold the transaction and the lock of the task.
 from disputes import opening
 from disputes.models import Conflict, Decision
 from tasks.configuration import stages
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Comment, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 from tasks.remarks import objections
 from tasks.remarks.comments import add_comment
 from tasks.remarks.objections import BACK, FORWARD, Objection

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from disputes.models import Dispute
 from tasks.configuration.policy import ProjectSettings
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project
 
 Days = Callable[[ProjectSettings], int | None]  # None for never

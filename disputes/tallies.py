@@ -25,7 +25,8 @@ from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.arbitration import option_of
 from disputes.protocol.rulings.figures import Measure
 from disputes.protocol.rulings.recommendations import JudgeVerdict
-from tasks.locking import estimated_time, locked
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.models import Answer, Project, Task
 from tasks.states import Status
 from tasks.text.counting import counted

@@ -15,12 +15,12 @@ from django.utils import timezone
 from disputes.models import Dispute, Follow, OnCall
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import READ, RULE, may, require
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time
 from tasks.models import Event, Membership, Project
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 CLAIM_FOR = timedelta(minutes=5)
 SNOOZE_MAX = timedelta(days=365)

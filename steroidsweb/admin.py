@@ -29,7 +29,7 @@ from steroidsweb.accounts.sessions import stays_listed
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
 from tasks.admin.base import BaseAdmin, ExpiringAdmin, MadeByAdmin, NamedInline, ReadOnlyAdmin, SuperuserAdmin
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 WORDS_OF_RIGHTS = {
     "is_active": (

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from disputes.protocol.text.documents import DocumentError
+from tasks.database.locking import is_passing, why_not
 from tasks.errors import Invalid, Refused
-from tasks.locking import is_passing, why_not
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
 from tasks.text.unseen import visible

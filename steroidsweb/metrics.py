@@ -17,7 +17,7 @@ from agents.models import Host, Run
 from agents.web.dashboard import health
 from disputes.models import Dispute
 from tasks import broker
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Landing, Task
 
 # The upper limits of the ages by which open cards are counted, named as in a histogram.

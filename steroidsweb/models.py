@@ -4,10 +4,10 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
 
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.triggers import no_change, no_deletion
 from tasks.models import Membership
 from tasks.models.moments import MomentField
-from tasks.triggers import no_change, no_deletion
 
 # What browsers say of themselves. Most also name others, so the first that fits counts.
 BROWSERS = (

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
+from tasks.database.prepared import Prepared
 from tasks.errors import Refused
 from tasks.models import Membership, Project, Task
-from tasks.models.prepared import Prepared
 from tasks.models.task import TaskQuerySet, parts_of
 
 READ = frozenset(Membership.Role.values)

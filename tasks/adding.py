@@ -8,10 +8,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
 
+from tasks.database.locking import locked
 from tasks.dependencies import recount
 from tasks.errors import Invalid
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Dependency, Membership, Project, Section, Task
 from tasks.models.event import record
 from tasks.models.task import RANK_STEP

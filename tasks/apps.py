@@ -8,8 +8,8 @@ class TasksConfig(AppConfig):
     verbose_name = "Tasks"
 
     def ready(self) -> None:
+        from tasks.database.triggers import install_triggers, remove_triggers
         from tasks.models.keys import KeyIn
-        from tasks.triggers import install_triggers, remove_triggers
 
         for field in (AutoField, BigAutoField):
             field.register_lookup(KeyIn)

@@ -12,9 +12,10 @@ from django.db.models import Max, Min
 
 from tasks.base_state import set_base, try_again  # noqa: F401 - belong to this module, but a setting changes them too
 from tasks.configuration.changing import configure
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time, locked
 from tasks.models import Project, Section, Task
 from tasks.models.event import record
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.db import transaction
 
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared, PreparedUpdate
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedUpdate
 
 Base = Project.Base
 

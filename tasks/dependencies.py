@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models import Count, Exists, Expression, Q, QuerySet
 
-from tasks.locking import locked
-from tasks.models.prepared import Prepared
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.models.project import Project, Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status

@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tasks.database.locking import repeated
+from tasks.database.prepared import Prepared, PreparedInsert
 from tasks.errors import Invalid, Refused
-from tasks.locking import repeated
 from tasks.models import Idempotency, StaleTask
-from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import IllegalMove
 
 KEY_MAX = 80

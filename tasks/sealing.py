@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Event, Project, Seal
 from tasks.text.counting import counted
 

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from disputes.models import Conflict
+from tasks.database.prepared import Prepared
 from tasks.models import Event, Task
-from tasks.models.prepared import Prepared
 from tests.factories import create_token
 
 

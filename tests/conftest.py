@@ -20,8 +20,8 @@ from django.core.management.color import no_style
 from django.db import connection, connections, transaction
 from django.test import TransactionTestCase
 
+from tasks.database.triggers import no_deletion
 from tasks.models import Project
-from tasks.triggers import no_deletion
 from tests.factories import create_project, create_user
 
 # The same examples everywhere, and no clock: what passes here passes on a loaded machine as well.

@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from agents.models import Agent, Host, Run, Token, new_token, token_hash
+from tasks.database.prepared import Prepared
 from tasks.models import Finding, Membership, Project, Review, Section, Submission, Task
-from tasks.models.prepared import Prepared
 
 _numbers = count(10_001)  # away from the numbers that tests give themselves
 BASE = "b" * 40

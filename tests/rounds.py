@@ -8,8 +8,8 @@ from disputes import intake, opening
 from disputes.models import Conflict, Flag
 from disputes.protocol.reviews.review import read_review
 from disputes.sessions import gaps, handing_in, turns
+from tasks.database.locking import locked
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project, Submission, Task
 from tests.factories import create_project, create_task, sha
 

@@ -291,7 +291,7 @@ def test_no_table_in_a_migration_stands_on_a_class_of_the_program() -> None:
 def test_what_goes_into_rows_or_is_compared_with_them_goes_by_the_databases_clock() -> None:
     """A backup, the schedules of django-q2 and what a program without rows measures go by the machine's."""
     own = {"agents/backups/making.py", "agents/backups/restoring.py", "agents/loop/schedules.py"}
-    own |= {"tasks/locking.py", "tasks/models/moments.py"}
+    own |= {"tasks/database/clock.py", "tasks/models/moments.py"}
     found = {
         str(relative(path))
         for app in APPS
@@ -393,7 +393,7 @@ def test_rows_are_locked_in_one_way() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "select_for_update"
     ]
 
-    assert [place.partition(":")[0] for place in found] == ["tasks/locking.py"], found
+    assert [place.partition(":")[0] for place in found] == ["tasks/database/locking.py"], found
 
 
 def test_every_refusal_says_what_to_do_next() -> None:

@@ -18,7 +18,7 @@ APPS = ("tasks", "disputes", "agents", "steroidsweb")
 DECLARED = re.compile(r'(\w+): "Slot\[\[(.*)\], (.+)\]" = Slot\("(\w+)"\)$')
 # Django's own ways: triggers and schedules after each migration, and the sidebar's badges in the top room.
 SIGNALS = {
-    "tasks/locking.py",
+    "tasks/database/clock.py",
     "tasks/apps.py",
     "agents/apps.py",
     "disputes/apps.py",

@@ -17,9 +17,10 @@ from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks import log_lines
+from tasks.database.clock import estimated_time
+from tasks.database.locking import attempted
+from tasks.database.prepared import Prepared
 from tasks.errors import Refused
-from tasks.locking import attempted, estimated_time
-from tasks.models.prepared import Prepared
 
 
 def bearer_of(request: Any) -> str:

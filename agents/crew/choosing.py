@@ -22,9 +22,9 @@ from agents.models import Agent, ProviderPause, Run
 from tasks.configuration.ladder import Step, step_for
 from tasks.configuration.policy import ProjectSettings
 from tasks.configuration.stages import Stage, stage_named
-from tasks.locking import database_time
+from tasks.database.clock import database_time
+from tasks.database.prepared import Prepared
 from tasks.models import Task
-from tasks.models.prepared import Prepared
 from tasks.spans import clock
 from tasks.states import Status
 from tasks.text.counting import some_of

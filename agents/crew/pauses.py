@@ -15,8 +15,9 @@ from django.db.models.functions import Now
 
 from agents.models import ProviderPause, Run
 from agents.providers.reports import MESSAGE_MAX, ErrorClass
-from tasks.locking import database_time, locked
-from tasks.models.prepared import Prepared
+from tasks.database.clock import database_time
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from agents.models import Agent, Run
 from disputes.models import Conflict
+from tasks.database.prepared import PreparedForKeys
 from tasks.models import Finding, Review, Submission, Task
-from tasks.models.prepared import PreparedForKeys
 
 Seats = Iterable[tuple[int, str]]  # task and seat of each reviewer at work
 

@@ -8,8 +8,8 @@ from django.db import connection
 from agents.doctor.checks import Finding
 from agents.doctor.runs import REPAIR
 from tasks import sealing
+from tasks.database.triggers import Trigger
 from tasks.text.regex import regex
-from tasks.triggers import Trigger
 
 TRIGGERS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",

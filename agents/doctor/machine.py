@@ -21,7 +21,7 @@ from agents.hosts import outcomes, paths, sandbox
 from agents.hosts.git import commands as git
 from agents.hosts.git.commands import GitError
 from agents.models import Host, Output, Run, Trial
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project, Submission, Task
 
 DAY = 24 * 3600.0

@@ -15,7 +15,7 @@ from agents.hosts import landing as landings
 from agents.hosts import processes
 from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
 from disputes.models import Conflict, Delivery
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Comment, Event, Landing, Notice, Project, Review, Submission, Task
 from tasks.text.counting import counted
 from tasks.text.regex import regex

@@ -24,11 +24,12 @@ from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
-from tasks.locking import database_time, estimated_time, repeated
+from tasks.database.clock import database_time, estimated_time
+from tasks.database.locking import repeated
+from tasks.database.prepared import Prepared, PreparedUpdate
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove, Status
 

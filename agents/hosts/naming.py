@@ -17,7 +17,7 @@ from agents.hosts import paths, processes, sandbox
 from agents.hosts.git import commands as git
 from agents.hosts.sandbox import HostUnfit
 from agents.models import Host
-from tasks.locking import locked
+from tasks.database.locking import locked
 from tasks.text.regex import regex
 
 ID = regex(r"[0-9a-f]{32}")

@@ -17,9 +17,9 @@ from agents.models import Run
 from agents.money import metering
 from agents.providers.reports import Report
 from agents.verification import verifying
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared, PreparedUpdate, refresh
 from tasks.models import Submission
-from tasks.models.prepared import Prepared, PreparedUpdate, refresh
 from tasks.text.regex import regex
 
 CHUNK = 64 * 1024

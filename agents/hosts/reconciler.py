@@ -49,9 +49,9 @@ from agents.money import metering
 from agents.verification import trying
 from agents.verification.unreachable import trouble
 from disputes.completion import stuck
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared, PreparedUpdate
 from tasks.models import Event, Finding, Landing, Project, Review, Submission, Task
-from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)

@@ -11,10 +11,11 @@ from django.db.models import Expression, QuerySet
 
 from agents.hosts.git.mirror import Mirror
 from disputes import alerts
-from tasks.locking import estimated_time, locked, repeated
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked, repeated
+from tasks.database.prepared import Prepared
 from tasks.models import Landing, Project
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 LOOKED_AT = 500  # landings of one branch
 ENOUGH = 3  # if so many of the newest are on the branch, all earlier ones are

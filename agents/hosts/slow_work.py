@@ -13,7 +13,7 @@ from agents.hosts import outcomes, processes
 from agents.hosts.git.remotes import Unreachable, allow_calls, end_calls
 from agents.loop import bell, run_ends
 from agents.models import Run
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.log_lines import about
 
 log = logging.getLogger(__name__)

@@ -26,9 +26,9 @@ from agents.recipes.recipe import Recipe
 from agents.verification import commands, heads
 from disputes import rulings
 from disputes.models import Decision
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models import Event, Project, StaleTask, Submission, Task
-from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.task import locked_task
 
 LAST_ACT = 0.5  # seconds from a shim's exit.json to its end; if it lives on, somebody else wrote that

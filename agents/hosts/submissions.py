@@ -29,9 +29,9 @@ from agents.pull import commits
 from disputes import withdrawal
 from disputes.silence import detection
 from disputes.silence.changes import round_before
+from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.task import locked_task
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
 from agents.models import Run, Trial
 from disputes.models import Amendment
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Landing, Project, Submission
 from tasks.text.counting import counted
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from agents.hosts.naming import host_name
 from agents.models import Host
 from tasks import broker
-from tasks.models.prepared import Prepared
+from tasks.database.prepared import Prepared
 
 SHORTEST = 90.0  # seconds; the schedule ticks once a minute
 STEP = 5.0  # seconds; a smaller step back is an everyday correction of the clock

@@ -11,9 +11,9 @@ from django.db.models import Q
 from agents.hosts import submissions
 from agents.loop import run_ends
 from agents.models import Host
-from tasks.locking import repeated
+from tasks.database.locking import repeated
+from tasks.database.prepared import Prepared
 from tasks.models import Landing, StaleTask, Submission
-from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import IllegalMove
 

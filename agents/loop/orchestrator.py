@@ -30,10 +30,11 @@ from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
 from tasks.configuration.stages import Stage, escalations_of, stages_of
-from tasks.locking import database_time, estimated_time, repeated
+from tasks.database.clock import database_time, estimated_time
+from tasks.database.locking import repeated
+from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.project import locked_project
 from tasks.states import IllegalMove, Status
 

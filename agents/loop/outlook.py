@@ -33,9 +33,9 @@ from agents.models import Host, PullBundle, Run, RunQuerySet, Trial
 from disputes.completion.checkpoints import UNDER_WAY
 from disputes.models import Amendment, Dispute, Opinion
 from tasks.configuration.stages import DEV
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.models import Checkpoint, Event, Landing, Project, Review, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 NOBODY = "{}"  # what a checkpoint stores if no task is under way

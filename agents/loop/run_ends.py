@@ -16,12 +16,13 @@ from agents.money import caps
 from disputes import opening
 from disputes.models import Conflict
 from disputes.sessions import repair
+from tasks.database.clock import database_time, estimated_time
+from tasks.database.locking import repeated
+from tasks.database.prepared import PreparedUpdate
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import database_time, estimated_time, repeated
 from tasks.models import StaleTask, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import PreparedUpdate
 from tasks.models.task import locked_task
 from tasks.states import MOVES, IllegalMove
 from tasks.text.counting import counted, enumerated

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 from django_q.models import Schedule
 
-from tasks.models.prepared import Prepared
+from tasks.database.prepared import Prepared
 
 _later_than = Prepared(
     lambda moment: Schedule.objects.filter(schedule_type=Schedule.MINUTES, next_run__gt=moment)

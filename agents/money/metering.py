@@ -23,7 +23,7 @@ from agents.money.prices import COST_MAX, SMALLEST, Tokens
 from agents.providers.base import ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import Reader, Report, SilentReader
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 READ_MAX = 1024 * 1024  # bytes read in one go
 TOKENS_MAX = 10**15

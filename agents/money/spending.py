@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum, Window
 
 from agents.models import Run
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 NOTHING = Decimal(0)
 # Runs of unknown cost, although an agent was at work. A verification needs no model.

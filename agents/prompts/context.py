@@ -18,8 +18,8 @@ from disputes.models import Decision, Guideline
 from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
+from tasks.database.prepared import Prepared
 from tasks.models import Answer, Finding, Landing, Rollback, Submission, Task, Verification
-from tasks.models.prepared import Prepared
 from tasks.states import Severity
 from tasks.text.counting import enumerated
 from tasks.text.fences import open_fence

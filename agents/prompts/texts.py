@@ -9,11 +9,11 @@ from django.db.models import Max
 from agents.models import PromptText
 from agents.prompts import templates
 from agents.prompts.templates import Fault
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 
 class BadText(ValueError):

@@ -18,8 +18,8 @@ from agents.hosts.masking import clean
 from agents.loop import run_ends
 from agents.models import TOKEN_PREFIX, PullBundle, Run, token_hash
 from agents.money import metering
+from tasks.database.clock import estimated_time
 from tasks.errors import Invalid, Refused
-from tasks.locking import estimated_time
 from tasks.models import Bundle, Submission
 from tasks.text.regex import regex
 

@@ -5,7 +5,7 @@ from agents.hosts.git.mirror import Mirror
 from agents.models import PullBundle, Run
 from agents.pull import leases
 from agents.verification import commands
-from tasks.locking import database_time
+from tasks.database.clock import database_time
 
 
 def prepare(run: Run) -> None:

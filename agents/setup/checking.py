@@ -24,7 +24,7 @@ from agents.providers.base import NotSignedIn, ProviderError
 from agents.providers.registry import provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Reader, Report
 from agents.verification import commands
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.spans import clock, duration
 
 PROMPT = "Answer with the one word READY. Change no file and run no command.\n"

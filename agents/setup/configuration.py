@@ -15,8 +15,8 @@ from tasks.configuration import reading
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import SettingsError
 from tasks.configuration.writing import write_settings
+from tasks.database.locking import locked
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
 

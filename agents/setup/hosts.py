@@ -8,8 +8,8 @@ from django.db.models.deletion import ProtectedError
 
 from agents.loop import abandoned
 from agents.models import Host, Run
+from tasks.database.locking import locked
 from tasks.errors import Refused
-from tasks.locking import locked
 from tasks.models import Submission
 from tasks.text.counting import counted
 

@@ -9,7 +9,7 @@ from agents.web.log import plain, state_of
 from agents.web.standing import standings
 from agents.web.standing.reasons import held
 from disputes.models import Dispute
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project, Task
 from tasks.projects import counts_of
 from tasks.states import MEANINGS, Status

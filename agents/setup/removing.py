@@ -14,12 +14,12 @@ from agents.models import Agent, Run, Trial
 from agents.verification import trying
 from disputes.completion import endings
 from disputes.models import Decision
+from tasks.database.locking import locked
+from tasks.database.triggers import no_deletion
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Event, Landing, Project, Seal
 from tasks.text.counting import counted
-from tasks.triggers import no_deletion
 
 AT_ONCE = 500  # keys per query
 

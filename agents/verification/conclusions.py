@@ -13,8 +13,8 @@ from agents.verification import commands, verdicts
 from disputes import alerts
 from tasks import base
 from tasks.configuration.changing import configure
+from tasks.database.clock import estimated_time
 from tasks.events import SYSTEM
-from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.text.counting import counted, shortened, some_of
 

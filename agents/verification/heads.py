@@ -4,8 +4,8 @@ from agents.hosts import rewrites
 from agents.hosts.git.mirror import Mirror
 from agents.verification import commands, verdicts
 from tasks import base
+from tasks.database.prepared import refresh
 from tasks.models import Project, Verification
-from tasks.models.prepared import refresh
 
 Base = Project.Base
 

@@ -5,9 +5,9 @@ from django.db.models import Expression, QuerySet
 
 from agents.recipes.recipe import Recipe
 from agents.verification import commands
+from tasks.database.prepared import PreparedUpdate
 from tasks.models import Project, Submission, Task, Verification
 from tasks.models.event import record
-from tasks.models.prepared import PreparedUpdate
 
 NOTE = "There is nothing to build or test."
 

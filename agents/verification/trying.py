@@ -32,9 +32,10 @@ from agents.verification.unreachable import trouble
 from agents.verification.verdicts import Verdict
 from disputes import alerts
 from tasks import base
-from tasks.locking import database_time, estimated_time, locked
+from tasks.database.clock import database_time, estimated_time
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.models import Project, Verification
-from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
 
 Base = Project.Base

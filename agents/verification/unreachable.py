@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from tasks.locking import database_time
+from tasks.database.clock import database_time
 from tasks.models import Project
 from tasks.models.event import record
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from agents.crew.choosing import Crew
 from agents.models import Agent, ProviderPause
 from tasks.access import MAINTAIN, is_superuser, my_roles
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.spans import clock
 from tasks.text.counting import some_of
 

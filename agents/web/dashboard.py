@@ -20,9 +20,9 @@ from agents.web.standing.reasons import held
 from disputes.models import Dispute
 from disputes.web.queue.listing import CountOf, capped
 from tasks import access
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.models import Event, Project, Section, Task
-from tasks.models.prepared import Prepared
 from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4

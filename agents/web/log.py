@@ -10,7 +10,7 @@ from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
 from django.db.models.functions import Coalesce, Concat, Length, Right, Substr
 
 from agents.models import Output, Run
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.spans import duration
 from tasks.text.regex import regex
 

@@ -20,7 +20,7 @@ from disputes.models import Dispute
 from disputes.notifications import channels, fanout
 from disputes.web.queue.listing import MINE, first_few, number_of
 from tasks.access import MAINTAIN, PreparedForReaders, Reader, of_projects, projects_for
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Section, Task
 
 KEPT = 5  # seconds

@@ -12,7 +12,7 @@ from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
 from agents.web.standing.reasons import of_project
 from disputes.models import Dispute
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import FollowedTodo, Membership, Project, Task
 from tasks.states import Status
 

@@ -12,9 +12,9 @@ from agents.models import Prompt, Run
 from agents.web import costs, log, moves, runs
 from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import RULE, project_ids, require_role, role_in
+from tasks.database.clock import estimated_time
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.states import Status
 from tasks.text.numbers import whole_number
 

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from agents.models import Run
 from agents.web import costs, log, moves
 from tasks.access import projects_for
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 LIVE_MAX, PER_PAGE = 200, 50
 

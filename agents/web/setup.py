@@ -16,9 +16,10 @@ from disputes.models import Conflict
 from tasks import base
 from tasks.access import MAINTAIN, RULE, require_role
 from tasks.configuration.changing import configure
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time, locked
 from tasks.models import Project, Task
 
 Base = Project.Base

@@ -18,9 +18,9 @@ from tasks import base
 from tasks.access import MAINTAIN, is_superuser, may_set_commands, require_role, role_in
 from tasks.configuration.changing import configure
 from tasks.configuration.policy import SHELL_COMMANDS
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project
 from tasks.models.event import record
 

@@ -21,9 +21,9 @@ from disputes.web.work.comments import Discussion
 from disputes.web.work.history import newest_events
 from tasks.access import RULE
 from tasks.configuration.ladder import place_of
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.models import Answer, Event, Review, Submission, Task, Verification
-from tasks.models.prepared import Prepared
 from tasks.states import UNFINISHED, Severity, Status
 
 RUNS_MAX, DEPENDANTS = 300, 8

@@ -20,7 +20,7 @@ from disputes.models.guideline import GUIDELINE_DAYS
 from disputes.web.guidelines import url_to_add
 from tasks.access import RULE, projects_for
 from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related, shortened
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.text.counting import counted
 from tasks.text.unseen import plain
 

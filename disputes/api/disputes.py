@@ -21,12 +21,12 @@ from disputes.web.queue.listing import in_order
 from tasks.access import RULE, projects_for, require, tasks_for, tasks_named
 from tasks.api import REF, ProjectNameFilter, validated
 from tasks.configuration.policy import ProjectSettings
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import NewestFilter, OptionalText, SeverityFilter
 from tasks.idempotency import idempotent
-from tasks.locking import estimated_time
-from tasks.models.prepared import Prepared
 from tasks.text.counting import counted
 
 TEXT_MAX = 20_000

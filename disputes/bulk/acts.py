@@ -10,9 +10,9 @@ from disputes.bulk.items import ASSIGN, BULK_MAX, DISCARD, SNOOZE, VERBS, BulkIt
 from disputes.models import Bulk, Conflict, Decision, Dispute
 from disputes.protocol.rulings.records import what_came
 from tasks.access import RULE, require_any
+from tasks.database.clock import estimated_time
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models import Project, StaleTask
 from tasks.models.event import record
 from tasks.states import IllegalMove

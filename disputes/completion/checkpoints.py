@@ -10,10 +10,10 @@ from disputes.models import Conflict
 from disputes.protocol.completion import convergence
 from disputes.protocol.completion.termination import max_rounds
 from disputes.protocol.reviews.severity import total_weight
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models import Checkpoint, Event, Project, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models.project import locked_project
 from tasks.states import MEANINGS, Status
 from tasks.text.counting import counted

@@ -17,9 +17,10 @@ from disputes.protocol.completion.convergence import RoundResult, State
 from disputes.protocol.completion.termination import Exit, Next, Result, Standing, decide, extended
 from tasks.access import MAINTAIN, require
 from tasks.configuration.changing import configure
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time, locked
 from tasks.models import Checkpoint, Project
 from tasks.models.event import record
 from tasks.text.counting import counted

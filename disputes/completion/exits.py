@@ -26,8 +26,8 @@ from disputes.protocol.reviews.severity import is_grave, total_weight
 from disputes.protocol.rounds.gaps import SETTLED, GapState
 from disputes.sessions.gaps import state_of, with_facts
 from tasks.configuration.policy import ProjectSettings
+from tasks.database.prepared import Prepared
 from tasks.models import Checkpoint, Dependency, Event, Project, Task
-from tasks.models.prepared import Prepared
 from tasks.states import Severity
 from tasks.text.counting import some_of
 

@@ -20,10 +20,10 @@ from disputes.protocol.responses.rates import (
 from disputes.protocol.responses.response import ReadResponse
 from disputes.protocol.text.documents import scan
 from tasks.configuration.policy import HOLD, LOG
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.states import Severity
 from tasks.text.regex import regex
 

@@ -17,9 +17,9 @@ from disputes.protocol.rulings import options
 from disputes.sessions.gaps import session_of
 from tasks.access import MAINTAIN, RULE, require
 from tasks.adding import create_last
+from tasks.database.locking import locked
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Checkpoint, Finding, Landing, Project, Rollback, Task
 from tasks.models.event import record
 from tasks.models.task import locked_task

@@ -18,9 +18,9 @@ from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.locations import read_place
 from disputes.silence.changes import changes_since_last_round, round_before
 from disputes.silence.flags import PASSED_OVER
+from tasks.database.prepared import Prepared
 from tasks.events import SYSTEM, Actor
 from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.models.review import location_of
 from tasks.models.task import locked_task
 from tasks.states import Status

@@ -23,8 +23,8 @@ from disputes.protocol.silence.suspicion import Judgement
 from disputes.protocol.text.quotes import one_line
 from disputes.silence import flags
 from tasks.adding import create_last, section_titled
+from tasks.database.locking import locked
 from tasks.events import SYSTEM, Actor
-from tasks.locking import locked
 from tasks.models import Answer, Comment, Finding, Project, Review, Submission, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status, worst

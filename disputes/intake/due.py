@@ -11,8 +11,8 @@ from disputes.completion import stuck
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.sessions import findings as session_findings
+from tasks.database.prepared import Prepared
 from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.states import severity_rank
 
 

@@ -21,10 +21,10 @@ from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.rulings.gate import Outcome, gate
 from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
+from tasks.database.prepared import Prepared, PreparedInsert
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Review, StaleTask, Submission, Task
 from tasks.models.event import record
-from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.models.task import locked_task
 from tasks.states import Severity, Status, severity_rank
 from tasks.text.counting import counted

@@ -18,10 +18,10 @@ from disputes.sessions import findings as session_findings
 from disputes.sessions import gaps
 from disputes.silence import flags
 from tasks.configuration.policy import HOLD
+from tasks.database.prepared import Prepared, PreparedInsert
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Answer, Finding, Submission, Task
-from tasks.models.prepared import Prepared, PreparedInsert
 from tasks.states import Status
 
 WAYS_TO_ANSWER = (

@@ -9,10 +9,10 @@ from django.db.models import Exists, OuterRef, Q
 
 from disputes.models.conflict import Conflict
 from disputes.protocol.rulings import options
+from tasks.database.triggers import Trigger, no_change, no_change_of, no_deletion
 from tasks.events import Actor
 from tasks.models import Rollback
 from tasks.models.moments import MomentField
-from tasks.triggers import Trigger, no_change, no_change_of, no_deletion
 
 # ARB-7
 NO_POLICY_ON_CRITICAL = Trigger(

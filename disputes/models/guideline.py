@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from disputes.models.decision import Decision
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project, Task
 from tasks.models.moments import MomentField
 

@@ -13,7 +13,7 @@ from disputes.notifications.notices import People, Topic
 from disputes.notifications.subjects import NoticeSubject
 from disputes.triage import people_on_call
 from tasks.access import READ, RULE
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Membership, Project
 
 

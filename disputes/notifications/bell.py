@@ -2,7 +2,7 @@
 
 from disputes.models import Channel
 from tasks import broker
-from tasks.models.prepared import Prepared
+from tasks.database.prepared import Prepared
 
 WAITING = "steroids-tell-waiting"
 

@@ -12,9 +12,9 @@ from disputes.notifications import messages, post, sending, signing
 from disputes.notifications.addresses import Address
 from disputes.notifications.sealing import Unreadable, seal, unseal
 from tasks.access import MAINTAIN, READ, may, projects_for, require
+from tasks.database.clock import estimated_time
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models.event import record
 
 CHANNELS_MAX = 20  # per person, or per project

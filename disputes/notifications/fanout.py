@@ -11,7 +11,8 @@ from disputes.notifications import reminders
 from disputes.notifications.audience import channels_for
 from disputes.notifications.hours import due_at
 from disputes.notifications.subjects import subject_of
-from tasks.locking import estimated_time, is_passing
+from tasks.database.clock import estimated_time
+from tasks.database.locking import is_passing
 from tasks.models import Notice
 
 log = logging.getLogger(__name__)

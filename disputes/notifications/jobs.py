@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from disputes.models import Delivery
 from disputes.notifications import bell, fanout, reminders, sealing, sending
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 BUDGET = 35  # seconds; even with what is still under way then, it stays below the cluster's timeout
 UNDER_WAY = "steroids-notifications"

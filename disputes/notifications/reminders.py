@@ -12,7 +12,7 @@ from disputes.models import Dispute, Reminder
 from disputes.notifications.notices import Topic
 from disputes.notifications.subjects import NoticeSubject
 from tasks.configuration.policy import ProjectSettings
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project
 from tasks.models.event import record
 

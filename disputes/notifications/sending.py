@@ -17,7 +17,7 @@ from disputes.notifications.audience import may_still_see
 from disputes.notifications.hours import due_at
 from disputes.notifications.sealing import Unreadable, unseal
 from disputes.notifications.subjects import subject_of
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from disputes.models import Bulk, Conflict, Decision, StaleConflict
 from disputes.rulings.effects import act
 from disputes.rulings.offers import SHOWN, draft, is_in_vain, shown_hash
 from tasks.access import RULE, require
+from tasks.database.clock import database_time
+from tasks.database.locking import locked
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import database_time, locked
 from tasks.models import Project
 from tasks.models.task import locked_task
 from tasks.states import Severity

@@ -15,10 +15,10 @@ from disputes.ruling_stages import objection_overruled, place_of
 from disputes.rulings.blocking import blockers_of, is_held
 from disputes.silence import flags
 from tasks import snapshots
+from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.models import Landing, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import MOVES, Status
 

@@ -9,8 +9,8 @@ from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.text.quotes import one_line
 from disputes.ruling_stages import told_at
+from tasks.database.prepared import Prepared
 from tasks.models import Answer, Finding, Landing, Task
-from tasks.models.prepared import Prepared
 
 LINE_MAX, REASON_MAX = 300, 300
 

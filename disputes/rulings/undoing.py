@@ -14,10 +14,10 @@ from disputes.rulings.effects import go_on
 from disputes.silence import flags
 from tasks.access import RULE, require
 from tasks.configuration.policy import HOLD
+from tasks.database.clock import estimated_time
 from tasks.dependencies import recount, recount_dependants
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models import Task
 from tasks.models.task import locked_task
 from tasks.states import MOVES, Status

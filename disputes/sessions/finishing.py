@@ -7,9 +7,9 @@ from django.db import transaction
 
 from disputes.sessions import gaps
 from tasks.access import MAINTAIN, require
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.states import Status
 

@@ -3,8 +3,8 @@
 from django.db.models import Expression, QuerySet
 
 from disputes.protocol.text.diffs import Changes, read_diff
+from tasks.database.prepared import Prepared
 from tasks.models import Submission
-from tasks.models.prepared import Prepared
 
 CUT_AT = 256 * 1024  # the length at which older hosts cut the diff since the last round without saying so
 

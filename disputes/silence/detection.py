@@ -22,9 +22,9 @@ from disputes.protocol.text.locations import read_place
 from disputes.rulings.blocking import is_held
 from disputes.silence import flags
 from disputes.silence.changes import changes_since_last_round
+from tasks.database.prepared import Prepared
 from tasks.events import SYSTEM
 from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.models.prepared import Prepared
 from tasks.models.task import locked_task
 from tasks.states import MOVES, Severity
 

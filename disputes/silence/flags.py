@@ -11,10 +11,10 @@ from disputes.models import NOT_STATED, Conflict, Flag, HeuristicScore
 from disputes.protocol.rulings.options import Option, asks
 from disputes.protocol.silence.suspicion import Heuristic
 from tasks.configuration.policy import HOLD, LOG
+from tasks.database.prepared import Prepared
 from tasks.events import SYSTEM, Actor
 from tasks.models import Finding, Submission
 from tasks.models.event import record
-from tasks.models.prepared import Prepared
 
 if TYPE_CHECKING:
     from disputes.protocol.silence.suspicion import Suspicion

@@ -27,9 +27,9 @@ from django.views.decorators.http import require_http_methods
 
 from disputes.web.rights import Rights
 from tasks.access import projects_for, role_in
+from tasks.database.prepared import Prepared
 from tasks.errors import Refused
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared
 from tasks.models.task import parts_of
 
 FRAME, NO_FRAME = "unfold/layouts/base.html", "unfold/layouts/unauthenticated.html"

@@ -14,7 +14,8 @@ from math import ceil
 from django.db import transaction
 
 from steroidsweb.models import SignInTries
-from tasks.locking import estimated_time, locked, repeated
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked, repeated
 from tasks.text.counting import counted
 
 FOR_NAME, FOR_ADDRESS = 5, 50  # tries in a row for one name from one address, and for one address

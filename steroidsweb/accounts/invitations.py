@@ -19,8 +19,8 @@ from disputes.web.view_helpers import NO_FRAME, page, refuses
 from steroidsweb import audit
 from steroidsweb.accounts.sign_in import enter
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
+from tasks.database.clock import estimated_time
 from tasks.errors import Refused
-from tasks.locking import estimated_time
 from tasks.models import Membership, Project
 
 User = get_user_model()

@@ -6,7 +6,7 @@ from django.apps.registry import Apps
 from django.db import connection, models, transaction
 
 from disputes.notifications.sealing import Unreadable
-from tasks.locking import locked
+from tasks.database.locking import locked
 
 SEALED = ("secret", "seed")  # what is sealed in a row's data
 

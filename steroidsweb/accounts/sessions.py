@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from disputes.web.view_helpers import page, staff_get, staff_post
 from steroidsweb import audit
 from steroidsweb.models import AuditEntry, SignedIn
+from tasks.database.clock import estimated_time
 from tasks.errors import Refused
-from tasks.locking import estimated_time
 from tasks.text.counting import counted
 
 OVER = Refused(

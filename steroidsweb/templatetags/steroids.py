@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tasks import events
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.spans import duration
 from tasks.states import MEANINGS, Status, severity_rank
 from tasks.text.counting import shortened

@@ -21,8 +21,8 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import display
 
 from tasks.access import MAINTAIN, READ, RULE, is_superuser, project_ids, projects_for
+from tasks.database.clock import estimated_time
 from tasks.events import Actor
-from tasks.locking import estimated_time
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status

@@ -13,8 +13,8 @@ from tasks.base_state import try_again
 from tasks.configuration.policy import ProjectSettings, in_words
 from tasks.configuration.schema import SettingsError
 from tasks.configuration.stages import escalations_of, first_stage
+from tasks.database.locking import locked
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Status

@@ -7,12 +7,12 @@ from django.conf import settings
 from django.db import models, transaction
 
 from tasks import hooks
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import PreparedInsert
+from tasks.database.triggers import no_change, no_deletion
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time
 from tasks.models.moments import MomentField
-from tasks.models.prepared import PreparedInsert
 from tasks.models.project import Project
-from tasks.triggers import no_change, no_deletion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

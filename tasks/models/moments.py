@@ -5,7 +5,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 
 class MomentField(models.DateTimeField):

@@ -9,9 +9,9 @@ from django.db import models
 from django.db.models import Q
 
 from tasks.configuration.policy import ProjectSettings, SettingsError
-from tasks.locking import locked
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.models.moments import MomentField
-from tasks.models.prepared import Prepared
 from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.repository_urls import has_password, is_found_anywhere, redact
 

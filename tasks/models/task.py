@@ -7,10 +7,10 @@ from django.db.models.functions import Now
 
 from tasks import states
 from tasks.configuration import stages
-from tasks.locking import locked
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.moments import MomentField
-from tasks.models.prepared import Prepared
 from tasks.models.project import Project, Section
 from tasks.models.task_moves import TaskMoves
 from tasks.states import Severity, Status

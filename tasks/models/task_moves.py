@@ -12,11 +12,12 @@ from django.db.models import F, Q
 from tasks import hooks, snapshots, states
 from tasks.configuration import stages
 from tasks.configuration.stages import Stage
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
+from tasks.database.prepared import PreparedUpdate, refresh
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.locking import estimated_time, locked
 from tasks.models.event import record
-from tasks.models.prepared import PreparedUpdate, refresh
 from tasks.models.project import Section
 from tasks.states import Status
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from django.db import transaction
 
+from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import estimated_time, locked
 from tasks.models import FollowedTodo, Project, Task
 from tasks.models.event import record
 from tasks.states import UNFINISHED, IllegalMove, Status

@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from django.db import transaction
 
+from tasks.database.locking import locked
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Project, Task
 from tasks.states import Status
 from tasks.todo import format

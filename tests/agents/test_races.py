@@ -21,10 +21,10 @@ from agents.models import Run, new_token, token_hash
 from disputes import opening, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import offered
+from tasks.database.locking import repeated, why_not
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import repeated, why_not
 from tasks.models import Event, Project, StaleTask, Submission, Task
 from tasks.states import IllegalMove
 from tests.agents.world import at_once

@@ -19,9 +19,9 @@ from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
 from disputes.records import decisions_text, disputes_text
 from disputes.rulings import deciding
+from tasks.database.prepared import Prepared
 from tasks.errors import Refused
 from tasks.models import Event, Project
-from tasks.models.prepared import Prepared
 from tests.disputes.api.test_api import resolve
 from tests.disputes.prompt_lines import told
 from tests.factories import create_project, create_run, create_task

@@ -24,8 +24,8 @@ from disputes.models import Dispute
 from steroidsweb.accounts import brake
 from steroidsweb.models import SignInTries
 from steroidsweb.sidebar import queue_badge, runs_badge
-from tasks import locking
 from tasks.access import RULE, PreparedForReaders, project_ids
+from tasks.database import clock
 from tasks.models import Event, Project, Section, Task
 from tasks.models.event import record
 from tests.asking import as_user, by_index
@@ -307,9 +307,9 @@ def test_a_web_server_whose_clock_is_wrong_goes_by_the_database(
     """With a clock some minutes ahead, every host had stopped reporting, and another server let nobody in."""
     for wrong in (timedelta(minutes=7), -timedelta(minutes=7)):
         right = timezone.now() - wrong
-        monkeypatch.setattr(locking, "database_time", lambda of: right)  # noqa: B023
+        monkeypatch.setattr(clock, "database_time", lambda of: right)  # noqa: B023
         asked = SimpleNamespace(vendor="postgresql")
-        locking.compare_clocks(asked)
+        clock.compare_clocks(asked)
         assert abs(asked.clock_ahead + wrong) < timedelta(seconds=5)
         monkeypatch.setattr(connections["default"], "clock_ahead", asked.clock_ahead, raising=False)
         Host.objects.all().delete()
@@ -321,7 +321,7 @@ def test_a_web_server_whose_clock_is_wrong_goes_by_the_database(
         tries = brake.counters("tom", "192.0.2.1")
         assert brake.begin_try(tries) == timedelta()
         assert abs(SignInTries.objects.latest("forget_at").free_at - right) < timedelta(seconds=30)
-    locking.compare_clocks(asked := SimpleNamespace(vendor="sqlite"))
+    clock.compare_clocks(asked := SimpleNamespace(vendor="sqlite"))
     assert asked.clock_ahead == timedelta()
 
 

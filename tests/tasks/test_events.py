@@ -3,10 +3,10 @@
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from tasks.database.triggers import no_deletion
 from tasks.events import SYSTEM
 from tasks.models import Event
 from tasks.models.event import record
-from tasks.triggers import no_deletion
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from disputes.models import Decision
+from tasks.database.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate, refresh
 from tasks.models import Project, Task
-from tasks.models.prepared import Prepared, PreparedForKeys, PreparedInsert, PreparedUpdate, refresh
 from tests.factories import create_project, create_section, create_task, create_user
 from tests.filling import fill
 

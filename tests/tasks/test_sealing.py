@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from agents.doctor import audit
 from tasks import sealing
+from tasks.database.triggers import no_change, no_deletion
 from tasks.models import Event, Project, Seal
 from tasks.models.event import record
-from tasks.triggers import no_change, no_deletion
 from tests.factories import create_project
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django_q.models import Schedule
 
-from tasks import statistics
+from tasks.database import statistics
 from tests.factories import create_project, create_task
 
 
@@ -24,4 +24,4 @@ def test_the_job_lets_sqlite_learn_the_sizes_of_its_tables(db: None) -> None:
 
 @pytest.mark.django_db
 def test_the_job_is_scheduled() -> None:
-    assert Schedule.objects.filter(func="tasks.statistics.refresh", repeats=-1).count() == 1
+    assert Schedule.objects.filter(func="tasks.database.statistics.refresh", repeats=-1).count() == 1

@@ -5,7 +5,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
-from tasks.triggers import no_deletion, remove_triggers
+from tasks.database.triggers import no_deletion, remove_triggers
 
 DELETION = no_deletion("tasks_event")
 LISTED = {

@@ -7,11 +7,11 @@ from typing import Any
 from agents.api.principals import RunPrincipal
 from agents.models import Run
 from tasks.access import MAINTAIN, RULE, no_task, require, tasks_for, went_by
+from tasks.database.locking import locked
+from tasks.database.prepared import Prepared, PreparedUpdate
 from tasks.errors import Refused
 from tasks.events import Actor
-from tasks.locking import locked
 from tasks.models import Submission, Task
-from tasks.models.prepared import Prepared, PreparedUpdate
 from tasks.models.task import TaskQuerySet
 
 # Who may do what: people by their role in the project, runs by the run's role. No person gives an opinion.

@@ -18,9 +18,9 @@ from disputes.protocol.reviews.doubts import (
 from disputes.protocol.reviews.review import ReadReview, read_review
 from disputes.protocol.text.documents import Problem
 from disputes.sessions import handing_in
+from tasks.database.prepared import Prepared, PreparedUpdate, refresh
 from tasks.errors import Invalid, Refused
 from tasks.models import Submission, Task
-from tasks.models.prepared import Prepared, PreparedUpdate, refresh
 from tasks.states import Status
 
 MAX_FINDINGS = 200

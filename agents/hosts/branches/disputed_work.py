@@ -17,7 +17,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from disputes.models import Conflict
 from tasks.configuration.policy import KEEP
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project, Submission
 from tasks.models.event import record
 from tasks.states import Status

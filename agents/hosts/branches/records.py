@@ -17,7 +17,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from disputes import records
 from disputes.sessions.documents import NAME, Folder, name_of
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Project, Task
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from agents.hosts import paths
 from agents.hosts.git import remotes
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import FollowedTodo, Landing, Project
 from tasks.todo import following
 from tasks.todo.following import Version

@@ -8,7 +8,7 @@ from django.template.defaultfilters import filesizeformat
 
 from agents.models import Host
 from agents.setup import hosts
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.management.program_command import ProgramCommand, as_command_error
 from tasks.spans import since
 from tasks.text.counting import counted

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from agents.models import Agent, Run
-from tasks.locking import locked
+from tasks.database.locking import locked
 from tasks.management.program_command import ProgramCommand, row_named
 
 

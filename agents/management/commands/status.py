@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from agents.setup.overview import overview
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.management.program_command import ProgramCommand
 from tasks.projects import counts_line
 from tasks.spans import clock, since

@@ -15,10 +15,10 @@ from agents.crew import choosing
 from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import PreparedForKeys
 from tasks.dependencies import SATISFIED_ON
-from tasks.locking import estimated_time
 from tasks.models import Dependency, Landing, Section, Submission, Task
-from tasks.models.prepared import PreparedForKeys
 from tasks.states import UNFINISHED, Severity, Status
 
 NAMED = 3  # things that a task waits for, named in one line

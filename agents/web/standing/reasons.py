@@ -10,7 +10,7 @@ from agents.money import caps
 from agents.web.log import silence_of
 from agents.web.standing.facts import NAMED, Asked, Facts
 from tasks import base
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import Landing, Project, Submission, Task
 from tasks.spans import clock, duration, since
 from tasks.states import Severity, Status

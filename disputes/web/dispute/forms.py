@@ -9,7 +9,7 @@ from django.core import signing
 from disputes import rulings
 from disputes.models import Conflict
 from disputes.protocol.rulings.options import Option
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 
 SALT = "disputes.card"
 

@@ -11,8 +11,8 @@ from disputes.closed_findings import settled_among
 from disputes.models import Conflict, Dispute, Flag, Follow, Opinion
 from disputes.models.decision import with_their_cited
 from disputes.rulings.blocking import still_blocking
+from tasks.database.prepared import Prepared
 from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.models.prepared import Prepared
 
 FLAG = ("level", "heuristics", "overlap")  # what a conflict's page shows about its newest flag
 

@@ -19,8 +19,8 @@ from disputes.web.queue.neighbours import neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post, texts_in
 from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
+from tasks.database.clock import estimated_time
 from tasks.errors import Refused
-from tasks.locking import estimated_time
 from tasks.models import Project
 from tasks.text.unseen import plain
 

@@ -12,7 +12,7 @@ from disputes.models import Conflict, Dispute
 from disputes.protocol.rulings import figures
 from disputes.protocol.rulings.figures import Measure, Share, Side
 from disputes.protocol.silence.suspicion import SEEN_AS
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.models import SEVERITY_CHOICES, Answer, Project
 from tasks.text.counting import counted
 

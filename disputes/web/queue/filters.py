@@ -15,8 +15,8 @@ from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
 from tasks.access import RULE, PreparedForReaders, Reader, projects_for
+from tasks.database.clock import estimated_time
 from tasks.filtering import SeverityFilter
-from tasks.locking import estimated_time
 from tasks.models import Project, Task
 
 AGES = {

@@ -11,7 +11,7 @@ from disputes import triage
 from disputes.models import Dispute, Follow
 from disputes.models.dispute import SNOOZE_CONDITIONS
 from tasks.access import RULE, may
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
 from tasks.text.unseen import plain
 
 MORNING = 9  # the hour at which a snooze until a day ends

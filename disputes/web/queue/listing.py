@@ -14,9 +14,9 @@ from disputes.models import Conflict, Decision, Dispute, Opinion
 from disputes.models.dispute import DisputeQuerySet
 from disputes.web.queue.holders import HeldBy
 from tasks.access import READ, RULE, PreparedForReaders, Reader, my_projects, of_projects, project_ids
-from tasks.locking import estimated_time
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import PreparedForKeys
 from tasks.models import Project
-from tasks.models.prepared import PreparedForKeys
 from tasks.states import severity_rank
 
 COUNT_MAX = 99

@@ -17,7 +17,7 @@ from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
 from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import PreparedForReaders, projects_for, with_projects
-from tasks.models.prepared import Prepared
+from tasks.database.prepared import Prepared
 from tasks.text.numbers import whole_number
 
 PAGES_MAX = 10_000

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from tasks.access import RULE, may
+from tasks.database.prepared import Prepared
 from tasks.models import Comment, Project, Task
-from tasks.models.prepared import Prepared
 from tasks.remarks.comments import BODY_MAX
 
 COMMENTS_MAX = 200  # how many comments are read, newest first

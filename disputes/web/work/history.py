@@ -1,7 +1,7 @@
 """What happened to a task last, as its pages show it."""
 
+from tasks.database.prepared import Prepared
 from tasks.models import Event, Task
-from tasks.models.prepared import Prepared
 
 EVENTS = 12
 

@@ -30,10 +30,10 @@ from agents.models import Host, Output, Run, new_token, token_hash
 from disputes import opening, rulings
 from disputes.models import Conflict
 from steroidsweb.env import OIDC
+from tasks.database.triggers import no_deletion
 from tasks.events import Actor
 from tasks.models import Dependency, Event, Landing, Review, Submission, Task
 from tasks.models.event import record
-from tasks.triggers import no_deletion
 from tests.agents.world import World, git, make_world  # noqa: F401
 from tests.factories import create_finding, create_project, create_review, create_run, create_user
 

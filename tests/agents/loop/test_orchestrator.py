@@ -24,10 +24,10 @@ from disputes.models import Conflict
 from disputes.notifications import notices
 from disputes.sessions import turns
 from tasks.configuration.changing import configure
+from tasks.database.prepared import Prepared
 from tasks.dependencies import recount
 from tasks.events import SYSTEM, Actor
 from tasks.models import Event, Landing, Project, Submission, Task
-from tasks.models.prepared import Prepared
 from tests.agents.world import at_once
 from tests.cases import for_each
 from tests.factories import (

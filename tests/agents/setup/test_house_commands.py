@@ -27,11 +27,11 @@ from agents.providers.reports import ErrorClass
 from agents.setup import projects
 from agents.verification import trying
 from disputes import alerts, opening, rulings
+from tasks.database.triggers import no_deletion
 from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
 from tasks.models.event import record
 from tasks.remarks.comments import add_comment
-from tasks.triggers import no_deletion
 from tests.factories import (
     create_agent,
     create_finding,

@@ -58,7 +58,7 @@ for _ in range(4): task_in(Project.objects.get())
 HOLDER = """
 import pathlib, time
 from django.db import transaction
-from tasks.locking import locked
+from tasks.database.locking import locked
 from tasks.models import Project
 with transaction.atomic():
     locked(Project.objects).get()

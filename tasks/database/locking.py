@@ -7,15 +7,11 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
-from django.db.backends.signals import connection_created
 from django.db.models import Manager, Model, QuerySet
-from django.dispatch import receiver
-from django.utils import timezone
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +19,6 @@ Row = TypeVar("Row", bound=Model)
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
-AHEAD_MIN = timedelta(seconds=2)  # of which less is how long the question takes
 PATIENCE = 0.2  # seconds that a write which may be left out waits for others
 BROKEN_OFF = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 # By PostgreSQL's error codes and classes: conflicts, lack of resources, shutdown, machine, connection.
@@ -39,36 +34,6 @@ REASONS_SQLITE = {
     sqlite3.SQLITE_FULL: "its disk is full", sqlite3.SQLITE_IOERR: "its disk is in trouble",
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened", sqlite3.SQLITE_READONLY: "it takes no writes",
 }  # fmt: skip
-
-
-def database_time(of: Any = connection) -> datetime:
-    """Return the time by the database's clock, by which everything rests: the clocks of hosts differ."""
-    if of.vendor == "postgresql":
-        text = "SELECT statement_timestamp()"
-    else:
-        text = "SELECT strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now')"
-    with of.cursor() as cursor:
-        cursor.execute(text)
-        (found,) = cursor.fetchone()
-    return datetime.fromisoformat(found) if isinstance(found, str) else found
-
-
-@receiver(connection_created)
-def compare_clocks(connection: Any, **kwargs: Any) -> None:
-    """Note how far the database's clock is ahead of ours, as each connection to a server begins."""
-    connection.clock_ahead = timedelta()
-    if connection.vendor == "postgresql":
-        ahead = database_time(connection) - timezone.now()
-        connection.clock_ahead = ahead if abs(ahead) >= AHEAD_MIN else timedelta()
-
-
-def estimated_time() -> datetime:
-    """Return the time by the database's clock as far as it was known when this connection began.
-
-    It asks nothing, so it is for pages and for limits of minutes. What the loop compares with Now() needs
-    `database_time()`.
-    """
-    return timezone.now() + getattr(connection, "clock_ahead", timedelta())
 
 
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:
