@@ -718,7 +718,7 @@ def test_no_registry_is_said_to_have_answered_where_the_gate_was_shut(
     assert (
         f"{verdict.fault or f'{step} ended with 1: {printed}.'} The sandbox lets nothing" in verdict.problem
     )
-    assert verdict.problem.endswith("the operator can, in STEROIDS_SANDBOX_HOSTS.")
+    assert "the operator can, in STEROIDS_SANDBOX_HOSTS." in verdict.problem
 
 
 def test_names_of_hosts_stand_for_hosts_and_ports() -> None:

@@ -183,10 +183,10 @@ def test_a_ruling_knows_how_long_the_card_was_before_the_person(
     seconds = Decision.objects.get().seconds
     assert seconds is not None
     assert 0 <= seconds < 3_600
-    now = timezone.now().timestamp()
-    monkeypatch.setattr("disputes.web.dispute.forms.time.time", lambda: now - 90)
+    now = timezone.now()
+    monkeypatch.setattr("disputes.web.dispute.forms.estimated_time", lambda: now - timedelta(seconds=90))
     mark = signed_now(conflict)
-    monkeypatch.setattr("disputes.web.dispute.forms.time.time", lambda: now)
+    monkeypatch.setattr("disputes.web.dispute.forms.estimated_time", lambda: now)
     assert seconds_since(mark, conflict) == pytest.approx(90)
 
 
