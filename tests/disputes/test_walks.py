@@ -31,7 +31,7 @@ from tests.disputes.prompt_lines import told
 from tests.factories import create_project, create_section, create_submission, create_task, create_user
 
 CODER, REVIEWER = Actor("run", "coder-1"), Actor("run", "reviewer-1")
-WALKS, SHORTEST, LONGEST = 160, 4, 9  # longer ones find more, and cost more than a test may
+WALKS, SHORTEST, LONGEST = 120, 4, 9  # longer ones find more, and cost more than a test may
 OPTIONS = {
     "disagreement": ["uphold_reviewer", "uphold_coder", "compromise", "other"],
     "help": ["retry", "retry", "defer", "cancel"],
