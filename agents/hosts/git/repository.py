@@ -26,8 +26,9 @@ FILES_MAX, FILE_MAX = 64, 64 * 1024  # small files that are remembered; characte
 # Bytes of a name and of a link's target that disks hold, and of a path below the folder of a run.
 NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
 LISTED = 256  # bytes that a file takes in a listing, with a long path
-# The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
+# The modes of a path that now holds a commit of another repository.
 ADDED_LINK = regex(r":(?!160000)\d+ 160000 ")
+# The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
 UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
