@@ -257,7 +257,7 @@ def _must_settle(task: Task) -> str:
 
 def _verified(result: Verification | None) -> dict[str, Any]:
     """Return how build and tests ended for the commit; nothing is said where there were none."""
-    if result is None or (result.green and not result.seconds):
+    if result is None or result.ran_nothing:
         return {"is_verified": False, "is_green": False, "red_tests": "", "seconds": ""}
     return {
         "is_verified": True,

@@ -188,6 +188,11 @@ class Verification(models.Model):
     def __str__(self) -> str:
         return f"{self.sha[:8]} {'green' if self.green else 'red'}"
 
+    @property
+    def ran_nothing(self) -> bool:
+        """Whether there was nothing to build or test: whatever runs takes a while."""
+        return self.green and not self.seconds
+
 
 class Landing(models.Model):
     """One attempt to bring a submission onto the target branch of the remote."""
