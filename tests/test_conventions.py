@@ -72,6 +72,7 @@ CORE = [
         if path.stem != "__init__"
     ),
     "agents.hosts.shims.shim",
+    "agents.hosts.shims.weight",
     "agents.hosts.shims.forking",
     "agents.hosts.processes",
     "agents.inside.gate",
@@ -86,8 +87,8 @@ CORE = [
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.
 STANDARD_LIBRARY = [
-    "agents.cli", "agents.hosts.shims.forking", "agents.hosts.shims.shim", "agents.hosts.processes",
-    "agents.inside.gate", "agents.inside.first_process",
+    "agents.cli", "agents.hosts.shims.forking", "agents.hosts.shims.shim", "agents.hosts.shims.weight",
+    "agents.hosts.processes", "agents.inside.gate", "agents.inside.first_process",
 ]  # fmt: skip
 IMPURE = {
     "time", "datetime", "random", "secrets", "uuid", "os", "pathlib", "io", "tempfile", "shutil", "glob",

@@ -47,6 +47,17 @@ def prctl(option: int, value: int | bytes) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
+def come_first(*, yes: bool = True) -> None:
+    """Run before all others if the kernel allows it, so that a run's many processes do not hold up its end.
+
+    What the shim starts does not inherit that. The kernel may give each session a share of the processors, so
+    a bomb of sessions left its shim one share among thousands.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        policy = os.SCHED_RR if yes else os.SCHED_OTHER
+        os.sched_setscheduler(0, policy | os.SCHED_RESET_ON_FORK, os.sched_param(int(yes)))
+
+
 def words_of(python: str, file: Path) -> list[str]:
     """Return the command by which a bare Python runs a file of ours as a module.
 

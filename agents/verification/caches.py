@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 
 from agents.hosts import paths
-from agents.hosts.shims.shim import measure
+from agents.hosts.shims.weight import measure
 
 NAME = "cache"  # in a run's folder
 BUILDERS = {"coder", "verifier"}
