@@ -42,7 +42,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import Unreachable
 from agents.hosts.naming import host_name
 from agents.hosts.slow_work import Guard, SlowWork, logged
-from agents.loop import orchestrator, outlook, run_ends
+from agents.loop import candidates, outlook, run_ends
 from agents.models import Run
 from agents.models.host import ROOM_MIN
 from agents.money import metering
@@ -571,7 +571,7 @@ def idle(within: float, *, since: int) -> bool:
         or disputed_work.due(soon)
         or amending.due()
         or todo.has_work()
-        or orchestrator.waiting_tasks(soon)
+        or candidates.waiting_tasks(soon)
         or judging.has_work()
         or trying.is_under_way(soon)
     )

@@ -6,30 +6,28 @@ It reads rows and trusts no queue, so it may run twice at once, late, or again a
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Now
 
 from agents import judging
 from agents.crew import choosing, specialists
-from agents.loop import abandoned, outlook, run_ends, schedules
+from agents.loop import abandoned, candidates, outlook, run_ends, schedules
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
 from agents.verification import nothing
-from disputes import alerts, followup, intake, opinions, passing_stages
+from disputes import followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
 from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
-from tasks.configuration.stages import Stage, escalations_of, stages_of
 from tasks.database.clock import database_time, estimated_time
 from tasks.database.locking import repeated
 from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
@@ -242,10 +240,10 @@ def _rests(project: Project) -> bool:
 
 def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew, *, is_closed: bool) -> None:
     """Queue the runs that the project's tasks need, in the order of the tasks, until all seats are taken."""
-    wanted = _wanted(project, crew, is_closed=is_closed)
+    wanted = candidates.wanted_in(project, crew, is_closed=is_closed)
     looked_at: set[int] = set()
     for most in LOOKED_AT:
-        found = _candidates(wanted, most).found(project.pk)
+        found = candidates.first_wanted(wanted, most).found(project.pk)
         tasks = [task for task in found if task.pk not in looked_at]
         for task in tasks:
             task.project = project
@@ -261,88 +259,6 @@ def _start_tasks(project: Project, done: Ticked, free: int, crew: choosing.Crew,
         looked_at.update(task.pk for task in tasks)
 
 
-def _working() -> QuerySet[Run]:
-    """Return the runs that hold a seat for their task's own work; opinions are asked for beside it."""
-    return Run.objects.filter(status__in=Run.SEATED).exclude(role__in=Run.OPINION_ROLES)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Which tasks somebody idle could take. Its condition is built once for each combination of these."""
-
-    in_parallel: bool  # others may join a review that is under way
-    unreviewed: tuple[str, ...]  # columns
-    to_review: bool  # a reviewer is idle
-    to_code: bool  # a coder is idle
-    branch_moves: bool  # a landing is about to be pushed, so new work waits until it is over
-    shut: tuple[str, ...]  # columns in which no coder is idle
-    climbing: tuple[str, ...]  # those of them in which a task at the end of its ladder goes on all the same
-    focus: Q | None
-    is_closed: bool  # builds and tests cost nothing, so they go on
-
-    def condition(self) -> Q:
-        """Return the condition on tasks, by `last_state` and `is_seated`."""
-        kept = Q(status=Status.REVIEW, last_state=Submission.State.KEPT)
-        verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
-        alone = Q(is_seated=False)
-        wanted = kept & alone
-        wanted |= verified & alone & (Q(stage__in=self.unreviewed) | Q(origin=Task.Origin.AMENDMENT))
-        if self.in_parallel:
-            wanted |= verified
-        elif self.to_review:
-            wanted |= verified & alone
-        code = ~Q(status=Status.REVIEW) & alone
-        if self.to_code:
-            open_to_all = code & ~Q(stage__in=self.shut)
-            wanted |= open_to_all & ~Q(status=Status.PENDING) if self.branch_moves else open_to_all
-        if self.climbing:
-            wanted |= code & Q(status=Status.IN_PROGRESS, stage__in=self.climbing)
-        if self.focus is not None:
-            wanted &= self.focus
-        return wanted & kept if self.is_closed else wanted
-
-
-@lru_cache(maxsize=64)  # projects share a few conditions
-def _candidates(wanted: _Wanted, most: int) -> Prepared:
-    """Return the query for the first wanted tasks that may be picked, with their last submission's state."""
-
-    def rows(project: Expression) -> QuerySet[Task]:
-        held = Conflict.objects.of(OuterRef("pk")).open().holding()
-        seated = _working().filter(task=OuterRef("pk"))
-        tasks = Task.objects.filter(project=project).startable().exclude(Exists(held))
-        known = _with_last(tasks).annotate(is_seated=Exists(seated)).select_related("section")
-        return known.filter(wanted.condition()).filter(_may_go_on())[:most]
-
-    return Prepared(rows)
-
-
-def _with_last(tasks: QuerySet[Task]) -> QuerySet[Task]:
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
-    return tasks.annotate(last_state=_last_state(), last_sha=Subquery(last.values("sha")[:1]))
-
-
-def _wanted(project: Project, crew: choosing.Crew, *, is_closed: bool) -> _Wanted:
-    config = project.config
-    columns = (*stages_of(config), *escalations_of(config))
-    shut = [each for each in columns if not crew.is_idle(project.pk, Run.Role.CODER, each)]
-    to_code = crew.is_idle(project.pk, Run.Role.CODER)
-    return _Wanted(
-        in_parallel=config.reviewers == choosing.ALL,
-        unreviewed=_names(each for each in columns if not each.is_reviewed),
-        to_review=crew.is_idle(project.pk, Run.Role.REVIEWER),
-        to_code=to_code,
-        branch_moves=to_code and bool(_last_push.rows(project.pk, outlook.a_moment_ago())),
-        shut=_names(shut),
-        climbing=_names(each for each in shut if each.ladder_name in config.model_ladder),
-        focus=alerts.in_focus(project) or None,
-        is_closed=is_closed,
-    )
-
-
-def _names(columns: Iterable[Stage]) -> tuple[str, ...]:
-    return tuple(column.name for column in columns)
-
-
 def _seats_taken(project: Project) -> int:
     """Count the seats of runs, and of hand-ins that a host is just taking over: their tasks go on at once."""
     kept = _being_kept.rows(project.pk, outlook.a_moment_ago())
@@ -353,30 +269,8 @@ def _runs_with_a_seat(project: Expression) -> QuerySet[Run]:
     return Run.objects.filter(project=project, status__in=Run.SEATED).order_by().values_list("pk")
 
 
-def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:
-    return outlook.last_pushes(since).filter(project=project).order_by().values_list("pk")[:1]
-
-
 _seated = Prepared(_runs_with_a_seat)
 _being_kept = Prepared(lambda project, since: outlook.being_kept(project, since).order_by().values_list("pk"))
-_last_push = Prepared(_last_pushes)
-
-
-def _may_go_on() -> Q:
-    """Return the condition on tasks that the state of the target branch lets go on, by `last_state`.
-
-    If the base is fit, these are all tasks. While it is red, commits that began before are still verified;
-    while it cannot be run, they wait. Reviews go on in any case, and so does the task that is to find the
-    commands.
-    """
-    verified = Q(status=Status.REVIEW, last_state=Submission.State.VERIFIED)
-    red = Q(project__base_state=Project.Base.RED, status=Status.REVIEW)
-    return Q(project__base_state__in=Project.FIT) | verified | red | Q(origin=Task.Origin.SETUP)
-
-
-def _last_state() -> Subquery:
-    last = Submission.objects.standing().filter(task=OuterRef("pk")).newest_first()
-    return Subquery(last.values("state")[:1])
 
 
 def _pass_by(project: Project) -> None:
@@ -391,7 +285,7 @@ def _pass_by(project: Project) -> None:
 
 def _kept_in_review(project: Expression) -> QuerySet[Task]:
     in_review = Task.objects.filter(project=project).startable().filter(status=Status.REVIEW)
-    return _with_last(in_review).filter(last_state=Submission.State.KEPT)
+    return candidates.with_last(in_review).filter(last_state=Submission.State.KEPT)
 
 
 _kept = Prepared(_kept_in_review)
@@ -519,25 +413,7 @@ def _verify_landings(project: Project, free: int, done: Ticked) -> int:
         known = Verification.objects.filter(
             project=project, sha=landing.sha, at__gte=landing.checked_at
         ).exists()
-        seated = _working().filter(task=landing.task).exists()
+        seated = candidates.working().filter(task=landing.task).exists()
         if not known and not seated and started < free:
             started += _queue(landing.task, None, done, sha=landing.sha)
     return started
-
-
-def waiting_tasks(until: datetime) -> list[Task]:
-    """Return the tasks that the loop would start by `until` if it had the seats and the agents."""
-    held = Conflict.objects.of(OuterRef("pk")).open().holding()
-    tasks = (
-        Task.objects.startable(until)
-        .filter(project__status=Project.Status.ACTIVE)
-        .annotate(last_state=_last_state())
-        .filter(_may_go_on())
-        .filter(Q(project__trouble_until__isnull=True) | Q(project__trouble_until__lte=until))
-        .exclude(Exists(held))
-        .select_related("project")
-    )
-    rows = list(tasks)
-    roster = choosing.Roster(choosing.Crew(now=until), rows)
-    turns = [(task, roster.turn_of(task)) for task in rows]
-    return [task for task, turn in turns if not (turn.is_wrong or turn.is_paused or turn.is_elsewhere)]

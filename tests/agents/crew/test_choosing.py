@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.crew.choosing import Choice, Crew, Roster, Turn
-from agents.loop.orchestrator import tick, waiting_tasks
+from agents.loop.candidates import waiting_tasks
+from agents.loop.orchestrator import tick
 from agents.models import Agent, ProviderPause, Run
 from disputes import opening
 from disputes.models import Conflict

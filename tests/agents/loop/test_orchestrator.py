@@ -15,7 +15,7 @@ from django_q.models import Schedule
 
 from agents.crew import choosing, pauses
 from agents.hosts.reconciler import Reconciler
-from agents.loop import orchestrator, run_ends
+from agents.loop import candidates, orchestrator, run_ends
 from agents.models import Agent, ProviderPause, Run
 from agents.providers.reports import ErrorClass
 from agents.verification import unreachable
@@ -913,11 +913,11 @@ def test_it_knows_what_could_be_started_soon(project: Project) -> None:
     create_task(project, status="disputed")
     create_task(create_project(status=Project.Status.PAUSED))
     create_task(create_project(trouble_until=now + timedelta(hours=1)))
-    assert orchestrator.waiting_tasks(now + timedelta(minutes=1)) == [soon]
+    assert candidates.waiting_tasks(now + timedelta(minutes=1)) == [soon]
 
 
 def test_nothing_waits_for_a_role_that_nobody_has(project: Project) -> None:
     in_review(project)
-    assert len(orchestrator.waiting_tasks(timezone.now())) == 1
+    assert len(candidates.waiting_tasks(timezone.now())) == 1
     Agent.objects.filter(role="reviewer").update(is_active=False)
-    assert orchestrator.waiting_tasks(timezone.now()) == []
+    assert candidates.waiting_tasks(timezone.now()) == []
