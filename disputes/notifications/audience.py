@@ -12,7 +12,7 @@ from disputes.models import Channel, Conflict, Decision, Dispute, Follow
 from disputes.notifications.notices import People, Topic
 from disputes.notifications.subjects import NoticeSubject
 from disputes.triage import people_on_call
-from tasks.access import READ, RULE
+from tasks.access import MAINTAIN, READ, RULE
 from tasks.database.clock import estimated_time
 from tasks.models import Membership, Project
 
@@ -104,16 +104,24 @@ def _group(group: People, subject: NoticeSubject) -> set[int | None]:
 def on_call(project: Project, day: date | None = None) -> set[int | None]:
     """Return who looks after the queue that day; if nobody is on call, everybody who may rule."""
     on_it = {user.pk for user in people_on_call(project, day or timezone.localdate())}
-    if on_it:
-        return on_it
-    return set(Membership.objects.filter(project=project, role__in=RULE).values_list("user", flat=True))
+    return on_it or _present(project, role__in=RULE) or _superusers()
 
 
 def leads(project: Project) -> set[int | None]:
     """Return the leads, or the maintainers if there are none."""
-    rows = Membership.objects.filter(project=project)
-    chosen = set(rows.filter(is_lead=True).values_list("user", flat=True))
-    return chosen or set(rows.filter(role=Membership.Role.MAINTAINER).values_list("user", flat=True))
+    return _present(project, is_lead=True) or _present(project, role__in=MAINTAIN) or _superusers()
+
+
+def _present(project: Project, **what: Any) -> set[int | None]:
+    """Return the members with that part in the project whose accounts are not shut."""
+    rows = Membership.objects.filter(project=project, user__is_active=True, **what)
+    return set(rows.values_list("user", flat=True))
+
+
+def _superusers() -> set[int | None]:
+    """Return those who may do everything, who are told where nobody of the project is left."""
+    rows = get_user_model().objects.filter(is_superuser=True, is_active=True)
+    return set(rows.values_list("pk", flat=True))
 
 
 def holder(dispute: Dispute | None) -> set[int | None]:

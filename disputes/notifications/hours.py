@@ -20,7 +20,7 @@ def due_at(channel: Channel, now: datetime, *, is_urgent: bool = False) -> datet
         return now
     local = now.astimezone(zone).time()
     is_quiet = within(local, channel.quiet_from, channel.quiet_until)
-    return _next(now, channel.quiet_until, zone) if is_quiet else now
+    return _next(now, channel.quiet_until, zone, twice=True) if is_quiet else now
 
 
 def zone_of(channel: Channel) -> ZoneInfo:
@@ -36,8 +36,12 @@ def within(moment: time, start: time, end: time) -> bool:
     return start <= moment < end if start <= end else moment >= start or moment < end
 
 
-def _next(now: datetime, at: time, zone: ZoneInfo) -> datetime:
-    """Return when the local clock next shows that time; on days that skip it, when it would have been."""
+def _next(now: datetime, at: time, zone: ZoneInfo, *, twice: bool = False) -> datetime:
+    """Return when the local clock next shows that time; on days that skip it, when it would have been.
+
+    On the day on which the clock is put back it may show it `twice`; otherwise only the first time counts.
+    """
     today = now.astimezone(zone).date()
-    days = (datetime.combine(today + timedelta(days=day), at, zone).astimezone(UTC) for day in (0, 1))
-    return next(moment for moment in days if moment > now)
+    shown = [(today, 0), *([(today, 1)] if twice else []), (today + timedelta(days=1), 0)]
+    moments = (datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC) for day, fold in shown)
+    return next(moment for moment in moments if moment > now)

@@ -217,6 +217,26 @@ def test_people_who_left_or_were_locked_out_are_not_told(
     assert told() == {}
 
 
+def test_where_a_lead_or_everybody_has_left_whoever_comes_next_is_told(
+    reachable: None, ledger: Project, tom: User, lea: User
+) -> None:
+    """The lead is shut out first, then the maintainer who is left, then the triager: superusers remain."""
+    create_channel(user=create_user("root", is_superuser=True))
+    max_ = create_user("max")
+    create_channel(user=max_)
+    Membership.objects.create(project=ledger, user=max_, role=Membership.Role.MAINTAINER)
+    for left, leads, duty in (
+        (lea, {"max"}, {"max", "tom"}),
+        (max_, {"root"}, {"tom"}),
+        (tom, {"root"}, {"root"}),
+    ):
+        User.objects.filter(pk=left.pk).update(is_active=False)
+        for kind, names in (("trouble", leads), ("card", duty)):
+            Delivery.objects.all().delete()
+            open_card(ledger) if kind == "card" else record(ledger, kind, note="The remote is away.")
+            assert {*told()} == names, (left, kind)
+
+
 # --- Through which channel --------------------------------------------------------------------------------
 
 

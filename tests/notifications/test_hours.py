@@ -8,6 +8,7 @@ from disputes.notifications.hours import due_at
 from tests.cases import for_each
 
 NIGHT = {"quiet_from": time(22), "quiet_until": time(7)}
+LATE = {"quiet_from": time(22), "quiet_until": time(2, 30), "timezone": "Europe/Berlin"}
 NOON = {"quiet_from": time(12), "quiet_until": time(13, 30)}
 
 
@@ -36,6 +37,12 @@ def at(text: str) -> datetime:
         ({"digest_at": time(8), "timezone": "Europe/Berlin"}, "2026-03-28T12:00", "2026-03-29T06:00"),
         ({"digest_at": time(2, 30), "timezone": "Europe/Berlin"}, "2026-03-29T00:00", "2026-03-29T01:30"),
         ({"digest_at": time(8), "timezone": "Europe/Berlin"}, "2026-10-24T12:00", "2026-10-25T07:00"),
+        # Quiet until 2:30, which Berlin's clocks show twice that night.
+        (LATE, "2026-10-25T00:20", "2026-10-25T00:30"),
+        (LATE, "2026-10-25T01:10", "2026-10-25T01:30"),
+        (LATE, "2026-10-25T01:30", "2026-10-25T01:30"),
+        (LATE, "2026-03-29T00:50", "2026-03-29T01:30"),
+        ({"digest_at": time(2, 30), "timezone": "Europe/Berlin"}, "2026-10-25T01:10", "2026-10-26T01:30"),
     ],
 )
 def test_a_message_is_due_when_the_channel_takes_it(channel: dict[str, Any], now: str, due: str) -> None:
