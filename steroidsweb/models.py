@@ -100,8 +100,9 @@ class SignedIn(models.Model):
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
-        """Return the invitations whose link still makes an account."""
-        return self.filter(used_at=None, expires_at__gt=estimated_time())
+        """Return the invitations whose link still makes an account: whoever made it may still invite."""
+        may_invite = {"by__is_active": True, "by__is_superuser": True}
+        return self.filter(used_at=None, expires_at__gt=estimated_time(), **may_invite)
 
 
 class Invitation(models.Model):
@@ -129,7 +130,7 @@ class Invitation(models.Model):
 
     @property
     def is_open(self) -> bool:
-        return self.used_at is None and self.expires_at > estimated_time()
+        return Invitation.objects.open().filter(pk=self.pk).exists()
 
 
 class InvitedRole(models.Model):
