@@ -119,7 +119,7 @@ def try_out(channel: Channel, *, user: Any) -> post.SendOutcome:
         if channel.kind == Channel.Kind.WEBHOOK:
             payload = {"id": uid, "type": "test", "timestamp": now.isoformat(), "data": {}}
             return post.carry(sending.webhook(channel, address, uid, payload, now))
-        return post.carry(sending.people(address, told, uid))
+        return post.carry(sending.people(channel, address, told, uid))
     except Unreadable as error:
         return post.SendOutcome(False, f"{error} Enter it again.", is_permanent=True)
 

@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import resource
+import smtplib
 import socket
 import ssl
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 SECONDS = 8.0  # for each network operation; the whole is limited from outside
+LETTER_SECONDS = 13.0  # a mail server looks through a letter before it answers
 ERROR_MAX = 300
 MEMORY_MAX = 256 * 1024 * 1024
 STARTS_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty"}
@@ -138,24 +140,36 @@ def post(parcel: dict[str, Any]) -> dict[str, Any]:
 
 
 class Heard(logging.Handler):
-    """A log handler that keeps the library's warnings, its only way to say why something failed."""
+    """A log handler that keeps the library's warnings, its only way to say why something failed.
+
+    What it writes down while it handles an error tells more as that error.
+    """
 
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.DEBUG)
         self.lines: list[str] = []
+        self.why = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
+        if words := in_words(sys.exc_info()[1]):
+            self.why = words
+        elif record.levelno >= logging.WARNING:
+            self.lines.append(record.getMessage())
+
+    @property
+    def said(self) -> str:
+        return self.why or "; ".join(self.lines[:2]) or "The service did not take the message."
 
 
 def tell(parcel: dict[str, Any]) -> dict[str, Any]:
     """Give title and body to the service that the address names; without a body, only check the address."""
     import apprise
+    from apprise.plugins.email import base as mail
 
     heard = Heard()
     log = logging.getLogger("apprise")
     log.handlers, log.propagate = [heard], False
-    log.setLevel(logging.WARNING)
+    log.setLevel(logging.DEBUG)
     asset = apprise.AppriseAsset(secure_logging=True, app_id="Steroids Web", app_desc="Steroids Web")
     guard(parcel["private"])
     target = apprise.Apprise.instantiate(parcel["address"], asset=asset)
@@ -165,14 +179,60 @@ def tell(parcel: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "service": str(target.service_name)}
     target.socket_connect_timeout = target.socket_read_timeout = SECONDS
     target.overflow_mode = apprise.OverflowMode.SPLIT
+    if isinstance(target, mail.NotifyEmail):
+        as_letter(target, parcel["id"])
     sent = target.notify(parcel["body"], title=parcel["title"], body_format=apprise.NotifyFormat.TEXT)
     if sent:
         return {"ok": True}
-    said = "; ".join([*refused[:1], *heard.lines[:2]]) or "The service did not take the message."
-    return {"ok": False, "error": said, "permanent": bool(refused)}
+    return {
+        "ok": False, "error": "; ".join(refused[:1]) or heard.said, "permanent": bool(refused),
+    }  # fmt: skip
+
+
+def as_letter(target: Any, uid: str) -> None:
+    """Give a letter the same Message-ID at each try, by which a mailbox knows one that came twice.
+
+    It also says that no person wrote it, so that none who is away answers it.
+    """
+    from apprise.plugins.email import base as mail
+
+    mail.make_msgid = lambda domain: f"<{uid}@{domain}>"
+    target.headers = {"Auto-Submitted": "auto-generated"} | target.headers
+    target.socket_connect_timeout = LETTER_SECONDS
 
 
 # --- Words that may be kept -------------------------------------------------------------------------------
+
+# The first that fits counts.
+WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (TimeoutError, "The server did not answer in time."),
+    (socket.gaierror, "There is no such host."),
+    (MemoryError, "The server's answer is too long."),
+    (http.client.RemoteDisconnected, "The server closed the connection without an answer."),
+    (smtplib.SMTPServerDisconnected, "The server closed the connection without an answer."),
+    (smtplib.SMTPAuthenticationError, "The mail server does not take this user name and password."),
+    (http.client.HTTPException, "What the server answered is not HTTP."),
+    (ConnectionRefusedError, "No server takes connections at this address."),
+    (ConnectionError, "The connection broke."),
+)
+
+
+def in_words(error: BaseException | None) -> str:
+    """Return what the error means to whoever set up the address; empty if that is not known."""
+    if isinstance(error, smtplib.SMTPServerDisconnected) and isinstance(error.__context__, OSError):
+        error = error.__context__
+    if words := next((words for kind, words in WORDS if isinstance(error, kind)), ""):
+        return words
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return " ".join(_answered(*answer) for answer in list(error.recipients.values())[:2])
+    if isinstance(error, smtplib.SMTPResponseException):
+        return _answered(error.smtp_code, error.smtp_error)
+    return str(error) if isinstance(error, smtplib.SMTPException) else ""
+
+
+def _answered(code: int, said: bytes | str) -> str:
+    words = said if isinstance(said, str) else said.decode(errors="replace")
+    return f"The mail server answered {code}: {words.strip().rstrip('.')}."
 
 
 def redacted(address: str, text: str) -> str:
@@ -196,22 +256,8 @@ def carry(parcel: dict[str, Any]) -> dict[str, Any]:
         return tell(parcel)
     except PermissionError as error:
         return {"ok": False, "error": str(error), "permanent": True}
-    except TimeoutError:
-        return {"ok": False, "error": "The server did not answer in time."}
-    except socket.gaierror:
-        return {"ok": False, "error": "There is no such host."}
-    except MemoryError:
-        return {"ok": False, "error": "The server's answer is too long."}
-    except http.client.RemoteDisconnected:
-        return {"ok": False, "error": "The server closed the connection without an answer."}
-    except http.client.HTTPException:
-        return {"ok": False, "error": "What the server answered is not HTTP."}
-    except ConnectionRefusedError:
-        return {"ok": False, "error": "No server takes connections at this address."}
-    except ConnectionError:
-        return {"ok": False, "error": "The connection broke."}
-    except (OSError, ValueError) as error:
-        return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+    except (OSError, ValueError, MemoryError, http.client.HTTPException) as error:
+        return {"ok": False, "error": in_words(error) or f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:

@@ -8,8 +8,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid5
 
 from django.db.models import F, QuerySet
+from django.urls import reverse
 
 from disputes.models import Channel, Delivery
 from disputes.notifications import messages, post, signing
@@ -162,13 +164,25 @@ def _content(channel: Channel, rows: Sequence[Delivery], now: datetime) -> dict[
         row, uid = rows[0], str(rows[0].uid)
         return webhook(channel, address, uid, messages.payload(subject_of(row.event), uid, row.topic), now)
     told = messages.together([messages.message_of(subject_of(row.event), row.topic) for row in rows])
-    return people(address, told, str(rows[0].uid))
+    return people(channel, address, told, _uid_of(rows))
 
 
-def people(address: str, message: messages.Message, uid: str) -> dict[str, Any]:
-    """Return the parcel for people; the end of the id shows a reader that a message came twice."""
-    body = f"{message.body}\n\nSteroids {uid[-8:]}"
-    return {"kind": "people", "address": address, "title": message.subject, "body": body}
+def _uid_of(rows: Sequence[Delivery]) -> str:
+    """Return the id of what goes out together: that of the one message, or one made of theirs."""
+    first, *others = (row.uid for row in rows)
+    return str(uuid5(first, " ".join(map(str, others))) if others else first)
+
+
+def people(channel: Channel, address: str, message: messages.Message, uid: str) -> dict[str, Any]:
+    """Return the parcel for people; the end of the id shows a reader that a message came twice.
+
+    Its last line says which channel sent it and where that is changed or ended.
+    """
+    project = None if channel.user_id else channel.project
+    home = reverse("notifications-project", args=[project.slug]) if project else reverse("notifications")
+    told_by = f"Sent by the channel {messages.line(channel.name)}: {messages.link(home)}"
+    body = f"{message.body}\n\nSteroids {uid[-8:]}" + (f"\n{told_by}" if messages.link(home) else "")
+    return {"kind": "people", "address": address, "title": message.subject, "body": body, "id": uid}
 
 
 def webhook(

@@ -78,28 +78,31 @@ class _HttpServer(ThreadingHTTPServer):
 
 class _Mail(socketserver.StreamRequestHandler):
     def handle(self) -> None:
-        self.wfile.write(b"220 here\r\n")
+        said: dict[bytes, bytes] = self.server.answers  # type: ignore[attr-defined]
+        self.wfile.write(said.get(b"", b"220 here") + b"\r\n")
         letter: list[bytes] | None = None
         for line in self.rfile:
             if letter is not None:
                 if line == b".\r\n":
                     self.server.letters.append(b"".join(letter).decode())  # type: ignore[attr-defined]
                     letter = None
-                    self.wfile.write(b"250 taken\r\n")
+                    if not (answer := said.get(b".", b"250 taken")):
+                        return
+                    self.wfile.write(answer + b"\r\n")
                 else:
                     letter.append(line)
                 continue
             verb = line[:4].upper()
             if verb == b"DATA":
                 letter = []
-            answers = {b"DATA": b"354 go on\r\n", b"QUIT": b"221 bye\r\n"}
-            self.wfile.write(answers.get(verb, b"250 fine\r\n"))
+            answers = {b"EHLO": b"250-here\r\n250 AUTH PLAIN", b"DATA": b"354 go on", b"QUIT": b"221 bye"} | said
+            self.wfile.write(answers.get(verb, b"250 fine") + b"\r\n")
             if verb == b"QUIT":
                 return
 
 
 class MailServer(socketserver.ThreadingTCPServer):
-    """Keeps the letters it was given."""
+    """Keeps the letters it was given; `answers` are its own to a verb, to none yet, or to a letter (.)."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -107,6 +110,7 @@ class MailServer(socketserver.ThreadingTCPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Mail)
         self.letters: list[str] = []
+        self.answers: dict[bytes, bytes] = {}
 
 
 def serve(server: socketserver.BaseServer) -> threading.Thread:

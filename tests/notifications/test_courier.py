@@ -16,7 +16,7 @@ from disputes.notifications import addresses, post
 from disputes.notifications.courier import is_public, redacted
 from tasks.errors import Refused
 from tests.cases import for_each
-from tests.notifications.receiver import Receiver
+from tests.notifications.receiver import MailServer, Receiver
 
 
 @for_each(
@@ -202,3 +202,23 @@ def test_only_the_status_of_a_webhooks_answer_counts_and_what_is_wrong_with_it_i
             told = post.carry(parcel, 60)
             done.set()
         assert (told.ok, told.error) == (not error, error), raw[:40]
+
+
+def test_what_is_wrong_with_a_mail_server_is_a_sentence(mail: MailServer) -> None:
+    address = (
+        f"mailto://somebody:secret@127.0.0.1:{mail.server_address[1]}"
+        "?from=a@example.org&to=tom@example.org&mode=insecure"
+    )
+    parcel = {"kind": "people", "address": address, "title": "a", "body": "b", "id": "1"}
+    refused = "The mail server answered "
+    for at, answer, error in (
+        (b"AUTH", b"535 Bad AHNvbWVib2R5", "The mail server does not take this user name and password."),
+        (b"MAIL", b"530 5.7.0 Authentication required", f"{refused}530: 5.7.0 Authentication required."),
+        (b"RCPT", b"550 No such user: tom@example.org.", f"{refused}550: No such user: tom@***."),
+        (b".", b"552 Mailbox full", f"{refused}552: Mailbox full."),
+        (b".", b"", "The server closed the connection without an answer."),
+        (b"", b"421 Too busy", f"{refused}421: Too busy."),
+    ):
+        mail.answers = {b"AUTH": b"235 fine", at: answer}
+        told = post.carry(parcel, 60)
+        assert (told.ok, told.error) == (False, error), (at, answer)

@@ -354,8 +354,9 @@ def test_a_service_gets_one_message_with_all_that_is_due(
 
 
 def test_a_mail_has_one_subject_line_whatever_the_question_says(
-    mail: MailServer, ledger: Project, tom: User
+    mail: MailServer, ledger: Project, tom: User, settings: Any
 ) -> None:
+    settings.URL = "https://steroids.example.org"
     port = mail.server_address[1]
     address = f"mailto://127.0.0.1:{port}?from=steroids@example.org&to=tom@example.org&mode=insecure"
     create_channel(address, user=tom, kind="people")
@@ -369,6 +370,8 @@ def test_a_mail_has_one_subject_line_whatever_the_question_says(
         "[ledger] Disagreement waits for a ruling: Wait? Bcc: everybody\uff20example.org"
     )
     assert "tom@example.org" in letter["to"]
+    assert (letter["auto-submitted"], letter["message-id"]) == ("auto-generated", f"<{row.uid}@127.0.0.1>")
+    assert "Sent by the channel Hook: https://steroids.example.org/notifications/" in letter.get_content()
 
 
 def test_what_a_service_says_of_its_trouble_tells_no_secret(
