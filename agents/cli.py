@@ -163,12 +163,16 @@ def say(text: str) -> None:
 
 
 class Target:
-    """A server's URL and the token to use there; in a run also its task and how it brings commits."""
+    """A server's URL and the token to use there.
+
+    In a run also its task, the commit at which it began, and how it brings commits.
+    """
 
     def __init__(self, url: str, token: str, task: str = "", pulled: Reply | None = None) -> None:
         self.url = url
         self.token = token
         self.task = task
+        self.base = ""
         self.pulled = pulled
 
 
@@ -203,6 +207,7 @@ def target_in(path: str, source: str) -> Target:
     target = make_target(data.get("url"), data.get("token"), source, data.get("task"))
     pulled = data.get("pulled")
     target.pulled = pulled if isinstance(pulled, dict) else None
+    target.base = str((target.pulled or data).get("base") or "")
     return target
 
 
@@ -668,8 +673,11 @@ def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
     path = task_path(args, api, "submit")
     response = document(args.response)
     sha = head() if args.sha is None else args.sha
-    if os.environ.get("STEROIDS_CONTEXT") and (pulled := api.where().pulled):
-        bring(api, pulled, sha)
+    if os.environ.get("STEROIDS_CONTEXT"):
+        where = api.where()
+        check_descent(where.base, sha)
+        if where.pulled:
+            bring(api, where.pulled, sha)
     return api.post(path, sha=sha, response=response, notes=args.notes, model=args.model)
 
 
@@ -1215,6 +1223,21 @@ def run_git(folder: str, *words: str) -> None:
         raise Stop(USAGE, "git cannot be run here.") from None
     if done.returncode:
         raise Stop(REFUSED, f"git {words[0]} failed: {line(done.stderr.decode(errors='replace'))[-300:]}")
+
+
+def check_descent(base: str, sha: str, folder: str = ".") -> None:
+    """Raise Stop if the commit leaves out the one at which the run began, as an amended one does.
+
+    It would come back in any case, after the run has ended. Where git cannot tell, a host looks later.
+    """
+    try:
+        is_left_out = base and git("rev-list", "--max-count=1", base, f"^{sha}", "--", folder=folder)
+    except Stop:
+        return
+    if is_left_out:
+        why = f"{line(sha)[:12]} leaves out {line(base)[:12]}, where you began: it was amended or moved."
+        back = f"`git reset --soft {line(base)[:12]} && git commit`"
+        raise Stop(USAGE, why, f"Put your files on top of it instead: {back}, then repeat this command.")
 
 
 def bring(api: Api, pulled: Reply, sha: str, folder: str = ".") -> None:

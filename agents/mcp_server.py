@@ -224,6 +224,7 @@ class Tools:
                     work = claim.api().get(claim.addresses["work"])
                     bundle = claim.addresses["bundle"]
                     pulled = {"bundle": bundle, "base": work.get("base_sha"), "ref": work.get("hand_in_ref")}
+                cli.check_descent(str((pulled or {}).get("base") or target.base), sha, clone)
                 if pulled:
                     cli.bring(api, pulled, sha, clone)
             if not sha:

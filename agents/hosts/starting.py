@@ -301,7 +301,10 @@ def _tell(run: Run, folder: Path, written: Draft) -> None:
     if sandbox.is_on():
         sandbox.write_address(folder, url)
         url = sandbox.address()
-    context = {"url": url, "token": token, "task": run.task.ref, "role": run.role, "run": run.pk}
+    context = {
+        "url": url, "token": token, "task": run.task.ref, "role": run.role, "run": run.pk,
+        "base": run.base_sha,
+    }  # fmt: skip
     processes.write_json(folder / "context.json", context)
 
 

@@ -755,6 +755,40 @@ def test_review_submits_head(
     assert server.seen[0].body == {"sha": sha, "model": "m-1"}
 
 
+def test_a_commit_without_the_one_where_the_run_began_is_refused_at_once(
+    run: Call, server: Server, repository: tuple[Path, str], context: Path
+) -> None:
+    """Each amended hand-in ended its run, and a person was asked after six of them."""
+    folder, sha = repository
+    server.on("POST /api/v1/tasks/demo-3/submit/", {})
+
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    written = json.loads(context.read_text())
+    context.write_text(json.dumps(written | {"base": sha}))
+    git("commit", "-q", "--amend", "-m", "another")
+    for words, cwd in (
+        (("tasks", "submit"), folder),
+        (("tasks", "submit", "--sha", git("rev-parse", "HEAD")), folder),
+    ):
+        done = run(*words, cwd=cwd)
+        assert done.returncode == 2
+        assert f"leaves out {sha[:12]}, where you began" in done.stderr
+    assert server.seen == []
+    [told] = re.findall(r"git reset --soft \w+ && git commit", done.stderr)
+    git(*told.partition(" && ")[0].split()[1:])
+    git("commit", "-q", "--allow-empty", "-m", "on top")
+    for words, cwd in (
+        (("tasks", "submit"), folder),
+        (("tasks", "submit", "--sha", "f" * 40), folder.parent),
+    ):
+        assert run(*words, cwd=cwd).returncode == 0  # what git does not know a host looks at
+    assert len(server.seen) == 2
+
+
 def test_uncommitted_changes_are_refused(run: Call, server: Server, repository: tuple[Path, str]) -> None:
     folder, sha = repository
     (folder / "a.txt").write_text("two\n")

@@ -95,7 +95,11 @@ class _Mail(socketserver.StreamRequestHandler):
             verb = line[:4].upper()
             if verb == b"DATA":
                 letter = []
-            answers = {b"EHLO": b"250-here\r\n250 AUTH PLAIN", b"DATA": b"354 go on", b"QUIT": b"221 bye"} | said
+            answers = {
+                b"EHLO": b"250-here\r\n250 AUTH PLAIN",
+                b"DATA": b"354 go on",
+                b"QUIT": b"221 bye",
+            } | said
             self.wfile.write(answers.get(verb, b"250 fine") + b"\r\n")
             if verb == b"QUIT":
                 return

@@ -470,6 +470,7 @@ def test_a_commit_that_could_not_be_taken_says_why(world: World) -> None:
     submission.task.refresh_from_db()
     text = told(world, run_for(world, submission.task))
     assert text.startswith("## Your last commit could not be taken\n")
+    assert "This clone does not hold it, but starts where you began" in text
     assert "touches TODO.md" in text
 
 
