@@ -4,6 +4,7 @@ Only plain values and sections leave this module, so that no template sees a dat
 """
 
 import copy
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.protocol.rulings.prompt_lines import Ruling, ruling_lines
 from tasks.database.prepared import Prepared
-from tasks.models import Answer, Finding, Landing, Rollback, Submission, Task, Verification
+from tasks.models import Answer, Event, Finding, Landing, Rollback, Submission, Task, Verification
 from tasks.states import Severity
 from tasks.text.counting import enumerated
 from tasks.text.fences import open_fence
@@ -40,6 +41,7 @@ NAMES_MAX = 4 * 1024
 CLARIFIED_MAX = 24 * 1024
 EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
+ASKED_FOR = {"title": "title", "body": "description", "source": "specification"}
 
 
 def _guidelines(project: Expression) -> QuerySet[Guideline]:
@@ -68,12 +70,18 @@ def _verifications(project: Expression, sha: Expression) -> QuerySet[Verificatio
     return Verification.objects.filter(project=project, sha=sha).order_by("-at")[:1]
 
 
+def _edits(task: Expression, since: Expression) -> QuerySet[Event, str]:
+    """Return the notes of the edits, which name the fields: those of pages, and those of a TODO.md."""
+    kinds = ("task_edited", "edited")
+    return Event.objects.filter(task=task, kind__in=kinds, at__gt=since).order_by("pk").values_list("note")
+
+
 def _clashes(task: Expression) -> QuerySet[Landing]:
     clashed = Landing.objects.filter(task=task, status=Landing.Status.CONFLICT)
     return clashed.select_related("submission").order_by("-pk")[:1]
 
 
-_last_clash = Prepared(_clashes)
+_last_clash, _edited = Prepared(_clashes), Prepared(_edits)
 _answers = Prepared(lambda submission: Answer.objects.filter(submission=submission).select_related("finding"))
 _any_guideline, _last_rollback = Prepared(_guidelines), Prepared(_rollbacks)
 _ended_coder, _ended_reviewer = Prepared(_coders), Prepared(_reviewers)
@@ -108,6 +116,7 @@ def for_coder(run: Run, decisions: list[Decision]) -> dict[str, Any]:
         "decisions": [each for each in decisions if each.option not in NOT_FOR_THE_CODER],
         "guidelines": guidelines_of(task),
         **_rolled_back(back, last),
+        "reworded": _reworded(task, last),
         **_red(task, last),
         **_clash(task, last),
         **_resumed(in_vain, last),
@@ -125,6 +134,15 @@ def _rolled_back(back: Rollback | None, last: Submission | None) -> dict[str, An
         "back": {"to_round": back.to_round} if is_news else None,
         "back_reason": Section("reason of the rollback", back.reason, REASON_MAX),
     }
+
+
+def _reworded(task: Task, last: Submission | None) -> dict[str, str] | None:
+    """Return what of the task's words was changed since its last submission, or None if nothing was."""
+    if last is None:
+        return None
+    notes = " ".join(note for (note,) in _edited.rows(task.pk, last.at))
+    changed = [words for name, words in ASKED_FOR.items() if name in re.split(r"[\s,.]+", notes)]
+    return {"what": enumerated(changed, "and"), "sha": last.sha[:12]} if changed else None
 
 
 def _red(task: Task, last: Submission | None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tasks.events import Actor
 from tasks.hooks import retitled, waiting_line
 from tasks.models import Comment, Dependency, Section, StaleTask, Task
 from tasks.remarks.comments import BODY_MAX, add_comment
-from tasks.states import IllegalMove
+from tasks.states import IllegalMove, Status
 from tasks.text.numbers import whole_number
 
 VERBS = {  # by verb: what its tasks are afterwards, and which roles may use it
@@ -83,6 +83,30 @@ class VerbForm(ActionForm):
             attrs={"placeholder": "Why", "aria-label": "Why", "x-show": "action"}
         ),
     )
+
+
+def too_late_for(task: Task, changed: set[str], *, waits: bool) -> str:
+    """Return whom a change to a task that has begun does not reach any more, or "".
+
+    `changed` names the fields, `waits` says whether the task is to wait for others from now on.
+    """
+    said = []
+    if not task.round or task.status in {Status.PENDING, Status.CANCELLED}:
+        return ""
+    if changed & {"title", "body", "source"}:
+        if task.landed_at:
+            said.append(f"{task.ref} has landed as it was asked for before; reopen it to have the rest done.")
+        elif task.accepted_id:
+            said.append(
+                f"{task.ref} was approved by its former words and lands so; reopen it if the new ones matter."
+            )
+        elif task.status in {Status.IN_PROGRESS, Status.REVIEW}:
+            said.append(
+                "Whoever is at work on it was told the former words; the next prompt holds the new ones."
+            )
+    if waits:
+        said.append(f"{task.ref} has begun: a task waits for others only before that.")
+    return " ".join(said)
 
 
 class DependencyRows(BaseInlineFormSet):
@@ -198,6 +222,9 @@ class TaskAdmin(base.ProjectScopedAdmin):
         super().save_related(request, form, formsets, change)
         task = form.instance
         recount([task])
+        waits = any(isinstance(row, Dependency) for formset in formsets for row in formset.new_objects)
+        if change and (said := too_late_for(task, {*form.changed_data}, waits=waits)):
+            self.message_user(request, said, messages.WARNING)
         if "section" in form.changed_data:
             keys = {task.section_id, form.initial.get("section")} - {None}
             for section in Section.objects.filter(pk__in=keys):

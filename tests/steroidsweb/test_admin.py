@@ -642,6 +642,36 @@ def test_saving_dependencies_counts_them(client: Client, ledger: Project, lea: U
     assert sorted(notes) == [f"added {words}", f"removed {words}"]
 
 
+def test_whoever_changes_a_task_that_has_begun_is_told_whom_that_does_not_reach(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    as_user(client, lea)
+    task = create_task(ledger)
+    accepted = create_submission(task)
+    at_work, approved, landed, waits = all_words = (
+        "at work on it was told the former words", "was approved by its former words",
+        "has landed as it was asked for before", "a task waits for others only before that",
+    )  # fmt: skip
+    for row, said in (
+        ({"status": "pending", "round": 0}, ""),
+        ({"status": "review", "round": 1}, at_work),
+        ({"status": "completed", "accepted": accepted}, approved),
+        ({"landed_at": timezone.now(), "landed_sha": sha("a")}, landed),
+    ):
+        Task.objects.filter(pk=task.pk).update(**row)
+        for given, words in (
+            ({"body": f"Text {len(said)}"}, said),
+            (waiting_for(task, create_task(ledger)), said and waits),
+            ({"severity": "low"}, ""),
+        ):
+            task.refresh_from_db()
+            form = task_form(task, **{"body": task.body} | given)
+            answer = client.post(page("tasks.task", "change", task.pk), form, follow=True)
+            html = answer.content.decode()
+            assert [each for each in all_words if each in html] == ([words] if words else []), (row, words)
+            task.dependencies.all().delete()
+
+
 def test_dependencies_run_in_no_circle_and_stay_in_the_project(
     client: Client, ledger: Project, lea: User
 ) -> None:

@@ -19,6 +19,7 @@ from disputes import opening, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.text.quotes import fenced
 from tasks.models import Finding, Project, StaleTask, Submission, Task, Verification
+from tasks.models.event import record
 from tests.agents.world import Files, World, make_world, write  # noqa: F401
 from tests.cases import for_each
 from tests.factories import (
@@ -472,6 +473,26 @@ def test_a_commit_that_could_not_be_taken_says_why(world: World) -> None:
     assert text.startswith("## Your last commit could not be taken\n")
     assert "This clone does not hold it, but starts where you began" in text
     assert "touches TODO.md" in text
+
+
+def test_a_coder_is_told_that_its_task_was_reworded_meanwhile(world: World) -> None:
+    """Only what was changed since the last hand-in, on a page or in a TODO.md, and never a dependency."""
+    submission = reviewed(world)
+    reject(submission, "No test")
+    task = submission.task
+    run = run_for(world, task)
+    for kind, note, is_later, words in (
+        ("task_edited", "title, severity", False, ""),
+        ("task_edited", "severity, added a-1 after a-2", True, ""),
+        ("task_edited", "body, tags", True, "changed the task's description."),
+        ("edited", "Changed in TODO.md: title.", True, "changed the task's title and description."),
+    ):
+        event = record(task.project, kind, task=task, note=note)
+        if not is_later:
+            Submission.objects.filter(pk=submission.pk).update(at=event.at)
+        text = told(world, Run.objects.get(pk=run.pk))
+        assert ("## What is asked for was changed" in text) == bool(words), note
+        assert words in text
 
 
 def test_work_that_no_longer_fits_is_named(world: World) -> None:
