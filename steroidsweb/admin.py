@@ -25,6 +25,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from steroidsweb import audit
 from steroidsweb.accounts import invitations
+from steroidsweb.accounts.names import OwnNameForm
 from steroidsweb.accounts.sessions import stays_listed
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.access import is_superuser
@@ -49,12 +50,20 @@ for model in (User, Group, Schedule, Success, Failure, OrmQ):
         admin.site.unregister(model)
 
 
+class PersonForm(OwnNameForm, UserChangeForm):
+    pass
+
+
+class NewPersonForm(OwnNameForm, UserCreationForm):
+    pass
+
+
 @admin.register(User)
 class UserAdmin(SuperuserAdmin, DjangoUserAdmin, ModelAdmin):
     """People. Nobody takes their own rights away, so one superuser always remains."""
 
-    form = UserChangeForm
-    add_form = UserCreationForm
+    form = PersonForm
+    add_form = NewPersonForm
     change_password_form = AdminPasswordChangeForm
     filter_horizontal = ()
     # Without Django's groups and permissions: memberships of projects say who may do what.

@@ -17,6 +17,7 @@ from unfold.widgets import BASE_INPUT_CLASSES
 
 from disputes.web.view_helpers import NO_FRAME, page, refuses
 from steroidsweb import audit
+from steroidsweb.accounts.names import OwnNameForm
 from steroidsweb.accounts.sign_in import enter
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.database.clock import estimated_time
@@ -93,7 +94,7 @@ def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
     request.session.pop(IN_SESSION, None)
 
 
-class JoinForm(BaseUserCreationForm):
+class JoinForm(OwnNameForm, BaseUserCreationForm):
     """A name and a password for the new account."""
 
     class Meta:
@@ -104,12 +105,6 @@ class JoinForm(BaseUserCreationForm):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs["class"] = " ".join(BASE_INPUT_CLASSES)
-
-    def clean_username(self) -> str:
-        name: str = self.cleaned_data["username"]
-        if User.objects.filter(username__iexact=name).exists():
-            self.add_error("username", "Somebody has that name. Choose another one.")
-        return name
 
     def save(self, commit: bool = True) -> Any:
         self.instance.is_staff = True

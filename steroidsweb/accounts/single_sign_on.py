@@ -26,6 +26,7 @@ from requests.adapters import HTTPAdapter
 from disputes.web.view_helpers import next_url, refusal_page
 from steroidsweb import audit
 from steroidsweb.accounts import invitations
+from steroidsweb.accounts.names import is_free
 from steroidsweb.env import ROLES
 from steroidsweb.models import AuditEntry
 from tasks.errors import Refused
@@ -198,13 +199,15 @@ def _new_account(claims: dict[str, Any]) -> Any:
     wanted = str(claims.get("preferred_username") or email_of(claims).partition("@")[0] or "person")
     wanted = "".join(letter for letter in wanted if letter.isalnum() or letter in "@.+-_")[:140] or "person"
     name, number = wanted, 1
-    while User.objects.filter(username__iexact=name).exists():
+    while not is_free(name):
         number += 1
         name = f"{wanted}{number}"
     first, last = (str(claims.get(each) or "") for each in ("given_name", "family_name"))
     if not first and not last:
         *others, last = str(claims.get("name") or "").split() or [""]
         first, last = (" ".join(others), last) if others else (last, "")
+    if not is_free(f"{first} {last}"):
+        first = last = ""  # the user name tells the two apart
     user = User(
         username=name, email=email_of(claims)[:254], is_staff=True,
         first_name=first[:150], last_name=last[:150],

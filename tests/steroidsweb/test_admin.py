@@ -23,6 +23,7 @@ from agents.hosts.git.commands import GitError
 from agents.models import Host, Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Dispute
 from steroidsweb import urls  # noqa: F401  (with the addresses the admins are loaded)
+from steroidsweb.accounts import invitations
 from tasks.models import (
     Comment,
     Dependency,
@@ -988,3 +989,34 @@ def test_a_submission_shows_its_diff_as_text(client: Client, ledger: Project, ve
     html = as_user(client, vera).get(page("tasks.submission", "change", submission.pk)).content
     assert b"+&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert Submission.objects.count() == 1
+
+
+def test_no_two_accounts_go_by_one_name(client: Client) -> None:
+    """A choice of people and a record of who ruled show nothing but the name."""
+    root = create_user("root", is_superuser=True)
+    tom = create_user("tom", first_name="Tom", last_name="Berg", is_active=False)
+    other = create_user("other")
+    address = page("auth.user", "change", other.pk)
+    as_user(client, root)
+    for typed, field in (
+        ({"username": "TOM"}, "username"),
+        ({"first_name": "tom "}, "first_name"),
+        ({"first_name": "Tom", "last_name": " berg"}, "first_name"),
+        ({"username": "Tom.Berg", "first_name": "System"}, "first_name"),
+        ({"first_name": "Tom", "last_name": "Berger"}, ""),
+        ({"is_active": ""}, ""),
+    ):
+        form = inputs_of(client.get(address).content.decode()) | typed
+        answer = client.post(address, form)
+        errors = answer.context["adminform"].form.errors if answer.status_code == 200 else {}
+        assert [*errors] == ([field] if field else []), typed
+    form = {"username": "Tom", "password1": "long-enough-7", "password2": "long-enough-7"}
+    link = invitations.link(invitations.invite(root, {}), "")
+    assert "Somebody has that name" in Client().post(link, form).content.decode()
+    answer = Client().post(link, form | {"username": "tb", "first_name": "Tom", "last_name": "Berg"})
+    assert "no record would tell you apart" in answer.content.decode()
+    User.objects.filter(pk=other.pk).update(first_name="Tom", last_name="Berg")  # from before this rule
+    form = inputs_of(client.get(page("auth.user", "change", tom.pk)).content.decode())
+    assert (
+        client.post(page("auth.user", "change", tom.pk), form | {"email": "t@example.org"}).status_code == 302
+    )
