@@ -57,6 +57,7 @@ STRANGE = (
 READ = """selector => [
     ...window.hostile === undefined ? [] : ["a text ran"],
     ...[...document.querySelectorAll(selector)].map(element => element.outerHTML.slice(0, 120)),
+    ...document.querySelectorAll("h1").length === 1 ? [] : ["has not one heading of the first level"],
 ]"""
 # Once Alpine is done with the page; a locator would load Playwright's own script into each page.
 UNCLOAKED = """() => new Promise(done => {

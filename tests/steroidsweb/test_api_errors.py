@@ -406,9 +406,30 @@ def test_the_schema_names_every_address() -> None:
     }
 
 
-def test_the_documentation_loads_nothing_from_outside() -> None:
+def test_the_documentation_loads_nothing_from_outside_and_refuses_in_words(client: APIClient) -> None:
     page = Client().get("/api/docs/").content.decode()
     assert "https://" not in page.replace("http://testserver", "")
+    for method, query, status, said in (
+        (
+            "get",
+            "?format=<b>",
+            404,
+            "This is not there as &lt;b&gt;. Leave out `format`, or take one of: html.",
+        ),
+        ("post", "", 405, "Check the method;"),
+    ):
+        reply = getattr(Client(), method)(f"/api/docs/{query}")
+        words = reply.content.decode()
+        assert (reply.status_code, "<h1>This cannot be answered</h1>" in words, said in words) == (
+            status,
+            True,
+            True,
+        )
+    unknown = client.get("/api/v1/tasks/", {"format": "xml"})
+    assert (unknown.status_code, error_of(unknown)["hint"]) == (
+        404,
+        "Leave out `format`, or take one of: json.",
+    )
 
 
 def test_the_server_says_that_it_is_well() -> None:
