@@ -83,8 +83,9 @@ def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: S
     expect(page.locator("#note")).to_have_value(words)
 
     page = open_page(f"/queue/{scene.dispute.ref}/", is_alone=True)  # a tab that knows no words of before
-    page.keyboard.type("abcdgms")  # meant for whatever was there before
+    page.keyboard.type("abcdgmsj")  # meant for whatever was there before
     expect(page.locator("html[data-keys=on]")).to_be_attached()
+    assert f"/queue/{scene.dispute.ref}/" in page.url
     expect(page.locator("[name=option]:checked")).to_have_count(0)
     press(page, "c")
     expect(page.locator("#option-C")).to_be_checked()

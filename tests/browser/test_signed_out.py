@@ -1,5 +1,6 @@
 """What was typed outlives the end of a session and a lost cookie, and pages say what happened."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -149,8 +150,17 @@ def test_what_any_form_sent_comes_back_to_the_same_person_only(
     expect(page.locator(".restored")).to_contain_text("What you sent did not arrive. It is here again.")
     expect(page.locator("#id_body")).to_have_value(WORDS)
     shoot(page, "sent-again")
-    page.get_by_role("button", name="Save", exact=True).click()
+    sent: list[str] = []
+    page.on(
+        "request", lambda request: sent.append(request.method) if request.is_navigation_request() else None
+    )
+    page.route("**/add/", lambda route: (time.sleep(0.3), route.continue_()))  # a slow line, and two presses
+    page.get_by_role("button", name="Save", exact=True).evaluate(
+        "button => { button.click(); setTimeout(() => button.click(), 50); }"
+    )
     expect(page.locator("body")).to_contain_text("was added successfully")
+    assert sent == ["POST", "GET"]
+    page.unroute("**/add/")
     assert Task.objects.get(title="Show the true time").body == WORDS
 
     page.goto(page.url.partition("/admin/")[0] + f"/projects/{scene.ledger.slug}/tasks/import/")

@@ -20,6 +20,7 @@ export function inField(event) {
  */
 export function onKeys(actions) {
     let quietUntil = performance.now() + QUIET;
+    let typingUntil = 0; // in the middle of a word no letter moves either
     setTimeout(() => (document.documentElement.dataset.keys = "on"), QUIET);
     window.addEventListener("pageshow", (event) => event.persisted && (quietUntil = performance.now() + QUIET));
     document.addEventListener("keydown", (event) => {
@@ -28,8 +29,9 @@ export function onKeys(actions) {
             return;
         }
         const now = performance.now();
-        if (now < quietUntil && /^[a-z0-9]$/i.test(event.key) && !MOVES.test(event.key)) {
-            quietUntil = Math.max(quietUntil, now + LULL);
+        if (now < quietUntil && /^[a-z0-9]$/i.test(event.key) && (now < typingUntil || !MOVES.test(event.key))) {
+            typingUntil = now + LULL;
+            quietUntil = Math.max(quietUntil, typingUntil);
             return;
         }
         const action = actions[event.key.length === 1 ? event.key.toUpperCase() : event.key];

@@ -1,7 +1,7 @@
 // On every page: what somebody typed into a form comes back if it did not arrive, because the session had ended or
 // the page refused it. It is kept in this tab from the moment it is sent until a page says that it arrived, and
 // only for the same user. Fields with a draft of their own, passwords and files are left out. Not a module, because
-// unfold loads it as a plain script in the head.
+// unfold loads it as a plain script in the head. And no form is sent twice by a second press on a slow line.
 
 "use strict";
 
@@ -10,6 +10,9 @@
     const SIGNED_OUT = "steroids.signed-out";
     const TYPED = 'textarea, input:not([type="checkbox"], [type="radio"])';
     const LEFT_OUT = '[data-draft], [type="hidden"], [type="submit"], [type="password"], [type="file"], button, fieldset';
+
+    const UNDER_WAY = 10_000; // milliseconds; whoever sees nothing for so long may press again
+    let underWay = new WeakSet();
 
     const user = () => document.querySelector("[data-user]")?.dataset.user ?? "";
     const path = (form) => new URL(form.getAttribute("action") ?? "", location.href).pathname;
@@ -144,6 +147,24 @@
         }
     }
 
+    /** Pass over a second press while the first one is under way. */
+    function sendOnce(event) {
+        if (underWay.has(event.target)) {
+            event.preventDefault();
+            event.stopImmediatePropagation();
+        }
+    }
+
+    function noteSent({ target: form, defaultPrevented }) {
+        if (form.method === "post" && !defaultPrevented) {
+            underWay.add(form);
+            setTimeout(() => underWay.delete(form), UNDER_WAY);
+        }
+    }
+
+    addEventListener("submit", sendOnce, true);
     addEventListener("submit", remember, true);
+    addEventListener("submit", noteSent);
+    addEventListener("pageshow", () => (underWay = new WeakSet()));
     addEventListener("DOMContentLoaded", arrive);
 })();
