@@ -15,7 +15,7 @@ from tasks import access
 from tasks.adding import add_project, add_task, as_refused
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.filtering import OptionalText, SeverityField, SeverityFilter
+from tasks.filtering import DONE, OptionalText, SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
 from tasks.idempotency import idempotent
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
@@ -85,8 +85,12 @@ class ProjectFilterSet(django_filters.FilterSet):
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     """A project as shown in a list."""
 
-    repository = serializers.SerializerMethodField()
-    exit_type = serializers.ChoiceField(EXITS, allow_blank=True, read_only=True)  # empty: it has not ended
+    repository = serializers.SerializerMethodField(
+        help_text="Where git fetches and pushes it; passwords are masked."
+    )
+    exit_type = serializers.ChoiceField(
+        EXITS, allow_blank=True, read_only=True, help_text="How it has ended; empty: it has not."
+    )  # empty: it has not ended
     tasks = serializers.SerializerMethodField(help_text="How many there are of each status.")
 
     class Meta:
@@ -112,7 +116,12 @@ class NewProjectSerializer(serializers.Serializer[Any]):
     repository = serializers.CharField(max_length=500, help_text="An address that git can fetch and push.")
     name = OptionalText(max_length=120)
     branch = OptionalText(max_length=200, help_text="Empty: the one that the repository calls its default.")
-    kind = serializers.ChoiceField(Project.Kind.choices, required=False, default=Project.Kind.CODE)
+    kind = serializers.ChoiceField(
+        Project.Kind.choices,
+        required=False,
+        default=Project.Kind.CODE,
+        help_text="Code is built and tested; documents are closed gap by gap, in rounds.",
+    )
     brief = OptionalText(
         max_length=BODY_MAX,
         help_text="What documents are for, and for whom: every prompt of a round holds it.",
@@ -154,8 +163,10 @@ class ProjectViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Project]):
 class TaskSerializer(serializers.ModelSerializer[Task]):
     """A task as shown in a list."""
 
-    ref = serializers.CharField(read_only=True)
-    marker = serializers.CharField(read_only=True)
+    ref = serializers.CharField(
+        read_only=True, help_text="Its name, by the short name of its project: ledger-214."
+    )
+    marker = serializers.CharField(read_only=True, help_text="How a TODO.md marks its status: [x].")
     project = serializers.CharField(source="project.slug", read_only=True)
     section = serializers.CharField(source="section.title", read_only=True)
     where = serializers.CharField(
@@ -169,6 +180,14 @@ class TaskSerializer(serializers.ModelSerializer[Task]):
             "tags", "source", "rejections", "landed_sha", "landed_at", "status_at",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = {
+            "round": {"help_text": "The turn of coder and reviewer, from 1 on; 0: nobody has begun."},
+            "rejections": {"help_text": "Reviews that sent it back."},
+            "landed_sha": {"help_text": "Its commit on the target branch."},
+            "status_at": {"help_text": "When it came to this status."},
+            "stage": {"help_text": "Its column, where the project has several."},
+            "tags": {"help_text": "By these, agents that are made for some work are chosen."},
+        }
 
 
 class FindingSerializer(serializers.ModelSerializer[Finding]):
@@ -178,23 +197,36 @@ class FindingSerializer(serializers.ModelSerializer[Finding]):
         model = Finding
         fields = ["code", "severity", "mandatory", "title", "location", "impact", "suggestion"]
         read_only_fields = fields
+        extra_kwargs = {
+            "code": {"help_text": "By this the coder answers it: ISSUE-R1-001."},
+            "mandatory": {"help_text": "Whether it must be mended or declined before the task lands."},
+            "impact": {"help_text": "What goes wrong because of it."},
+        }
 
-    location = serializers.CharField(read_only=True)
+    location = serializers.CharField(
+        read_only=True, help_text="File and lines, or a heading, as the reviewer named it."
+    )
 
 
 class TaskDetailSerializer(TaskSerializer):
     """One task, with what it is waiting for, what it cost, its last findings and its dependencies."""
 
-    waiting = serializers.SerializerMethodField()
+    waiting = serializers.SerializerMethodField(help_text="What it is waiting for, in one line.")
     spent = serializers.SerializerMethodField(
         help_text="What its runs cost in US dollars and used in tokens, in words; empty where nothing."
     )
-    findings = serializers.SerializerMethodField()
-    depends_on = serializers.SerializerMethodField()
+    findings = serializers.SerializerMethodField(
+        help_text="Those of the last review that were not withdrawn."
+    )
+    depends_on = serializers.SerializerMethodField(help_text="Tasks that must be done first.")
 
     class Meta(TaskSerializer.Meta):
         fields = [*TaskSerializer.Meta.fields, "body", "waiting", "spent", "findings", "depends_on"]
         read_only_fields = fields
+        extra_kwargs = {
+            **TaskSerializer.Meta.extra_kwargs,
+            "body": {"help_text": "What is asked, in Markdown."},
+        }
 
     def get_waiting(self, task: Task) -> str:
         return waiting_line(task)
@@ -215,7 +247,7 @@ class TaskDetailSerializer(TaskSerializer):
 class MovedTaskSerializer(TaskDetailSerializer):
     """The task, and a sentence that says what was done."""
 
-    message = serializers.CharField()
+    message = serializers.CharField(help_text=DONE)
 
     class Meta(TaskDetailSerializer.Meta):
         fields = [*TaskDetailSerializer.Meta.fields, "message"]
@@ -227,14 +259,22 @@ class NewTaskSerializer(serializers.Serializer[Any]):
 
     project = serializers.CharField(max_length=40, help_text="The short name of the project.")
     title = serializers.CharField(max_length=TITLE_MAX)
-    body = OptionalText(max_length=BODY_MAX)
+    body = OptionalText(
+        max_length=BODY_MAX, help_text="What is asked, in Markdown; every prompt of the task holds it."
+    )
     section = OptionalText(
         max_length=SECTION_TITLE_MAX, help_text="One that is not there is made; empty: the first one."
     )
     severity = SeverityField(required=False, default="medium")
-    source = OptionalText(max_length=SOURCE_MAX)
+    source = OptionalText(
+        max_length=SOURCE_MAX, help_text="The specification that it is about: docs/SPEC.md#login."
+    )
     tags = serializers.ListField(
-        child=serializers.CharField(max_length=60), required=False, max_length=50, default=list
+        child=serializers.CharField(max_length=60),
+        required=False,
+        max_length=50,
+        default=list,
+        help_text="By these, agents that are made for some work are chosen.",
     )
     depends_on = serializers.ListField(
         child=serializers.CharField(max_length=60), required=False, max_length=200, default=list,
@@ -243,8 +283,11 @@ class NewTaskSerializer(serializers.Serializer[Any]):
 
 
 class StatusSerializer(serializers.Serializer[Any]):
-    status = serializers.ChoiceField(choices=STATUS_CHOICES)
-    notes = OptionalText(max_length=20_000)
+    status = serializers.ChoiceField(
+        choices=STATUS_CHOICES,
+        help_text="Only moves of people are taken: others come from hand-ins and rulings.",
+    )
+    notes = OptionalText(max_length=20_000, help_text="Why; the next prompt says so where one follows.")
 
 
 # The move by which a person brings a task to a status; the other statuses come from hand-ins and rulings.

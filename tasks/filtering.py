@@ -15,6 +15,8 @@ from tasks.errors import Invalid
 from tasks.models import SEVERITY_CHOICES
 from tasks.text.counting import enumerated
 
+DONE = "What was done, in a sentence."  # the help_text of each reply's message
+
 PAGE = "page"
 
 

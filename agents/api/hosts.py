@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from agents.models import Host, Run
 from agents.setup import hosts
 from tasks.access import require_superuser
+from tasks.filtering import DONE
 from tasks.idempotency import idempotent
 
 
@@ -20,20 +21,31 @@ class HostSerializer(serializers.ModelSerializer[Host]):
 
     state = serializers.SerializerMethodField(help_text="alive, draining, full (its disk) or away")
     runs = serializers.IntegerField(source="live", read_only=True, help_text="Under way on it.")
-    isolation = serializers.CharField(source="get_tier_display", read_only=True)
-    labels = serializers.ListField(child=serializers.CharField(), read_only=True)
+    isolation = serializers.CharField(
+        source="get_tier_display", read_only=True, help_text="Whether its runs are in a sandbox."
+    )
+    labels = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="What runs may ask for, from STEROIDS_HOST_LABELS.",
+    )
 
     class Meta:
         model = Host
         fields = ["name", "state", "seen_at", "runs", "slots", "isolation", "labels", "version"]
         read_only_fields = fields
+        extra_kwargs = {
+            "slots": {"help_text": "Runs that it takes at a time."},
+            "seen_at": {"help_text": "When it was heard of last."},
+            "version": {"help_text": "Of the program."},
+        }
 
     def get_state(self, host: Any) -> str:
         return str(host.state(is_alive=host.is_alive))
 
 
 class HostActSerializer(HostSerializer):
-    message = serializers.CharField(help_text="What was done, in a sentence.")
+    message = serializers.CharField(help_text=DONE)
 
     class Meta(HostSerializer.Meta):
         fields = [*HostSerializer.Meta.fields, "message"]

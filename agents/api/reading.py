@@ -39,9 +39,13 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     project = serializers.CharField(source="project.slug", read_only=True)
     task = serializers.CharField(source="task.ref", read_only=True)
-    agent = serializers.CharField(source="agent_label", read_only=True)
-    host = serializers.CharField(source="host.name", read_only=True, default="")
-    outcome = serializers.ChoiceField(Run.Outcome.choices, allow_blank=True, read_only=True)
+    agent = serializers.CharField(source="agent_label", read_only=True, help_text="Its name as it was then.")
+    host = serializers.CharField(
+        source="host.name", read_only=True, default="", help_text="Empty: it waits for one."
+    )
+    outcome = serializers.ChoiceField(
+        Run.Outcome.choices, allow_blank=True, read_only=True, help_text="How it ended; empty: it has not."
+    )
 
     class Meta:
         model = Run
@@ -51,6 +55,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "ended_at",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = {
+            "reason": {"help_text": "Why it ended so, in a sentence."},
+            "exit_code": {"help_text": "Of the agent's command."},
+            "round": {"help_text": "The task's when it was queued."},
+            "stage": {"help_text": "The task's column then, where the project has several."},
+        }
 
 
 class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):

@@ -17,6 +17,7 @@ from disputes.protocol.rulings.amendments import WORDS_MAX
 from tasks.access import RULE, projects_for, require
 from tasks.api import ProjectNameFilter, validated
 from tasks.events import Actor
+from tasks.filtering import DONE
 from tasks.idempotency import idempotent
 from tasks.models import Submission
 
@@ -43,7 +44,9 @@ class AmendmentSerializer(serializers.ModelSerializer[Amendment]):
     project = serializers.CharField(source="decision.conflict.dispute.project.slug", read_only=True)
     dispute = serializers.CharField(source="decision.conflict.dispute.ref", read_only=True)
     conflict = serializers.CharField(source="decision.conflict.ref", read_only=True)
-    question = serializers.CharField(source="decision.conflict.question", read_only=True)
+    question = serializers.CharField(
+        source="decision.conflict.question", read_only=True, help_text="What the ruling was about."
+    )
     task = serializers.CharField(
         source="task.ref", default="", read_only=True,
         help_text="It carries the approved commit; empty before.",
@@ -57,17 +60,25 @@ class AmendmentSerializer(serializers.ModelSerializer[Amendment]):
             "version", "sha", "problem", "task", "asked_at", "settled_at",
         ]  # fmt: skip
         read_only_fields = fields
+        extra_kwargs = {
+            "problem": {"help_text": "Why it cannot be drafted or land; empty: nothing is wrong."},
+            "settled_at": {"help_text": "When it was approved or dropped."},
+        }
 
 
 class AmendmentDetailSerializer(AmendmentSerializer):
     """One amendment with its words and its diff."""
 
-    asked_by = serializers.SerializerMethodField()
-    settled_by = serializers.SerializerMethodField()
+    asked_by = serializers.SerializerMethodField(help_text="Who asked for it when ruling.")
+    settled_by = serializers.SerializerMethodField(help_text="Who approved or dropped it.")
 
     class Meta(AmendmentSerializer.Meta):
         fields = [*AmendmentSerializer.Meta.fields, "words", "diff", "asked_by", "settled_by"]
         read_only_fields = fields
+        extra_kwargs = {
+            **AmendmentSerializer.Meta.extra_kwargs,
+            "diff": {"help_text": "Of the specification; empty until a host has drafted it."},
+        }
 
     def get_asked_by(self, amendment: Amendment) -> str:
         return _name(amendment.asked_by)
@@ -83,7 +94,7 @@ def _name(user: Any) -> str:
 class SettledSerializer(AmendmentDetailSerializer):
     """The amendment after the action, and a sentence that says what was done."""
 
-    message = serializers.CharField()
+    message = serializers.CharField(help_text=DONE)
 
     class Meta(AmendmentDetailSerializer.Meta):
         fields = [*AmendmentDetailSerializer.Meta.fields, "message"]
@@ -178,8 +189,12 @@ class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):
     branch = serializers.CharField(
         source="aside_branch", read_only=True, help_text="Empty: the remote did not take it."
     )
-    problem = serializers.CharField(source="aside_problem", read_only=True)
-    tried_at = serializers.DateTimeField(source="aside_at", read_only=True, allow_null=True)
+    problem = serializers.CharField(
+        source="aside_problem", read_only=True, help_text="Why the remote did not take it; empty: it did."
+    )
+    tried_at = serializers.DateTimeField(
+        source="aside_at", read_only=True, allow_null=True, help_text="When that was last tried."
+    )
 
     class Meta:
         model = Submission

@@ -25,11 +25,12 @@ from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.filtering import NewestFilter, OptionalText, SeverityFilter
+from tasks.filtering import DONE, NewestFilter, OptionalText, SeverityFilter
 from tasks.idempotency import idempotent
 from tasks.text.counting import counted
 
 TEXT_MAX = 20_000
+WHICH = "Which one is meant, by its name or code; empty: the only open one."
 
 
 class DisputeFilter(django_filters.FilterSet):
@@ -64,11 +65,11 @@ class TaskNameSerializer(serializers.Serializer[Any]):
 
 
 class OptionSerializer(serializers.Serializer[Any]):
-    letter = serializers.CharField()
-    key = serializers.CharField(source="option")
+    letter = serializers.CharField(help_text="A to D, as people name it.")
+    key = serializers.CharField(source="option", help_text="What it means, wherever its letter stands.")
     title = serializers.CharField()
-    text = serializers.CharField()
-    consequence = serializers.CharField()
+    text = serializers.CharField(help_text="The words that a ruling begins with; they may be changed.")
+    consequence = serializers.CharField(help_text="What follows for the task.")
 
 
 class CitedSerializer(serializers.Serializer[Any]):
@@ -81,8 +82,10 @@ class CitedSerializer(serializers.Serializer[Any]):
 
 class DecisionSerializer(serializers.ModelSerializer[Decision]):
     letter = serializers.CharField()
-    by = serializers.CharField(read_only=True)
-    constraints = serializers.CharField(source="constraints_text")
+    by = serializers.CharField(read_only=True, help_text="The person or the policy that ruled.")
+    constraints = serializers.CharField(
+        source="constraints_text", help_text="What the coder must keep to, a line each."
+    )
     cites = CitedSerializer(source="cited", many=True, read_only=True)
 
     class Meta:
@@ -99,6 +102,12 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
             "at",
             "used_at",
         ]
+        extra_kwargs = {
+            "used_at": {"help_text": "When a prompt began with it; from then on it cannot be undone."},
+            "rationale": {"help_text": "Why; the prompt says it, too."},
+            "expects_change": {"help_text": "Whether the code must change; the program checks that."},
+            "at": {"help_text": "When it was ruled."},
+        }
 
 
 class OpinionSerializer(serializers.ModelSerializer[Opinion]):
@@ -110,19 +119,41 @@ class OpinionSerializer(serializers.ModelSerializer[Opinion]):
             "kind", "state", "verdict", "reasons", "text", "trade_off", "by_agent", "by_model", "by_vendor",
             "asked_at", "given_at",
         ]  # fmt: skip
+        extra_kwargs = {
+            "verdict": {"help_text": "What the judge would do; a mediator gives none."},
+            "trade_off": {"help_text": "What each side gives up by the proposal."},
+            "by_vendor": {"help_text": "Who makes the model."},
+            "kind": {"help_text": "Of a judge, or of a mediator."},
+        }
 
 
 class ConflictSerializer(serializers.ModelSerializer[Conflict]):
-    ref = serializers.CharField()
-    code = serializers.CharField(source="name")
-    options = serializers.SerializerMethodField()
-    decision = serializers.SerializerMethodField()
+    ref = serializers.CharField(help_text="Its name: C-9.")
+    code = serializers.CharField(
+        source="name", help_text="The code of its finding, or the task or the project that it is about."
+    )
+    options = serializers.SerializerMethodField(
+        help_text="What a person may choose; other choices are refused."
+    )
+    decision = serializers.SerializerMethodField(help_text="The ruling that stands; none where it is open.")
     opinions = OpinionSerializer(many=True, read_only=True)
-    synthesis = serializers.CharField(source="proposal.text", default="", read_only=True)
-    synthesis_by = serializers.CharField(source="proposal.by", default="", read_only=True)
-    synthesis_trade_off = serializers.CharField(source="proposal.trade_off", default="", read_only=True)
+    synthesis = serializers.CharField(
+        source="proposal.text",
+        default="",
+        read_only=True,
+        help_text="What was proposed as a middle ground: option C.",
+    )
+    synthesis_by = serializers.CharField(
+        source="proposal.by", default="", read_only=True, help_text="Who proposed it."
+    )
+    synthesis_trade_off = serializers.CharField(
+        source="proposal.trade_off", default="", read_only=True, help_text="What each side gives up."
+    )
     synthesis_covers_both = serializers.BooleanField(
-        source="proposal.covers_both", default=False, read_only=True
+        source="proposal.covers_both",
+        default=False,
+        read_only=True,
+        help_text="Whether it meets both concerns.",
     )
     presentation = serializers.SerializerMethodField(
         help_text="The conflict as a person reads it, in Markdown"
@@ -137,6 +168,22 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
             "synthesis_trade_off", "synthesis_covers_both", "options", "decision", "opinions",
             "presentation",
         ]  # fmt: skip
+        extra_kwargs = {
+            "kind": {
+                "help_text": "Two sides, a finding passed over, an alert, or a task that needs a person."
+            },
+            "origin": {"help_text": "What opened it."},
+            "opened_as": {"help_text": "The side that opened it."},
+            "followed": {"help_text": "What became of the ruling."},
+            "effect": {
+                "help_text": "What the task does meanwhile: it is held, it lands, or this is only noted."
+            },
+            "reviewer_label": {"help_text": "The agent or person that spoke for the reviewer."},
+            "coder_label": {"help_text": "The agent or person that spoke for the coder."},
+            "coder_rationale": {"help_text": "Why the coder declined."},
+            "alternative": {"help_text": "What the coder would do instead."},
+            "reason": {"help_text": "What it is about."},
+        }
 
     @extend_schema_field(OptionSerializer(many=True))
     def get_options(self, conflict: Conflict) -> Any:
@@ -157,12 +204,14 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
 class DisputeSerializer(serializers.ModelSerializer[Dispute]):
     """A dispute in a list."""
 
-    ref = serializers.CharField()
-    task = serializers.SerializerMethodField()
-    status = serializers.SerializerMethodField()
-    reason = serializers.SerializerMethodField()
+    ref = serializers.CharField(help_text="Its name: D-7.")
+    task = serializers.SerializerMethodField(help_text="None where it is about a whole project.")
+    status = serializers.SerializerMethodField(help_text="open or resolved.")
+    reason = serializers.SerializerMethodField(
+        help_text="What its most severe open conflict is about, or what opened it."
+    )
     blocks_project = serializers.BooleanField(read_only=True, help_text="Whether its whole project waits.")
-    days_open = serializers.SerializerMethodField()
+    days_open = serializers.SerializerMethodField(help_text="Whole days, until now or until it was closed.")
 
     class Meta:
         model = Dispute
@@ -170,6 +219,11 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
             "ref", "task", "status", "reason", "severity", "blocks", "blocks_project", "question",
             "opened_at", "days_open", "closed_at", "closed_reason",
         ]  # fmt: skip
+        extra_kwargs = {
+            "question": {"help_text": "What is to be ruled on, in one line."},
+            "closed_reason": {"help_text": "Why it ended; empty while it is open."},
+            "severity": {"help_text": "That of its most severe open conflict."},
+        }
 
     @extend_schema_field(TaskNameSerializer(allow_null=True))
     def get_task(self, dispute: Dispute) -> Any:
@@ -192,7 +246,7 @@ class DisputeSerializer(serializers.ModelSerializer[Dispute]):
 class DisputeDetailSerializer(DisputeSerializer):
     """One dispute with its conflicts, the most severe first, with both positions verbatim."""
 
-    conflicts = serializers.SerializerMethodField()
+    conflicts = serializers.SerializerMethodField(help_text="The most severe first.")
 
     class Meta(DisputeSerializer.Meta):
         fields = [*DisputeSerializer.Meta.fields, "conflicts"]
@@ -206,10 +260,17 @@ class ResolveSerializer(serializers.Serializer[Any]):
     decision = serializers.CharField(
         max_length=40, help_text="The letter, key or title of an option that the conflict offers."
     )
-    notes = OptionalText(max_length=TEXT_MAX)
-    text = OptionalText(max_length=TEXT_MAX)
-    conflict = OptionalText(max_length=30)
-    all = serializers.BooleanField(required=False, default=False)
+    notes = OptionalText(
+        max_length=TEXT_MAX,
+        help_text="Why. Where the option asks for own words and `text` is empty, these are the words.",
+    )
+    text = OptionalText(
+        max_length=TEXT_MAX, help_text="What the coder must do; empty: the option's own words."
+    )
+    conflict = OptionalText(max_length=30, help_text=WHICH)
+    all = serializers.BooleanField(
+        required=False, default=False, help_text="Rule the same on every open conflict of the dispute."
+    )
     cites = OptionalText(
         max_length=200,
         help_text="The precedents that the ruling follows, by conflict (C-9) or dispute (D-7), with commas.",
@@ -224,13 +285,13 @@ class SynthesisSerializer(serializers.Serializer[Any]):
     covers_both = serializers.BooleanField(
         required=False, default=False, help_text="Whether it meets both concerns"
     )
-    conflict = OptionalText(max_length=30)
+    conflict = OptionalText(max_length=30, help_text=WHICH)
 
 
 class ActedSerializer(DisputeDetailSerializer):
     """The dispute, and a sentence that says what was done."""
 
-    message = serializers.CharField()
+    message = serializers.CharField(help_text=DONE)
 
     class Meta(DisputeDetailSerializer.Meta):
         fields = [*DisputeDetailSerializer.Meta.fields, "message"]
@@ -239,14 +300,14 @@ class ActedSerializer(DisputeDetailSerializer):
 class AmendedSerializer(ActedSerializer):
     """The dispute, the number of its new amendment, and a sentence that says what was done."""
 
-    amendment = serializers.IntegerField()
+    amendment = serializers.IntegerField(help_text="Its number under /api/v1/amendments/.")
 
     class Meta(ActedSerializer.Meta):
         fields = [*ActedSerializer.Meta.fields, "amendment"]
 
 
 class AskSerializer(serializers.Serializer[Any]):
-    conflict = OptionalText(max_length=30)
+    conflict = OptionalText(max_length=30, help_text=WHICH)
 
 
 class DisputePages(PageNumberPagination):

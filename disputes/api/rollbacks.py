@@ -38,10 +38,12 @@ class RevertSerializer(serializers.Serializer[Any]):
 class ArchivedSerializer(serializers.ModelSerializer[Decision]):
     """A ruling from a round that was taken back."""
 
-    ruling = serializers.IntegerField(source="pk")
+    ruling = serializers.IntegerField(source="pk", help_text="By this number it can be put to use again.")
     conflict = serializers.CharField(source="conflict.ref")
     question = serializers.CharField(source="conflict.question")
-    round = serializers.SerializerMethodField()
+    round = serializers.SerializerMethodField(
+        help_text="The round that was taken back; 0: the ruling was about no hand-in."
+    )
 
     class Meta:
         model = Decision

@@ -146,6 +146,15 @@ def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoo
     page = open_page("/queue/", **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     shoot(page, "queue-phone")
+    page.set_viewport_size(
+        {"width": 640, "height": 844}
+    )  # as a window of twice the width whose text is twice as large
+    more = page.locator(".popover", has_text="Older than")
+    more.locator("summary").tap()
+    expect(more.locator(".popover-body")).to_be_in_viewport(ratio=1)
+    page.set_viewport_size(PHONE["viewport"])
+    expect(more.locator(".popover-body")).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
     views = page.locator(".popover", has_text="My views")
     views.locator("summary").tap()
     expect(views.get_by_role("button", name="Save")).to_be_in_viewport(ratio=1)
