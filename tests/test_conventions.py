@@ -35,6 +35,7 @@ PURE = [
     "tasks.text.branches",
     "tasks.text.counting",
     "tasks.text.fences",
+    "tasks.text.places",
     "tasks.text.regex",
     "tasks.text.repository_urls",
     "tasks.text.unseen",

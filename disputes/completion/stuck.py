@@ -21,9 +21,9 @@ from disputes.silence.flags import PASSED_OVER
 from tasks.database.prepared import Prepared
 from tasks.events import SYSTEM, Actor
 from tasks.models import Answer, Finding, Review, Submission, Task
-from tasks.models.review import location_of
 from tasks.models.task import locked_task
 from tasks.states import Status
+from tasks.text.places import location_of
 
 EARLIER_MAX = 300  # how many findings a new one is compared with
 ORIGINS = {

@@ -10,6 +10,7 @@ from tasks.models.moments import MomentField
 from tasks.models.project import Project
 from tasks.models.submission import Rollback, Submission
 from tasks.models.task import Task
+from tasks.text.places import location_of
 
 
 class ReviewQuerySet(models.QuerySet["Review"]):
@@ -160,11 +161,6 @@ class Finding(models.Model):
     @property
     def location(self) -> str:
         return location_of(self.path, self.line)
-
-
-def location_of(path: str, line: int | None) -> str:
-    """Return the place as path:line, or only the path if the line is unknown; empty if neither is known."""
-    return f"{path}:{line}" if path and line else path
 
 
 class AnswerQuerySet(models.QuerySet["Answer"]):

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from disputes.protocol.text.documents import RULE, STATED, Line, cells
+from disputes.protocol.text.locations import CODED, oddly_named
+from tasks.text.places import location_of
 from tasks.text.regex import regex
 
 FIELD = regex(
@@ -36,6 +38,7 @@ PLACE = regex(
     r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
     r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
+IN_CODE = regex(CODED)
 LINE_OF_FILE = regex(r"\.\w{1,8}:[0-9]")
 LINE_NUMBER = regex(r":[0-9]")  # contained in every place that names a line
 
@@ -150,6 +153,8 @@ def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
 
 def place(location: str) -> tuple[str, int | None]:
     """Return the path and the line that a location names; empty and None if it names no file."""
+    if odd := oddly_named(location):
+        return odd["path"].removeprefix("./")[:300], int(odd["first"]) if odd["first"] else None
     match = PLACE.search(location)
     if not match:
         return "", None
@@ -158,4 +163,15 @@ def place(location: str) -> tuple[str, int | None]:
 
 def is_place(words: str) -> bool:
     """Whether the words are a place and nothing else."""
-    return PLACE.fullmatch(words.replace("`", "").strip()) is not None
+    plain = words.replace("`", "").strip()
+    return PLACE.fullmatch(plain) is not None or IN_CODE.fullmatch(words.strip()) is not None
+
+
+def place_beside(words: str) -> str:
+    """Return the line of a file that some words name; empty if they name none."""
+    if not LINE_NUMBER.search(words):
+        return ""
+    if (coded := IN_CODE.search(words)) and oddly_named(coded[0]):
+        return coded[0]
+    path, number = place(words)
+    return location_of(path, number) if number else ""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.fields import (
-    LINE_NUMBER,
     is_place,
     place,
+    place_beside,
     read_fields,
     severity_fields,
     text_of,
@@ -101,7 +101,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
-        location=text_of(fields, "location") or _place_beside(head) or _place_above(layout, block),
+        location=text_of(fields, "location") or place_beside(head) or _place_above(layout, block),
         impact=impact,
         suggestion=suggestion,
         text=text,
@@ -115,12 +115,6 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     yield found
     for ordinal, code in enumerate(codes[1:], start=before + 2):
         yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
-
-
-def _place_beside(head: str) -> str:
-    """Return the line of a file that a first line names; empty if it names none."""
-    path, number = place(head) if LINE_NUMBER.search(head) else ("", None)
-    return f"{path}:{number}" if number else ""
 
 
 def _place_above(layout: Layout, block: Block) -> str:

@@ -15,6 +15,7 @@ from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
 from tasks.states import Severity
+from tasks.text.places import location_of
 
 LONG = 12  # characters; shorter texts, such as a severity, may stand anywhere
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
@@ -140,7 +141,8 @@ def _place(said: Sequence[str]) -> str:
     """Return the place that the values of an entry name, such as `src/a.py:12`."""
     path = next((words for words in said if not words.isdecimal()), "")
     number = next((words for words in said if words.isdecimal()), "")
-    return f"{path}:{number}" if number and is_place(path) else path[:300]
+    at = location_of(path[:300], number)
+    return at if number and is_place(at) else path[:300]
 
 
 def _verdict(data: Data) -> tuple[Verdict | None, str]:

@@ -18,6 +18,12 @@ _LINES = regex(
     r"(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>[0-9]{1,7}))?",
     re.IGNORECASE,
 )
+# A file with its line in backticks, whose name may then hold anything; and the same as all that a text says.
+CODED = r"`(?=[^`\n]{0,299}[./])[^`\s:](?:[^`\n]{0,298}?[^`\s])??:\d{1,7}(?:[-–:]\d{1,7})?`"
+_LINE = r"[:#]L?(?P<first>[0-9]{1,7})(?:(?:-|–)L?(?P<last>[0-9]{1,7})|:[0-9]{1,7})?"
+_IN_CODE = regex(rf"`(?P<path>[^`\s:](?:[^`\n]{{0,298}}?[^`\s])??)(?:{_LINE})?`")
+_WHOLE = regex(rf"(?P<path>[^`\s:]\S{{0,299}}?)(?:{_LINE})?")
+_SUFFIXED = regex(r"(?:.*/)?\.[\w.-]+|.*\.[A-Za-z]\w{0,7}")
 _ANCHOR = regex(r"#(?=[A-Za-z])(?!L\d)")
 _WORD = regex(r"\d+(?:\.\d+)+|[^\W_]+")
 # Words that say what kind of place it is, not which one.
@@ -46,6 +52,10 @@ def read_place(location: str) -> Place:
     """Return the place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`."""
     text = location[:LOCATION_MAX].replace("`", " ").replace("*", " ").replace("\\", "/")
     path = ""
+    if odd := oddly_named(location[:LOCATION_MAX]):
+        first = int(odd["first"]) if odd["first"] else None
+        last = max(first, int(odd["last"] or first)) if first else None
+        return Place(odd["path"].removeprefix("./"), first, last, read_place(odd.string[odd.end() :]).section)
     if found := _PATH.search(text):
         path = found["path"].rstrip(".").removeprefix("./")
         text = (
@@ -58,6 +68,21 @@ def read_place(location: str) -> Place:
         text = f"{text[: lines.start()]} {text[lines.end() :]}"
     words = _WORD.findall(_ANCHOR.sub(" ", text).lower())
     return Place(path, first, last, frozenset(words) - _KINDS)
+
+
+def oddly_named(location: str) -> re.Match[str] | None:
+    """Return the file that begins a location and whose name only the marks around it tell from words.
+
+    It has blanks, brackets or no suffix. Without the number of a line it needs a folder and a suffix.
+    """
+    text = location.replace("\\", "/").strip(" *")
+    found = _IN_CODE.match(text) or _WHOLE.fullmatch(text)
+    if found is None or "://" in found["path"] or _PATH.fullmatch(found["path"].removeprefix("./")):
+        return None
+    has_folder, is_in_code = "/" in found["path"], found[0].startswith("`")
+    if _SUFFIXED.fullmatch(found["path"]):
+        return found if has_folder or found["first"] else None
+    return found if found["first"] and (has_folder or is_in_code) else None
 
 
 def same_file(one: str, other: str) -> bool:

@@ -6,12 +6,14 @@ from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Section
 from disputes.protocol.reviews.inline_severities import MAX_READ, severe_word
+from disputes.protocol.text.locations import CODED
 from tasks.text.regex import regex
 
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
 # Without marks it is a checker's word: "io.go:14: warning: text".
 OF_FILE = regex(
-    r"`?[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?`?[ \t]*(?:[-–—:|][ \t]*){0,2}"
+    rf"(?:{CODED}|`?[\w./+-]{{0,200}}[\w+-]\.\w{{1,8}}:\d{{1,7}}(?:[-–:]\d{{1,7}})?`?)"
+    r"[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"(?:(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"
 )

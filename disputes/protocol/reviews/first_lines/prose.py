@@ -9,17 +9,18 @@ from disputes.protocol.reviews.first_lines.severity_first import WORDS_OF_ALL, s
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import IN_PARENTHESES, MAX_READ, first_sentence, severity_in
 from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.locations import CODED
 from tasks.text.regex import regex
 
 _PLACE = r"[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?"
 # "`src/cache.py:12` Drop the lock", "src/cache.py:57: drop the lock"
 LED = regex(
-    rf"[*_`]{{0,4}}(?P<place>{_PLACE})[*_`]{{0,4}}"
+    rf"[*_`]{{0,4}}(?P<place>{_PLACE}|{CODED})[*_`]{{0,4}}"
     r"(?:(?:\s?[:–—]|\s-{1,2})\s+(?=\S)|\s+(?=[A-Z][a-z]+[ ,]))(?P<text>.*)"
 )
 # A comment on some lines of the file that is named above it: "`12-14`: **Use a context manager.**"
 ON_LINES = regex(r"`(?P<place>\d{1,6}(?:-\d{1,6})?)`:\s+\*\*(?P<text>[^*]{3,300})\*\*\s*$")
-HAS_PLACE = regex(rf"(?<![\w./+-]){_PLACE}(?!\w)")
+HAS_PLACE = regex(rf"(?:(?<![\w./+-]){_PLACE}(?!\w)|{CODED})")
 ORDINAL = regex(r"(?:First|Second|Third|Fourth|Fifth|Sixth|Finally|Lastly|Next)(?:ly)?(?: of all)?,\s+(?=\S)")
 PRAISE = regex(
     r"\W*(?:(?:very|really|so|such|a|an|this|that|i|we|looks?|is|reads|works) )*"

@@ -271,6 +271,26 @@ Verdict: reject
         ("r", [(3, "h", "the result of `write` is ignored"), (4, "l", "`unwrap` in a test helper")]),
     ),
     (
+        "places in backticks whose names hold more than words",
+        """\
+`app/[id]/page.tsx:14` - **high** - the id is not checked
+
+`über uns/ü ber.md:3` Say who the publisher is.
+
+- [HIGH] `app/(shop)/$slug.tsx:7` - The slug is not escaped
+
+Verdict: NEEDS_REVISION
+""",
+        (
+            "r",
+            [
+                (1, "h", "the id is not checked"),
+                (3, "-", "Say who the publisher is."),
+                (5, "h", "`app/(shop)/$slug.tsx:7`"),
+            ],
+        ),
+    ),
+    (
         "lines as a compiler prints them",
         """\
 src/io.go:14: [high] the error of Close is ignored

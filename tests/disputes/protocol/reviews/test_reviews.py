@@ -1,5 +1,6 @@
 """Reading a review: the canonical form, tags, JSON; and that nothing becomes an approval by accident."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,9 @@ from disputes.protocol.reviews.review import (
 )
 from disputes.protocol.reviews.severity import SEVERITY_WORDS, read_severity
 from disputes.protocol.text.documents import MAX_BYTES, DocumentError, Mode, scan
+from disputes.protocol.text.locations import Place, read_place
 from tasks.states import Severity, severity_rank
+from tasks.text.places import location_of
 from tests.cases import for_each
 from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
 
@@ -433,6 +436,16 @@ def test_tagged_lines_follow_each_other() -> None:
 )
 def test_the_place_is_found_anywhere_in_the_line(text: str, location: str) -> None:
     assert one(text).location == location
+
+
+def test_a_place_is_the_same_in_prose_and_data_whatever_the_file_is_called() -> None:
+    for path in ("src/a.py", "app/[id]/page.tsx", "app/(shop)/$slug.tsx", "über uns/ü ber.md", ".gitmodules"):
+        entry = {"title": "Lock it", "severity": "high", "file": path, "line": 7}
+        data = json.dumps({"verdict": "needs_revision", "findings": [entry]})
+        for text in (data, f"- [HIGH] `{path}:7` - Lock it", f"- [HIGH] Lock it\n  **Location:** `{path}:7`"):
+            (found,) = read_review(text).findings
+            assert place(found.location) == (path, 7), text
+            assert read_place(location_of(path, 7)) == Place(path, 7, 7)
 
 
 @for_each(
