@@ -42,6 +42,7 @@ def agent_step(
     launch = Launch(
         prompt=prompt, clone=clone, model=model, path=path, home=Path(environment["HOME"]),
         given=os.environ, is_root=os.geteuid() == 0,
+        judges=agent.role != Agent.Role.CODER,
     )  # fmt: skip
     argv = provider.argv(agent.settings, launch)
     signs_in = {name: os.environ[name] for name in provider.passes(agent.settings) if name in os.environ}

@@ -255,7 +255,8 @@ _last_landing = Prepared(
 
 def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Content:
     sha, fork = submission.sha, touched.fork
-    specification = specifications.read(mirror, sha, submission.task.source)[:SOURCE_MAX]
+    measure = specifications.measure_of(submission, fork, mirror)
+    specification = specifications.holding(mirror, measure, sha, submission.task.source)[:SOURCE_MAX]
     diff, patch_id = mirror.change(fork, sha, limit=DIFF_MAX)
     columns = {
         "diff": diff.replace("\0", ""),

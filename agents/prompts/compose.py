@@ -28,6 +28,7 @@ from agents.prompts.templates import TooMuch
 from agents.recipes.recipe import Recipe
 from disputes.models import Decision
 from tasks.models import Project, Task
+from tasks.text.counting import enumerated
 from tasks.text.fences import closed
 
 log = logging.getLogger(__name__)
@@ -51,17 +52,25 @@ class Material:
     source: str = ""
     source_name: str = ""
     guide: str = ""
+    rewritten: list[str] = field(default_factory=list)  # which of these the commit under review changes
     documents: list[tuple[str, str]] = field(default_factory=list)  # (name, text); only for rounds
     commands: Recipe = field(default_factory=Recipe)
 
 
 def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
-    """Read specification, AGENTS.md and documents as they are in the commit that the run starts from."""
-    guide = mirror.read(run.base_sha, "AGENTS.md", GUIDE_MAX * 2) or ""
+    """Read specification, AGENTS.md and documents as they are in the commit that the run starts from.
+
+    Whoever judges that commit reads specification and AGENTS.md as they were before it.
+    """
+    base = measure = run.base_sha
+    judged = None if run.role == Run.Role.CODER else context.under_review(run)
+    if judged is not None and (fork := str(judged.diff_stat.get("fork", ""))):
+        measure = specifications.measure_of(judged, fork, mirror)
     return Material(
-        source=specifications.read(mirror, run.base_sha, run.task.source),
+        source=specifications.holding(mirror, measure, base, run.task.source),
         source_name=run.task.source,
-        guide=guide,
+        guide=mirror.read(measure, specifications.RULES, GUIDE_MAX * 2) or "",
+        rewritten=specifications.rewritten_by(judged, measure, mirror) if judged and measure != base else [],
         documents=rounds.documents_of(run, mirror) if rounds.is_round(run) else [],
         commands=commands,
     )
@@ -185,6 +194,7 @@ def _common(run: Run, material: Material) -> dict[str, Any]:
             "the project's rules", material.guide, GUIDE_MAX, where="read AGENTS.md in the clone",
             label="AGENTS.md",
         ),
+        "rewritten": one_line(enumerated(material.rewritten))[: 2 * NAME_MAX].replace("`", "'"),
         "prepare": one_line(material.commands.prepare)[:COMMAND_MAX],
         "build": one_line(material.commands.build)[:COMMAND_MAX],
         "test": one_line(material.commands.test)[:COMMAND_MAX],

@@ -235,10 +235,15 @@ def retry_of(earlier: Run | None) -> dict[str, Any]:
     }
 
 
+def under_review(run: Run) -> Submission | None:
+    """Return the submission whose commit the run looks at; None if there is none."""
+    return _under_review.first(run.task_id, run.sha) if run.sha else None
+
+
 def for_reviewer(run: Run, decisions: list[Decision]) -> dict[str, Any]:
     """Return what a reviewer is told of the rulings, of the coder's answers and of the change."""
     task = run.task
-    submission = _under_review.first(task.pk, run.sha)
+    submission = under_review(run)
     result = _verification.first(task.project_id, run.sha)
     clarified = [decision.text for decision in decisions if decision.option == Option.CLARIFY]
     to_mend = None

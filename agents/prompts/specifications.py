@@ -1,11 +1,45 @@
-"""Reads the document, or the section of one, that a task names as its source."""
+"""Reads what work is measured by: the project's rules, and the document that a task names as its source.
+
+Nobody words the rules for their own review. Whoever judges a commit is told what held before it.
+"""
 
 from agents.hosts.git.mirror import Mirror
 from disputes.protocol.text import chapters
 from disputes.protocol.text.documents import MAX_BYTES, scan
+from tasks.models import Review, Submission
 
+RULES = "AGENTS.md"
 SOURCE_MAX = 32 * 1024  # characters that prompts show
 SECTION_MAX = MAX_BYTES // 4
+
+
+def measure_of(submission: Submission, fork: str, mirror: Mirror) -> str:
+    """Return the commit whose rules and specification hold for a submission that left the branch at `fork`.
+
+    That is `fork`, or else the last commit that a reviewer approved at an earlier stage of the task.
+    """
+    if submission.stage:
+        before = submission.task.submissions.standing().filter(pk__lt=submission.pk)
+        passed = before.exclude(stage=submission.stage).filter(reviews__verdict=Review.Verdict.APPROVED)
+        last = passed.order_by("-pk").first()
+        if last is not None and mirror.contains(submission.sha, last.sha):
+            return last.sha
+    return fork
+
+
+def rewritten_by(submission: Submission, measure: str, mirror: Mirror) -> list[str]:
+    """Return which of the rules and the specification the submission changes, by their paths."""
+    named = dict.fromkeys([RULES, submission.task.source.partition("#")[0]])
+    most = SOURCE_MAX * 4
+    return [
+        path for path in named
+        if path and mirror.read(measure, path, most) != mirror.read(submission.sha, path, most)
+    ]  # fmt: skip
+
+
+def holding(mirror: Mirror, measure: str, sha: str, source: str) -> str:
+    """Return what a source says in the commit `measure` or, where that has no such file, in `sha`."""
+    return read(mirror, measure, source) or (read(mirror, sha, source) if sha != measure else "")
 
 
 def read(mirror: Mirror, sha: str, source: str) -> str:

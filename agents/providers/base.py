@@ -60,6 +60,7 @@ class Launch:
     home: Path = Path("/nonexistent")  # the run's own home, empty
     given: Mapping[str, str] = field(default_factory=dict)  # the operator's variables; few are passed on
     is_root: bool = False
+    judges: bool = False  # it judges the commit in the clone, whose files must not instruct it
 
 
 class Provider(ABC):

@@ -45,6 +45,8 @@ class Codex(Cli):
             "check_for_update_on_startup = false",
             "allow_login_shell = false",  # otherwise /etc/profile resets PATH, and `steroids` is not found
         ]
+        if launch.judges:
+            lines.append("project_doc_max_bytes = 0")  # the prompt quotes AGENTS.md as it was before
         if launch.model:
             lines.append(f"model = {_toml(launch.model)}")
         own_provider = bool(self.key(settings, launch)) or not settings.get("sign_in_file")

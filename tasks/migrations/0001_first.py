@@ -228,7 +228,7 @@ class Migration(migrations.Migration):
                 ('diff', models.TextField(blank=True)),
                 ('diff_stat', models.JSONField(blank=True, default=dict)),
                 ('since_last_round', models.TextField(blank=True, help_text='What changed since the submission of the round before, without context.')),
-                ('specification', models.TextField(blank=True, help_text='What the task names as its source, as it is in this commit.')),
+                ('specification', models.TextField(blank=True, help_text='What the task names as its source, as it was before this work.')),
                 ('patch_id', models.CharField(blank=True, max_length=64)),
                 ('rebased_from', models.CharField(blank=True, help_text='The commit that was handed in and approved, before its rebase.', max_length=64)),
                 ('aside_branch', models.CharField(blank=True, help_text='The branch that it was pushed to while it is disputed.', max_length=200)),

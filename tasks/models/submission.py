@@ -95,7 +95,7 @@ class Submission(models.Model):
         blank=True, help_text="What changed since the submission of the round before, without context."
     )
     specification = models.TextField(
-        blank=True, help_text="What the task names as its source, as it is in this commit."
+        blank=True, help_text="What the task names as its source, as it was before this work."
     )
     patch_id = models.CharField(max_length=64, blank=True)
     rebased_from = models.CharField(

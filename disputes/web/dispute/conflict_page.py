@@ -243,7 +243,7 @@ class ConflictPage:
 
     @cached_property
     def passage(self) -> Passage | None:
-        """What the specification says there in the commit that was reviewed, or else what the task says."""
+        """What the specification says there, as it was before the work, or else what the task says."""
         if self.task is None or not self.task.source:
             return None
         finding = self.finding

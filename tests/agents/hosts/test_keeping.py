@@ -86,12 +86,14 @@ def test_the_commits_that_land_are_told_with_their_words_and_what_was_undone_in_
     assert submission.diff_stat["more"] == 4
 
 
-def test_a_submission_is_kept_with_what_the_specification_says_in_it(world: World) -> None:
+def test_a_submission_is_kept_with_what_the_specification_said_before_it(world: World) -> None:
     spec = "# Spec\n\n## Login\n\nThree tries.\n\n## Rounding\n\nHalf a minute counts.\n"
-    submission, run = handed_in(world, {"docs/SPEC.md": spec})
+    world.remote.push({"docs/SPEC.md": spec})
+    submission, run = handed_in(world, {"docs/SPEC.md": "# Mine\n", "docs/NEW.md": "# New\n"})
     for source, kept in (
         ("docs/SPEC.md#rounding", "## Rounding\n\nHalf a minute counts.\n"),
-        ("docs/SPEC.md", spec), ("docs/GONE.md#rounding", ""), ("", ""), ("../../etc/passwd", ""),
+        ("docs/SPEC.md", spec), ("docs/NEW.md", "# New"), ("docs/GONE.md#rounding", ""), ("", ""),
+        ("../../etc/passwd", ""),
     ):  # fmt: skip
         Submission.objects.update(state="received")
         submission.task.source = source

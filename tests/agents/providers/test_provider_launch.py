@@ -3,6 +3,7 @@
 import json
 import stat
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,8 @@ def test_codex_has_all_it_needs_in_one_file(launch: Launch) -> None:
     provider = config["model_providers"][config["model_provider"]]
     assert (config["model"], provider["base_url"], provider["env_key"]) == ("gpt-5.5", URL, "OPENAI_API_KEY")
     assert config["allow_login_shell"] is False
+    judging = PROVIDERS["codex"].files(settings, replace(run, judges=True))[".codex/config.toml"]
+    assert (config.get("project_doc_max_bytes"), tomllib.loads(judging)["project_doc_max_bytes"]) == (None, 0)
     assert config["check_for_update_on_startup"] is False
     assert config["analytics"]["enabled"] is False
     assert provider["request_max_retries"] < 5
