@@ -26,7 +26,7 @@ from disputes.protocol.rulings.recommendations import PRECEDENTS, settles_itself
 from disputes.protocol.rulings.synthesis import Source
 from disputes.protocol.text.quotes import plain
 from disputes.rulings.offers import is_of_security
-from tasks.access import RULE, require
+from tasks.access import MAINTAIN, RULE, may, require
 from tasks.configuration.policy import in_words
 from tasks.database.clock import estimated_time
 from tasks.errors import Invalid, Refused
@@ -302,9 +302,10 @@ def policy_of(project: Project) -> Policy:
 
 
 def _set_by(project: Project, keys: frozenset[str]) -> tuple[Any, datetime | None]:
-    """Return the person who last set one of these, or None if that account is not active, and when."""
+    """Return the person who last set one of these, or None if they may not set it any more, and when."""
     user, since = _last_change(project, keys)
-    return get_user_model().objects.filter(pk=user, is_active=True).first() if user else None, since
+    person = get_user_model().objects.filter(pk=user).first() if user else None
+    return person if person and may(person, project, MAINTAIN) else None, since
 
 
 def _last_change(project: Project, keys: frozenset[str]) -> tuple[int | None, datetime | None]:

@@ -200,13 +200,24 @@ def test_the_policy_is_that_of_who_changed_it_last(ledger: Project, lea: User, t
     configure(ledger, {"prompt_user": True}, actor=Actor.person(tom))
     assert opinions.policy_of(ledger).set_by is None  # people are asked: nobody's policy
     configure(ledger, {"prompt_user": False}, actor=Actor.person(tom))
+    assert opinions.policy_of(ledger).set_by is None  # a triager sets none
+    ledger.memberships.filter(user=tom).update(role="maintainer")
     assert opinions.policy_of(ledger).set_by == tom
 
 
 def test_who_has_left_sets_no_policy_any_more(ledger: Project, lea: User) -> None:
     judge_rules(ledger, lea)
-    User.objects.filter(pk=lea.pk).update(is_active=False)
-    assert opinions.policy_of(ledger).set_by is None
+    own = ledger.memberships.filter(user=lea)
+    for leave, come_back in (
+        (lambda: User.objects.filter(pk=lea.pk).update(is_active=False), {"is_active": True}),
+        (lambda: own.update(role="triager"), {"is_superuser": True}),
+        (own.delete, {"is_superuser": True}),
+    ):
+        assert opinions.policy_of(ledger).set_by == lea
+        User.objects.filter(pk=lea.pk).update(is_superuser=False)
+        leave()
+        assert opinions.policy_of(ledger).set_by is None
+        User.objects.filter(pk=lea.pk).update(**come_back)
 
 
 def test_a_policy_that_changed_while_the_judge_thought_is_the_one_that_counts(
