@@ -100,6 +100,19 @@ def test_a_token_is_masked_however_it_is_coloured(run: Run) -> None:
     assert "aaa" not in kept(run)
 
 
+def test_what_the_hosts_own_variables_hold_is_masked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each agent sees its own key, and whoever may see the run reads its log."""
+    for name, value in (
+        ("ANTHROPIC_API_KEY", "sk-canary-1234"), ("MY_TOKEN", "sk-canary-1234-longer"), ("A_SECRET", "short"),
+        ("PIP_INDEX_URL", "https://me:canary-pass@pypi.example/simple"), ("PLAIN", "canary-of-no-matter"),
+    ):  # fmt: skip
+        monkeypatch.setenv(name, value)
+    say(run, "sk-canary-1234 sk-canary-1234-longer https://me:canary-pass@pypi.example short\n")
+    say(run, "canary-of-no-matter\n")
+    outcomes.copy_output(run)
+    assert kept(run) == "*** *** https://me:***@pypi.example short\ncanary-of-no-matter\n"
+
+
 def test_a_mark_that_an_agent_wrote_ends_no_copying(run: Run) -> None:
     say(run, "one\n")
     for nonsense in ("-7", "no number", ""):
