@@ -12,21 +12,10 @@ from disputes.protocol.text.documents import MAX_BYTES
 from tasks.configuration.stages import REASONS, UNKNOWN
 from tasks.filtering import DONE, OptionalText, SeverityField
 from tasks.models.choices import validate_sha
+from tasks.text.storable import all_storable
 
 NOTES_MAX = 20_000
 MODEL = "Which model did the work, if it is not the one that was set."
-
-
-def _without_nul(data: Any) -> Any:
-    """Return the data without NUL, the one character that a database refuses."""
-    match data:
-        case str():
-            return data.replace("\0", "")
-        case dict():
-            return {_without_nul(key): _without_nul(value) for key, value in data.items()}
-        case list():
-            return [_without_nul(value) for value in data]
-    return data
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
@@ -36,14 +25,11 @@ class Document(serializers.Field):  # type: ignore[type-arg]
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str | dict):
             raise serializers.ValidationError("It is neither a text nor an object.")
+        data = all_storable(data)
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError as error:
-            raise serializers.ValidationError("It holds characters that are no text.") from error
-        if size > MAX_BYTES:
+        if (size := len(text.encode())) > MAX_BYTES:
             raise serializers.ValidationError(f"It has {size} bytes; {MAX_BYTES} are the limit.")
-        return _without_nul(data)
+        return data
 
     def to_representation(self, value: Any) -> Any:
         return value

@@ -4,7 +4,6 @@ A report comes from a command that nobody trusts. It may help to explain a run a
 bounded time; it never approves, hands in or lands anything, so a forged event gains nothing.
 """
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
+
+from tasks.text.storable import read_json
 
 LINE_MAX = 4 * 1024 * 1024  # a longer line is skipped entirely
 TEXT_MAX = 16 * 1024
@@ -122,7 +123,7 @@ class Lines:
             self._on_text(line)
             return
         try:
-            event = json.loads(line)
+            event = read_json(line)
         except (ValueError, RecursionError):
             self._on_text(line)
             return

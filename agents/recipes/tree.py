@@ -1,7 +1,6 @@
 """Core: a repository's files as the rules need them; all text is hostile, a broken file is empty."""
 
 import configparser
-import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 from agents.recipes.recipe import RepositoryFiles
 from tasks.text.regex import regex
+from tasks.text.storable import read_json
 
 NAMES = 50_000  # paths considered
 CHARACTERS = 200_000  # characters of one file
@@ -78,7 +78,7 @@ class Tree:
 
     def json(self, path: str) -> dict[str, Any]:
         """Return a JSON file that holds an object; empty for anything else."""
-        return _table(json.loads, self.text(path).removeprefix("\ufeff"))
+        return _table(read_json, self.text(path).removeprefix("\ufeff"))
 
     def toml(self, path: str) -> dict[str, Any]:
         """Return a TOML file as a table; empty if it is none."""

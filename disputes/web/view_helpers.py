@@ -28,7 +28,7 @@ from django.views.decorators.http import require_http_methods
 from disputes.web.rights import Rights
 from tasks.access import projects_for, role_in
 from tasks.database.prepared import Prepared
-from tasks.errors import Refused
+from tasks.errors import Invalid, Refused
 from tasks.models import Project, Task
 from tasks.models.task import parts_of
 
@@ -140,11 +140,16 @@ def next_url(request: HttpRequest, otherwise: str) -> str:
 
 
 def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return a view that shows a Refused as a page of its own unless the view handles it."""
+    """Return a view that shows a Refused as a page of its own unless the view handles it.
+
+    It refuses a form that holds NUL, which no browser sends and no database takes.
+    """
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
+            if any("\0" in value for _, values in request.POST.lists() for value in values):
+                raise Invalid("no_text", "The form holds a character that is no text.", "Leave it out.")
             return view(request, *args, **kwargs)
         except Refused as error:
             return refusal_page(request, "Not allowed" if error.status == 403 else "Not done", error)

@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tasks.text.storable import storable
+
 BRACKETS_MAX = 60  # open at once
 
 
@@ -30,7 +32,15 @@ class FaultyFile(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses endless opening brackets, over which PyYAML's scanner would take minutes."""
+    """Refuses endless opening brackets, over which PyYAML's scanner would take minutes.
+
+    Whatever an escape spells, its texts are storable.
+    """
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node: yaml.ScalarNode = super().compose_scalar_node(anchor)
+        node.value = storable(node.value)
+        return node
 
     def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
         if self.flow_level >= BRACKETS_MAX:

@@ -9,6 +9,7 @@ import yaml
 
 from tasks.configuration.yaml_files import FaultyFile, compose
 from tasks.text.regex import regex
+from tasks.text.storable import read_json
 from tasks.todo import format
 from tasks.todo.entries import CALLED, KEYS, TEXTS, read_entries, spelled
 from tasks.todo.format import Problem, TodoError
@@ -62,7 +63,7 @@ def _json(text: str) -> Any:
     if "".join(text[:100].split())[:2] not in BEGINS:
         return None
     try:
-        return json.loads(_joined(text))
+        return read_json(_joined(text))
     except json.JSONDecodeError as error:
         reason = f"This is no valid JSON: {error.msg} at column {error.colno}."
         raise _refuse(text, error.lineno, reason) from error

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tasks.models import Project
-from tests.factories import create_user
+from tests.factories import create_task, create_user
 
 pytestmark = pytest.mark.django_db
 SCRIPT = {"headers": {"Accept": "application/json"}}
@@ -39,6 +39,18 @@ def test_pages_say_what_does_not_work_without_scripts(client: Client, ledger: Pr
     client.force_login(lea)
     for path in ("/admin/", "/queue/", "/projects/ledger/board/", "/admin/tasks/task/"):
         assert words(client.get(path)).count('<p class="no-scripts">Scripts are off.') == 1, path
+
+
+def test_a_form_with_what_no_database_takes_is_refused_and_its_text_kept(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    task = create_task(ledger)
+    client.force_login(lea)
+    for path, name in ((f"/tasks/{task.ref}/defer/", "note"), (f"/tasks/{task.ref}/comments/", "body")):
+        told = client.post(path, {name: "We wait\0 for it.", "version": str(task.version)})
+        assert told.status_code == 422, path
+        assert "The form holds a character that is no text." in words(told)
+        assert "We wait for it." in words(told)
 
 
 def test_a_script_is_told_that_nobody_is_signed_in(client: Client) -> None:

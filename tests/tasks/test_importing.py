@@ -154,6 +154,12 @@ def test_an_export_of_issues_is_a_list_in_json(ledger, actor):
     ]
 
 
+def test_a_list_spells_no_text_that_no_database_takes(ledger, actor):
+    import_todo(ledger, r'{"tasks": [{"title": "Cut \ud83d\u0000 off", "status": "pending"}]}', actor=actor)
+    import_todo(ledger, '- title: "Cut \\ud83d\\0 off"\n  body: "\\udfff"\n', actor=actor)
+    assert {task.title for task in ledger.tasks.all()} == {"Cut \ufffd off"}
+
+
 LINKS = """{"issue_id": "b-2", "depends_on_id": "b-1", "type": "blocks"},
     {"issue_id": "b-2", "depends_on_id": "b-3", "type": "parent-child"},
     {"issue_id": "b-2", "depends_on_id": "b-4", "type": "related"}""".replace("\n", "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
 from agents.hosts.git.picking import pick
 from agents.hosts.git.remotes import HostTrouble, Network, NoBranch, Unfit, Unreachable, over_network
-from agents.hosts.git.repository import Repository
+from agents.hosts.git.repository import AS_STORED, Repository
 from agents.hosts.git.tags import Tags
 
 CLONE_CONFIG = """[core]
@@ -232,4 +232,5 @@ def _init(folder: Path, objects: Path) -> None:
         (git / name).mkdir(parents=True)
     (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text(CLONE_CONFIG)
+    (git / "info" / "attributes").write_text(AS_STORED)
     (git / "objects" / "info" / "alternates").write_text(f"{objects}\n")

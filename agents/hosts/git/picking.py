@@ -80,7 +80,7 @@ def _read(repository: Path, onto: str, sha: str, fork: str) -> list[Commit]:
 
 def _parsed(sha: str, raw: bytes) -> Commit:
     headers, _, message = raw.partition(b"\n\n")
-    named = [line.split() for line in headers.decode("utf-8", "replace").splitlines()]
+    named = [line.split() for line in headers.decode("utf-8", "replace").split("\n")]
     trees = [words[1] for words in named if words[:1] == ["tree"]]
     parents = tuple(words[1] for words in named if words[:1] == ["parent"])
     return Commit(sha, trees[0], parents, headers, message)

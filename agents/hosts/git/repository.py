@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from agents.hosts import processes
 from agents.hosts.git.commands import OUTPUT_MAX, SHA, GitError, run, text
 from agents.hosts.git.pipes import refuse_pipes_in_tree
 from disputes.protocol.text.diffs import CUT
@@ -30,6 +31,9 @@ LISTED = 256  # bytes that a file takes in a listing, with a long path
 ADDED_LINK = regex(r":(?!160000)\d+ 160000 ")
 # The line of a diff that names a file's contents by their full hashes; people are shown the first digits.
 LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*")
+# The attributes that overrule those of a tree. Otherwise its author would choose by which of the host's
+# converters git takes files apart, and what lies on the disk could be ten times what was measured.
+AS_STORED = "* !working-tree-encoding !ident\n"
 UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
 
@@ -357,6 +361,8 @@ class Repository:
         Return the commit, or None if nothing differs from `parent`. Raises GitError.
         """
         refuse_pipes_in_tree(folder)
+        (self.path / "info").mkdir(exist_ok=True)
+        processes.write_whole(self.path / "info" / "attributes", AS_STORED.encode())
         with self._index_of(parent, GIT_WORK_TREE=str(folder)) as environment:
             left_out = [*self._links(environment), *_repositories_in(folder), *_too_large_in(folder)]
             paths = "\0".join([".", *(f":(exclude,top,literal){path}" for path in left_out)])

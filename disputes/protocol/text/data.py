@@ -1,12 +1,12 @@
 """Reading documents that are data, JSON or YAML, as a whole or in their only fence."""
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from disputes.protocol.text.documents import FENCED, Line
 from tasks.configuration.yaml_files import FaultyFile, read_plain
 from tasks.text.regex import regex
+from tasks.text.storable import read_json
 
 YAML_MAX = 64 * 1024  # characters
 DEPTH_MAX = 8
@@ -49,9 +49,9 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     text = text.strip()
     try:
         if text.startswith("{"):
-            data = json.loads(text)
+            data = read_json(text)
         elif text.startswith("["):
-            data = {next(iter(lists)): json.loads(text)}
+            data = {next(iter(lists)): read_json(text)}
         elif ENTRY.match(text):
             data = read_plain(
                 f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX

@@ -33,7 +33,7 @@ def on_project(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dispute | None) -> HttpResponse:
     require(request.user, project, RULE, "comment")
-    body = request.POST.get("body", "").replace("\r\n", "\n").replace("\0", "")
+    body = request.POST.get("body", "").replace("\r\n", "\n")
     beside = dispute.ref if dispute else ""
     try:
         parent = _parent(request, project, task)

@@ -38,7 +38,7 @@ from tasks.models import (
 )
 from tasks.states import Severity
 from tests.asking import client_with, every_row, kinds
-from tests.cases import for_each
+from tests.cases import for_each, rows_put_back
 from tests.factories import (
     BASE,
     create_agent,
@@ -535,6 +535,17 @@ def test_no_nul_reaches_a_row(reviewed: Task) -> None:
     accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "reject", review=review))
     finding = Finding.objects.get()
     assert "\0" not in finding.title + finding.text
+
+
+def test_data_that_spells_no_text_is_taken_as_far_as_it_is_one(reviewed: Task) -> None:
+    """Models cut characters of two halves in two, and JSON and YAML can spell the halves, and NUL."""
+    for review in (
+        r'{"findings": [{"title": "Cut \ud83d\ude00 \ud83d\u0000", "severity": "high"}]}',
+        '---\nfindings:\n- title: "Cut \\uD83D\\uDE00 \\ud83d\\0"\n  severity: high\n---\n',
+    ):
+        with rows_put_back():
+            reply = accepted(hand_in(live_run(reviewed, "reviewer")[1], reviewed, "reject", review=review))
+            assert reply["findings"][0]["title"] == Finding.objects.get().title == "Cut 😀 \ufffd", review
 
 
 def test_a_strange_number_is_no_task(working: Task, lea: User) -> None:

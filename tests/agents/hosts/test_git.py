@@ -1245,6 +1245,20 @@ def test_it_saves_everything_that_lies_in_a_clone(remote: Remote, mirror: Mirror
     assert git(clone, "status", "--porcelain").splitlines()  # the clone itself was left as it was
 
 
+def test_no_converter_of_the_host_is_chosen_by_a_repository(remote: Remote, mirror: Mirror) -> None:
+    wanted = "*.txt working-tree-encoding=UTF-16\n*.c ident\n"
+    files: Files = {".gitattributes": wanted, "a.txt": "words\n", "a.c": "$Id$\n" * 9}
+    first = remote.push(files)
+    mirror.fetch_target()
+    clone = clone_of(mirror, first)
+    stored = {name: (clone / name).read_text() for name in ("a.txt", "a.c")}
+    assert stored == {name: files[name] for name in stored}
+    write(clone, {"b.txt": "more\n"})
+    saved = mirror.commit_tree_of(clone, first, "Saved")
+    assert saved is not None
+    assert mirror.read(saved, "b.txt", 100) == "more\n"
+
+
 def test_there_is_nothing_to_save_in_a_clean_clone(remote: Remote, mirror: Mirror) -> None:
     assert mirror.commit_tree_of(clone_of(mirror, remote.first), remote.first, "Saved") is None
     assert list(mirror.path.glob("*.index")) == []

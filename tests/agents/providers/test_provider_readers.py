@@ -368,6 +368,9 @@ HOSTILE: list[Any] = [
     {"type": "step_finish", "part": {"tokens": {"cache": 3}, "cost": {}}}, {"type": ["a"]},
     {"type": "message", "role": "assistant", "content": "x" * 100_000, "delta": True},
     {"type": "init", "session_id": "s" * 10_000, "model": {"a": 1}},
+    {"type": "init", "session_id": "\ud83d", "model": "m\0\udfff"}, {"type": "result", "result": "\ud83d"},
+    {"type": "thread.started", "thread_id": "\ud83d"}, {"type": "error", "message": "\ud83d"},
+    {"sessionID": "\ud83d", "type": "text", "part": {"text": "\ud83d"}},
 ]  # fmt: skip
 
 
@@ -379,6 +382,8 @@ def test_no_line_breaks_a_reader(name: str, number: int) -> None:
     assert len(report.text) <= TEXT_MAX
     assert len(report.session_id) <= 200
     assert report.cost is None or report.cost >= 0
+    told = report.text + report.session_id + report.model + report.message
+    assert "\0" not in told.encode().decode()  # no half of a character is in it either
 
 
 @for_each("name", CLIS)
