@@ -18,6 +18,7 @@ from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Status
+from tasks.text.storable import all_storable
 
 WORDS_MAX = 60
 NAMED_MAX = 5  # tasks
@@ -54,7 +55,7 @@ def configure(
     """
     row = locked(Project.objects).get(pk=project.pk)
     before, dropped = row.config, row.setting_faults
-    after = before.replaced(changes)
+    after = before.replaced(all_storable(dict(changes)))
     if before.stages != after.stages:
         refuse_stranding(row, after)
         begin_at_the_first(row, after)

@@ -20,7 +20,7 @@ from tasks.configuration.reading import (
 from tasks.configuration.schema import Ladders
 from tasks.configuration.writing import write_settings
 from tests.cases import for_each
-from tests.tasks.valid_settings import valid_settings
+from tests.tasks.valid_settings import SIGNS, valid_settings
 
 SAMPLES = Path(__file__).parents[1] / "data" / "settings"
 
@@ -338,13 +338,14 @@ def test_aliases_do_not_blow_up() -> None:
 
 # --- Out and in again ---------------------------------------------------------------------------------------
 
-WORDS = st.text(min_size=1, max_size=30)
+ANY = st.text(SIGNS)
+WORDS = st.text(SIGNS, min_size=1, max_size=30)
 AGENTS = st.fixed_dictionaries(
     {"name": WORDS, "role": st.sampled_from(["coder", "reviewer", "judge", "mediator"])},
     optional={
-        "type": st.text(), "model": st.text(), "instructions": st.text(), "domains": st.lists(st.text()),
-        "focus": st.text(), "priority": st.integers(-9, 9), "slots": st.integers(1, 9),
-        "pass": st.lists(WORDS), "active": st.booleans(), "cassettes": st.text(),
+        "type": ANY, "model": ANY, "instructions": ANY, "domains": st.lists(ANY),
+        "focus": ANY, "priority": st.integers(-9, 9), "slots": st.integers(1, 9),
+        "pass": st.lists(WORDS), "active": st.booleans(), "cassettes": ANY,
     },
 )  # fmt: skip
 

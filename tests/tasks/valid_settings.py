@@ -22,6 +22,7 @@ from tasks.configuration.schema import (
 from tasks.configuration.stages import PRESETS, Stages
 from tasks.states import Severity
 
+SIGNS = st.characters(codec="utf-8", exclude_characters="\0")  # which databases take
 SEVERITIES = [severity.value for severity in Severity]
 
 
@@ -29,7 +30,8 @@ SEVERITIES = [severity.value for severity in Severity]
 def ladders(draw: st.DrawFn) -> dict[str, str]:
     """Ranges without gap and overlap; the last one is open."""
     ladder, due = {}, 0
-    models = st.text(min_size=1, max_size=20).filter(lambda name: bool(name.strip()) and name != "escalate")
+    names = st.text(SIGNS, min_size=1, max_size=20)
+    models = names.filter(lambda name: bool(name.strip()) and name != "escalate")
     for length in draw(st.lists(st.integers(1, 5), max_size=4)):
         last = due + length - 1
         spelled = str(due) if last == due and draw(st.booleans()) else f"{due}-{last}"
@@ -44,7 +46,7 @@ def stages(draw: st.DrawFn) -> list[Any]:
         st.lists(st.sampled_from(["stories", "tests", "dev", "qa", "docs"]), min_size=1, unique=True)
     )
     line = st.text(st.characters(max_codepoint=127, categories=["L", "N"]), max_size=20)
-    free = {"title": line, "agent_type": line, "ladder": line, "about": st.text(max_size=30)}
+    free = {"title": line, "agent_type": line, "ladder": line, "about": st.text(SIGNS, max_size=30)}
     made = []
     for name in names:
         more = draw(st.fixed_dictionaries({}, optional=free))
@@ -69,13 +71,13 @@ def value(kind: Kind) -> st.SearchStrategy[Any]:
         case Document():
             return st.sampled_from(["", "SPEC.md", "docs/Specification of all.markdown"])
         case Text():
-            return st.text()
+            return st.text(SIGNS)
         case Choice(words=words):
             return st.sampled_from(words)
         case Words(words=words):
             return st.lists(st.sampled_from(words))
         case Ladders():
-            names = st.text(min_size=1, max_size=20).filter(lambda name: bool(name.strip()))
+            names = st.text(SIGNS, min_size=1, max_size=20).filter(lambda name: bool(name.strip()))
             return st.dictionaries(names, ladders(), max_size=3)
         case Stages():
             return st.sampled_from([*PRESETS]) | stages()
