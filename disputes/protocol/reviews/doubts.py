@@ -5,18 +5,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from disputes.protocol.reviews.first_lines.prose import NOTHING
+from disputes.protocol.reviews.first_lines.start import EMPTY
 from disputes.protocol.reviews.group_labels import ASKING
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.review import PLAIN_APPROVALS, ReadReview
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.reviews.verdict_words import read_verdict
-from disputes.protocol.reviews.verdicts import says_no_issues
-from disputes.protocol.text.documents import STATED, Line, Problem, scan, unclosed_fence
+from disputes.protocol.reviews.verdicts import says_no_issues, verdict_label
+from disputes.protocol.text.documents import STATED, Line, Problem, list_item, scan, unclosed_fence
 from disputes.protocol.text.locations import read_place
 from tasks.text.regex import regex
 
 WORDS_OF_A_REMARK = 40  # words; a longer rejection makes a point that can be named
 WORDS_OF_A_VERDICT = 2  # words: "Verdict: APPROVED"
+WORDS_OF_NOTHING = 5  # words: "No critical issues were found."
 MAX_BEFORE = 80  # the characters before a severity that may say there is nothing of it
 IN_PARENTHESES = regex(r"[(\[](?P<words>[^()\[\]]{2,30})[)\]](?!\()")
 ITEM = regex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[^\]\n]{1,30}\]\s+)?[`*_]{0,3}(?P<first>[^\s`*]{1,200})")
@@ -28,14 +30,37 @@ DEMANDING = regex(
     r"|\b(?<!was )(?<!were )not (?:approving|mergeable|ready to (?:merge|land|ship)|signing off)\b",
     re.IGNORECASE,
 )
+# What a note asks for, or binds its approval to.
+_DEEDS = (
+    r"(?:add|chang|clos|delet|document|drop|extract|fix|handl|includ|limit|mov|nam|remov|renam|replac|revert"
+    r"|split|updat)"
+)
+_APPROVED = r"(?:lgtm|approv\w+|accept\w*|fine|good|great|nice|ok(?:ay)?|merge)"
+_BUT = (
+    r"(?:after|although|apart from|assuming|but|except|however|if|modulo|once|provided|though|unless|until)"
+)
+REQUEST = regex(
+    r"\b(?:please|kindly)\b|\b(?:with|after) (?:that|this|it|these) (?:done|fixed|changed)\b"
+    rf"|\b{_APPROVED}\b[^.!?]{{0,40}}\b{_BUT}\b"
+    rf"|\b(?:must|should|ought to|ha(?:s|ve) to|needs? to|(?:i|we)(?:['’]d| would)) (?:\w+ )?{_DEEDS}\w*"
+    r"|\b(?:must|should) (?:also )?(?:contain|be)\b|\bneeds (?:an?|another|more|some)\b"
+    r"|\b(?<!nothing )(?<!nothing is )(?<!no )(?:forg[eo]t\w*|missing|misses|lacks?)\b"
+    rf"|(?:^|[.!?:]\s+)\W{{0,4}}{_DEEDS}e? (?!(?:is|was|are|looks?|works?|in|of|to|does)\b)\w",
+    re.IGNORECASE,
+)
+# Words of a verdict that need not be known, because they only consent.
+CONSENTING = regex(
+    r"\W*(?:pass|ship|ready|go\b|ok|good|great|merge|comment|no |fine|clean|positive|yes)", re.IGNORECASE
+)
+MAX_VERDICT = 4  # words
 
 
 def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
     """Return what a rejection is asked back about: its warnings, and what may not have been read.
 
-    That is a long text without a point, a grave word outside of the findings, or findings in sentences of
-    which none has a severity, so that the coder need settle none of them; in another language than English
-    also any text without a point, and an item that names a line of a file.
+    That is a text without a point that is long or has a form, a grave word outside of the findings, or
+    findings in sentences of which none has a severity, so that the coder need settle none of them; in another
+    language than English also any text without a point, and an item that names a line of a file.
     """
     if read.findings:
         doubts = list(_points(_outside(read), has_findings=True))
@@ -46,9 +71,10 @@ def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
                 Problem(read.findings[0].line, "no finding has a severity, so none has to be settled")
             )
         return (*read.warnings, *_swallowed(read), *doubts)
-    if len(read.text.split()) <= WORDS_OF_A_REMARK and not is_foreign(read.text):
+    is_remark = len(read.text.split()) <= WORDS_OF_A_REMARK and not is_foreign(read.text)
+    if is_remark and not _has_form(read):
         return read.warnings
-    return (*read.warnings, Problem(0, "no finding can be read in this rejection"))
+    return (*read.warnings, *_swallowed(read), Problem(0, "no finding can be read in this rejection"))
 
 
 def _in_sentences(read: ReadReview) -> bool:
@@ -64,7 +90,12 @@ def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tu
     unless NO_ISSUES_FOUND says that nothing is left to change. Beside findings, and where remarks are free
     because they need no answer, it is only a remark that is not in English.
     """
-    doubts = [*read.warnings, *_swallowed(read), *_points(_outside(read), has_findings=bool(read.findings))]
+    doubts = [
+        *read.warnings,
+        *_swallowed(read),
+        *_points(_outside(read), has_findings=bool(read.findings)),
+        *_unknown_verdict(read),
+    ]
     is_plain = read.verdict is None or read.verdict in PLAIN_APPROVALS
     if doubts or not is_plain or says_no_issues(scan(read.text)):
         return tuple(doubts)
@@ -78,21 +109,55 @@ def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tu
 
 
 def doubts_about_note(read: ReadReview) -> tuple[Problem, ...]:
-    """Return what an approval is asked back about whose only words are a note: a question is one, too.
+    """Return what an approval is asked back about that has nothing but a note: a question or a request, too.
 
-    A note is a remark that needs no answer, and a question wants one: it is how to ask for a change politely.
+    A note is a sentence or two that need no answer. A question wants one, a request wants a change, and what
+    is written in a form, such as a list, is a review.
     """
-    doubts = doubts_about_approval(read, free_remarks=True)
-    asked = next((line for line in _outside(read) if QUESTION.search(line.text)), None)
-    if doubts or asked is None or says_no_issues(scan(read.text)):
+    doubts = doubts_about_approval(read, free_remarks=not _has_form(read))
+    if doubts or says_no_issues(scan(read.text)):
         return doubts
-    return (Problem(asked.number, "it asks a question, and no line says NO_ISSUES_FOUND"),)
+    for line in _outside(read):
+        if QUESTION.search(line.text):
+            return (Problem(line.number, "it asks a question, and no line says NO_ISSUES_FOUND"),)
+        if match := REQUEST.search(line.text):
+            reason = f"it says {match[0][:60]!r}, and no line says NO_ISSUES_FOUND"
+            return (Problem(line.number, reason),)
+    return ()
+
+
+def _has_form(read: ReadReview) -> bool:
+    """Whether a text that belongs to no finding is more than sentences: a list, a table, a quote, data."""
+    return any(
+        line.text.strip()
+        and (line.mode is not STATED or line.text.lstrip()[0] in "|<{" or list_item(line.text) is not None)
+        for line in _untold(read)
+    )
+
+
+def _unknown_verdict(read: ReadReview) -> Iterator[Problem]:
+    """Yield the stated verdict of which nobody knows what it means, if no other can be read (VER-2)."""
+    if read.verdict is not None:
+        return
+    is_awaited = False
+    for line in _outside(read):
+        label = verdict_label(line.text)
+        is_label = label is not None and label[0].endswith("verdict")
+        words = label[1] if label and is_label else line.text if is_awaited else ""
+        if not words.strip(" *_`:#"):
+            is_awaited = is_label or (is_awaited and not line.text.strip())
+            continue
+        is_awaited = False
+        words = words.strip(" *_`:#.")
+        if len(words.split()) <= MAX_VERDICT and WORDS.search(words) and not CONSENTING.match(words):
+            yield Problem(line.number, f"nobody knows what the verdict {words[:40]!r} means")
+            return
 
 
 def _is_remark(line: Line) -> bool:
     """Whether a line says more than its verdict: more than "LGTM", "Approved." or "Verdict: APPROVED"."""
     words = WORDS.findall(line.text)
-    if line.heading or not words:
+    if line.heading or not words or (len(words) <= WORDS_OF_NOTHING and EMPTY.match(line.text)):
         return False
     if len(words) == 1:  # which is a sentence in some languages, and a change in a block of code
         return line.mode is not STATED or not words[0].isascii()

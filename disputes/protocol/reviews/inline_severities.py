@@ -3,8 +3,9 @@
 import re
 
 from disputes.protocol.reviews.fields import Field, before_comment, is_place
-from disputes.protocol.reviews.headings import severities_of
-from disputes.protocol.reviews.severity import on_scale, read_severity
+from disputes.protocol.reviews.first_lines.signs import CIRCLES
+from disputes.protocol.reviews.headings import SCALED, severities_of
+from disputes.protocol.reviews.severity import on_scale, read_severity, severity_of
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
@@ -29,9 +30,19 @@ EXACT = {
     **dict.fromkeys(["NON-BLOCKING", "Non-blocking"], Severity.LOW),
     "OPTIONAL": Severity.LOW, "INFO": Severity.LOW, "SUGGESTION": Severity.LOW,
 }  # fmt: skip
+# A count of findings, which is the severity of none: "0 critical, 1 high", "2x P1", "high: 3".
+TALLY = regex(r"\W*(?:\d{1,3}(?:\s|\s?[x×]\s?)[A-Za-z]|[A-Za-z]{3,10}\d?\s?[:=]\s?\d)")
+SCALE_MIN = 3  # different severities; who names so many explains a scale
+# A severity in capitals before a title: "HIGH (security): text", "BLOCKER - text", "HIGH src/a.py:3 text".
+LOUD = regex(
+    r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL"
+    r"|MUST|SHOULD|COULD|P[0-4]|(?:SEV|Sev)[ -]?[0-4])\b"
+    r"(?:(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—|](?=\s))\s+(?=\S)"
+    r"|\s+(?=`?[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d))"
+)
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
-PREFIX_FIRST = frozenset("cChHmMlLnNpPsSbBkKgGaA")
+PREFIX_FIRST = frozenset("cChHmMlLnNpPsSbBkKgGaAO")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 IN_PARENTHESES = regex(r"\(([^()]{2,24})\)")
 # The end of a sentence, and what is in parentheses right before it, if anything.
@@ -47,6 +58,8 @@ MAX_END = 60  # the last characters of a title, in which its severity may be
 def severity_in(words: str) -> Severity | None:
     """Return the severity in words beside a title, such as `High Risk` or `Implementability Risk: MEDIUM`."""
     if not SEVERE.search(words):
+        return severity_of(CIRCLES.get(words.strip(" *_\ufe0f"), ""))
+    if TALLY.match(words) or _is_scale(words):
         return None
     plain = before_comment(words.strip(" *_`."))
     if severity := EXACT.get(plain) or read_severity(plain):
@@ -55,6 +68,12 @@ def severity_in(words: str) -> Severity | None:
     if colon and len(before) < 40:
         plain = before_comment(after)
     return read_severity(plain) or max(severities_of(plain), key=severity_rank, default=None)
+
+
+def _is_scale(words: str) -> bool:
+    """Whether the words name the severities that there are, as in `critical/high/medium/low`."""
+    named = {severity_of(word) or on_scale(word) for word in SCALED.findall(words.lower())}
+    return len(named - {None}) >= SCALE_MIN
 
 
 def severe_word(label: str) -> str:
@@ -80,7 +99,7 @@ def take_prefix(title: str, words: list[str]) -> str:
     if title[:1] == "(" and (match := IN_PARENTHESES.match(title)) and severity_in(match[1]):
         words.append(match[1])
         return title[match.end() :].lstrip(" :–—-")
-    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title)):
+    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title) or LOUD.match(title)):
         words.append(match["word"])
         return title[match.end() :]
     return title

@@ -20,7 +20,7 @@ _APPROVING = ("approved", "approve", "approval", "accept", "accepted")
 _RESERVED = (
     "notes", "conditions", "modifications", "modification", "changes", "minor", "minor issues",
     "minor changes", "minor modifications", "minor revisions", "minor fixes", "revisions", "comments",
-    "caveats", "reservations", "suggestions", "recommendations", "required changes",
+    "caveats", "reservations", "suggestions", "recommendations", "required changes", "nits", "nitpicks",
 )  # fmt: skip
 _CONDITIONAL = (
     "conditional approval", "conditionally approved", "conditional approve", "conditional accept",
@@ -34,6 +34,9 @@ _REFUSING = (
     "revision needed",
     "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
     "not ready", "do not merge", "do not merge yet", "block", "changes needed", "patch is incorrect",
+    "patch is not correct", "the patch is incorrect", "the patch is not correct", "revise", "nack", "nak",
+    "no go", "do not ship", "hold", "incomplete", "major issues", "not lgtm", "not approved",
+    "not yet approved", "not accepted", "not acceptable",
     "fail", "failed", "nicht freigegeben", "abgelehnt", "überarbeitung nötig", "überarbeitung erforderlich",
     *(f"änderungen {word}" for word in ("erforderlich", "nötig", "notwendig", "gewünscht", "angefordert")),
     *(f"cambios {word}" for word in ("solicitados", "requeridos", "necesarios")), "rechazado", "rechazada",
@@ -42,7 +45,9 @@ _REFUSING = (
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
-    **dict.fromkeys([*_APPROVING, "approves", "lgtm", "patch is correct"], Verdict.APPROVED),
+    **dict.fromkeys(
+        [*_APPROVING, "approves", "lgtm", "patch is correct", "the patch is correct"], Verdict.APPROVED
+    ),
     **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
     "no issues found": Verdict.NO_ISSUES_FOUND,
     **dict.fromkeys(
@@ -56,7 +61,9 @@ VERDICT_WORDS: dict[str, Verdict] = {
 ONLY_ALONE = frozenset([
     "approval", "lgtm", "blocked", "block", "conditional", "not ready", "rejection", "changes required",
     "changes needed", "do not merge", "do not merge yet", "patch is correct", "patch is incorrect",
-    "fail", "failed",
+    "patch is not correct", "the patch is correct", "the patch is incorrect", "the patch is not correct",
+    "revise", "nack", "nak", "no go", "do not ship", "hold", "incomplete", "major issues", "not lgtm",
+    "not approved", "not yet approved", "not accepted", "not acceptable", "fail", "failed",
 ])  # fmt: skip
 NO_ISSUES = "no issues found"
 COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean anything
@@ -70,7 +77,10 @@ STEMS = (
     "refus",
 )  # fmt: skip
 # For places in which ONLY_ALONE counts too.
-STEMS_ALONE = (*STEMS, "lgtm", "block", "ready", "merge", "correct", "fail")
+STEMS_ALONE = (
+    *STEMS, "lgtm", "block", "ready", "merge", "correct", "fail", "nack", "nak", "go", "ship", "hold",
+    "incomplete",
+)  # fmt: skip
 # For the beginning of a statement, with nothing but a mark or a comment after it.
 ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = regex(r"[^a-z]+")

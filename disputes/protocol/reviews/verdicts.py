@@ -18,8 +18,8 @@ from disputes.protocol.text.identifiers import GAP, gaps_in
 from tasks.text.regex import regex
 
 LABEL = regex(
-    r"(?P<label>(?:(?:final|overall|(?:re-?)?review(?:er)?(?:'s)?|round(?: \d{1,2})?(?: ?[-–—:])?|my"
-    r"|revised) )?"
+    r"(?P<label>(?:(?:final|overall(?: \w{1,12})?|(?:re-?)?review(?:er)?(?:'s)?"
+    r"|round(?: \d{1,2})?(?: ?[-–—:])?|my|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
     r"|opinion|judge?ment|fazit|urteil|ergebnis|entscheidung|bewertung|veredicto|resultado|conclusión|decisión"
     r"|décision|résultat|avis)|overall(?: correctness)?)"
@@ -83,6 +83,14 @@ WITHHELD = regex(
     r" (?:yet )?(?:approv(?:e|ing)|merg(?:e|ing)|sign(?:ing)? (?:this |it )?off|accept(?:ing)?)"
     r"(?=\s*(?:$|[.,:;!–—-]|(?:yet|this|it|as|like|now|until|before|because|for)\b))"
     r"|^\W*[Nn]ot (?:yet )?(?:approved|mergeable|ready (?:to|for) (?:merge|land|ship|be merged)\w*)\b"
+)
+# What refuses in the reviews of other tools and of mails.
+REFUSED_ELSEWHERE = regex(
+    r"(?:^|[.!?:;,]\s+)\W{0,6}(?:(?:the|this) patch is (?:incorrect|not correct)|nac?k(?:ed)?|not lgtm"
+    r"|(?:please )?(?:do not|don['’]t) (?:merge|land|ship)(?: (?:this|it|yet)){0,2}"
+    r"(?= ?(?:[.,;:!–—]|$|until|before)))\b"
+    r"|^\W{0,6}code-review ?[:=]? ?-[12]\b|^-[12](?=\s*(?:$|[:,;.–—]))|^nacked-by:",
+    re.IGNORECASE,
 )
 # A line of nothing else is no sentence: words, marks, and signs such as ticks.
 ONLY_WORDS = regex(r"[\w \t*`\u2190-\U0010ffff.!-]+")
@@ -341,7 +349,7 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
             if not _says(layout.lines[index]):
                 break
             refused = REFUSED.search(words) and read_verdict(words) is Verdict.NEEDS_REVISION
-            if refused or WITHHELD.search(words):
+            if refused or WITHHELD.search(words) or REFUSED_ELSEWHERE.search(words):
                 return index, words
     return None
 

@@ -10,9 +10,9 @@ from disputes.protocol.text.locations import CODED
 from tasks.text.regex import regex
 
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
-# Without marks it is a checker's word: "io.go:14: warning: text".
+# Without marks it is a checker's word: "io.go:14: warning: text". Below a file's name: "L14 [high] text".
 OF_FILE = regex(
-    rf"(?:{CODED}|`?[\w./+-]{{0,200}}[\w+-]\.\w{{1,8}}:\d{{1,7}}(?:[-–:]\d{{1,7}})?`?)"
+    rf"(?:{CODED}|`?(?:[\w./+-]{{0,200}}[\w+-]\.\w{{1,8}}:|L)\d{{1,7}}(?:[-–:]L?\d{{1,7}})?`?)"
     r"[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"(?:(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"
@@ -33,7 +33,7 @@ def without_line_numbers(starts: Sequence[Start | None], where: Sequence[Section
 
 def read_place(text: str, indent: int) -> Start | None:
     """Read a line that begins with a place in a file and a severity; return None for any other line."""
-    if not LINE_NUMBER.search(text[:MAX_PLACE]) or not (match := OF_FILE.match(text)):
+    if not (text[:1] == "L" or LINE_NUMBER.search(text[:MAX_PLACE])) or not (match := OF_FILE.match(text)):
         return None
     if not (word := severe_word(match["word"] or LEVELS[match["level"].lower()])):
         return None

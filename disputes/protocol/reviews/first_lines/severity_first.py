@@ -4,15 +4,9 @@ import re
 
 from disputes.protocol.reviews.fields import LINE_OF_FILE
 from disputes.protocol.reviews.first_lines.start import COUNT, Shape, Start
-from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
+from disputes.protocol.reviews.inline_severities import LOUD, MAX_READ, severity_in
 from tasks.text.regex import regex
 
-# A paragraph that begins with its severity in capitals: "HIGH (security): text", "MINOR: text".
-LOUD = regex(
-    r"(?P<word>CRITICAL|BLOCKER|BLOCKING|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT|OPTIONAL"
-    r"|MUST|SHOULD|COULD|P[0-4]|(?:SEV|Sev)[ -]?[0-4])\b"
-    r"(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—](?=\s))\s+(?=\S)"
-)
 # The same in title case: words that only reviewers use, and others if one of such lines names a place.
 LOUD_WORD = regex(r"(?P<word>Blocking|Blocker|Non-blocking|Nit(?:pick)?)(?P<more>)\s?:\s+(?=\S)")
 WORDS_OF_ALL = ("Critical", "High", "Major", "Medium", "Moderate", "Low", "Minor")

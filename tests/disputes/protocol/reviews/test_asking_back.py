@@ -6,6 +6,7 @@ from disputes.protocol.reviews.doubts import (
     doubts_about_rejection,
 )
 from disputes.protocol.reviews.review import read_review
+from disputes.protocol.reviews.verdict_words import Verdict
 from tests.cases import for_each
 
 # What people write below an approval. Which of it asks for something, no list of words can tell.
@@ -40,6 +41,22 @@ BARE = (
     "**Verdict:** APPROVED",
     "# Review\n\n## Verdict: APPROVED",
     "Fine.\n\nApproved.",
+)
+# Notes that ask for something without a question, or that are more than a note.
+REQUESTS = (
+    "please rename it",
+    "Looks good. I'd rename `total`.",
+    "LGTM modulo the missing test.",
+    "Approve after the lock is held.",
+    "Happy to accept, provided the file is closed.",
+    "Fine. With that fixed, go ahead.",
+    "The loop should handle an empty list.",
+    "Add a test.",
+    "Nice, though you forgot the lock.",
+    "It needs a test.",
+    "- the lock\n- the file",
+    '{"review": {"remarks": ["the lock leaks"]}}',
+    "<finding>the lock leaks</finding>",
 )
 # What no marker outweighs.
 GRAVE = (
@@ -85,6 +102,33 @@ def test_a_note_needs_no_such_word_unless_it_names_something_grave_or_cannot_be_
     ):
         assert doubted(note), note
         assert doubted(f"{note} NO_ISSUES_FOUND") == (note in GRAVE), note
+    for request in REQUESTS:
+        assert doubted(request), request
+        assert not doubted(f"{request}\n\nNO_ISSUES_FOUND"), request
+    for remark in (
+        "Renamed as agreed, and nothing is missing.", "The change is small and does what it says.",
+        "Fix is complete. Update of the docs looks fine.", "I ran the suite; all green.",
+    ):  # fmt: skip
+        assert not doubted(remark), remark
+
+
+def test_an_approval_under_a_verdict_that_nobody_knows_is_asked_back() -> None:
+    low = "\n\n- [LOW] src/a.py:3 - a typo"
+    for words in ("SPLIT", "on the fence", "⛔ stop"):
+        for stated in (f"Verdict: {words}", f"## Verdict\n\n**{words}**", f"**Review verdict**: {words}"):
+            assert doubtful(f"{stated}{low}") == [stated.count("\n") + 1], stated
+            assert doubtful(f"{stated}{low}\n\nFinal verdict: APPROVED") == [], stated
+    for consent in ("PASS", "✅ Ready to merge", "ship it", "no objections"):
+        assert doubtful(f"Verdict: {consent}{low}") == [], consent
+    for refusal in (
+        "Verdict: REVISE", "**Verdict:** ❌ Not approved", "Verdict: NO-GO", "Overall code verdict: NACK",
+        "**The patch is incorrect.** It drops the lock.", "One regression. The patch is incorrect.",
+        "Code-Review: -2", "-1: it leaks", "It leaks. NAK until that is gone.", "Don't merge this yet.",
+        "Not LGTM: it leaks.",
+    ):  # fmt: skip
+        assert read_review(f"{refusal}{low}").verdict is Verdict.NEEDS_REVISION, refusal
+    for other in ("It is not that the patch is incorrect.", "Low: -1 is returned.", "Nacre is a gem."):
+        assert read_review(f"{other}{low}").verdict is None, other
 
 
 @for_each(
@@ -120,6 +164,12 @@ def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str,
         ("Reject.\n\nThe lock leaks (high).\n\n`a.py:3` Take the lock.", []),
         ("Reject.\n\n- [LOW] src/a.py:3 - a typo", []),
         ("Reject, the lock leaks.", []),
+        ("Reject.\n\n- [x] the lock", [0]),  # it has a form in which a point may stand
+        ("Reject.\n\n> [HIGH] the lock leaks\n\nStill open.", [0]),
+        ('Reject.\n\n```json\n{"findings": [{"severity": "high", "mess', [3, 0]),
+        # counts and scales are no points
+        ("- [HIGH] a.py:3 - it leaks\n\nTotal: 1 finding (0 P0, 1 high, 0 low)\n\nReject.", []),
+        ("Scale (critical/high/low).\n\n- [HIGH] a.py:3 - it leaks\n\nReject. (high: 1, low: 0)", []),
         # nobody knows what a fence hides that is never closed
         ("- [MUST] a.py:3 Take the lock:\n\n```\nlock()\n\n- [MUST] a.py:7 Close the file", [3]),
         ("- [MUST] a.py:3 Take the lock:\n\n```\nlock()\n```\n\n- [MUST] a.py:7 Close the file", []),

@@ -138,7 +138,7 @@ STANDS = [
     ("## Verdict", None),  # nothing below it
     ("## Verdict:", None),
     ("## Verdict: lovely", None),  # no word that is known
-    ("## Verdict: not approved", None),  # refused, but with what?
+    ("## Verdict: not approved", Verdict.NEEDS_REVISION),  # refused, but with what?
     ("## Verdict: no NEEDS_CHANGES found", None),  # ARB-2
     ("Verdicts: APPROVED", None),  # another word
     ("Verdictapproved", None),
