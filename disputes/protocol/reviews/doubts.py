@@ -176,13 +176,15 @@ def _outside(read: ReadReview) -> Iterator[Line]:
 
 def _untold(read: ReadReview) -> Iterator[Line]:
     """Yield the lines of a review that belong to no finding and tell of no earlier one."""
+    text = read.text if read.prose is None else read.prose
     told = {
         number
         for found in read.findings
+        if read.prose is None or found.format != "data"
         for number in range(found.line, found.line + found.text.count("\n") + 1)
     }
     told |= {status.line for status in read.prior}
-    return (line for line in scan(read.text) if line.number not in told)
+    return (line for line in scan(text) if line.number not in told)
 
 
 def _places(lines: Iterable[Line]) -> Iterator[Problem]:

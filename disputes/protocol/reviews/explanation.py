@@ -8,7 +8,6 @@ from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.layout import lay_out
 from disputes.protocol.reviews.review import ReadReview, find_findings, read_review
-from disputes.protocol.reviews.tags import without_tags
 from disputes.protocol.text.documents import STATED, scan
 
 OF_DATA = ("data", "structure")
@@ -37,7 +36,7 @@ class ExplainedLine(NamedTuple):
 def explain_lines(text: str) -> Iterator[ExplainedLine]:
     """Explain each line of a review that is not blank. Raises DocumentError if it cannot be read."""
     lines = scan(text)
-    layout = lay_out(without_tags(lines, text))
+    layout = lay_out(lines)
     blocks, findings = find_findings(layout)
     review = read_review(text)
     entries = _by_line([found for found in review.findings if found.format in OF_DATA])

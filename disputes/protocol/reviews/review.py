@@ -19,7 +19,6 @@ from disputes.protocol.reviews.severity import GRAVE, read_severity
 from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
 from disputes.protocol.reviews.structure import Structure, read_structure
 from disputes.protocol.reviews.tables import find_rows, listed_severities
-from disputes.protocol.reviews.tags import without_tags
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
 from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verdicts, worst_verdict
 from disputes.protocol.text.documents import STATED, DocumentError, Line, Problem, list_item, scan
@@ -52,6 +51,7 @@ class ReadReview:
     verdicts: tuple[StatedVerdict, ...] = ()
     prior: tuple[PriorStatus, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    prose: str | None = None  # of a review that is data, what it says beside verdict and findings
 
 
 def read_review(document: str | Mapping[str, Any], *, rejects: bool = False) -> ReadReview:
@@ -67,8 +67,8 @@ def read_review(document: str | Mapping[str, Any], *, rejects: bool = False) -> 
         return _from_front_matter(*front, document)
     lines = scan(document)
     if structure := read_structure(document, lines):
-        return _from_data(structure, document)
-    return _from_markdown(document, without_tags(lines, document), rejects=rejects)
+        return _from_data(structure, document, rejects=rejects)
+    return _from_markdown(document, lines, rejects=rejects)
 
 
 def _is_form(data: Lines) -> bool:
@@ -126,12 +126,12 @@ def _worse(*verdicts: Verdict | None) -> Verdict | None:
     return max(filter(None, verdicts), key=list(Verdict).index, default=None)
 
 
-def _from_data(data: Structure, text: str) -> ReadReview:
+def _from_data(data: Structure, text: str, *, rejects: bool) -> ReadReview:
     """Return the review that is data, together with what the prose around it states.
 
     A plain approval counts as one with conditions if a grave finding stands (VER-5).
     """
-    around = _from_markdown(data.prose, scan(data.prose))
+    around = _from_markdown(data.prose, scan(data.prose), rejects=rejects and not data.findings)
     verdict = data.verdict
     if verdict in PLAIN_APPROVALS and any(found.severity in GRAVE for found in data.findings):
         verdict = Verdict.APPROVED_WITH_CONDITIONS
@@ -142,7 +142,7 @@ def _from_data(data: Structure, text: str) -> ReadReview:
         replace(found, ordinal=number) for number, found in enumerate([*data.findings, *others], start=1)
     ]
     stated = (StatedVerdict(ROUND, raw, worst, 1),) if worst else ()
-    return ReadReview(worst, raw, tuple(findings), text, stated, around.prior)
+    return ReadReview(worst, raw, tuple(findings), text, stated, around.prior, prose=data.prose)
 
 
 def _from_markdown(text: str, lines: Sequence[Line], *, rejects: bool = False) -> ReadReview:

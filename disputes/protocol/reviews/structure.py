@@ -9,7 +9,9 @@ from disputes.protocol.reviews.fields import field_name, is_place
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
 from disputes.protocol.reviews.first_lines.places import LEVELS
+from disputes.protocol.reviews.headings import Purpose, purpose_of, section_severity
 from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
+from disputes.protocol.reviews.tags import Entry, read_tags
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
@@ -21,17 +23,28 @@ LONG = 12  # characters; shorter texts, such as a severity, may stand anywhere
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
 MAX_VERDICT = 80  # characters
 NESTED_MAX = 20  # values of one part of a finding
-LISTS = ("findings", "issues", "comments", "problems", "results", "runs")
+# The words that name a list of findings, alone or among others: `blocking_issues`, `code_suggestions`.
+LISTS = (
+    "findings", "issues", "comments", "problems", "results", "runs", "bugs", "defects", "violations",
+    "vulnerabilities", "diagnostics", "concerns", "blockers", "nits", "nitpicks", "suggestions", "warnings",
+    "fix", "critical", "high", "medium", "low", "major", "minor",
+)  # fmt: skip
+LISTED = frozenset(LISTS)
+NOT_FINDINGS = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
+NESTED_KEYS = 3  # how deep a list of findings may lie in other mappings
 APPROVED = {"true": Verdict.APPROVED, "false": Verdict.NEEDS_REVISION}
 # Keys that are no labels of parts in Markdown.
 KEYS = {
     **dict.fromkeys(["title", "name", "summary", "headline"], "title"),
     **dict.fromkeys(["body", "message", "comment", "explanation", "text", "rationale"], "problem"),
-    **dict.fromkeys(["path", "file path", "filename", "code location", "line number", "start line",
-                     "line range"], "location"),
+    **dict.fromkeys(["path", "file path", "filepath", "filename", "relevant file", "code location",
+                     "line number", "start line", "line range"], "location"),
     **dict.fromkeys(["id", "code"], "code"),
-    **dict.fromkeys(["level", "issue severity"], "severity"),
-    "issue text": "problem",
+    **dict.fromkeys(["level", "issue severity", "criticality"], "severity"),
+    **dict.fromkeys(["issue text", "issue content", "what"], "problem"),
+    "issue header": "title",
+    "why": "impact",
+    **dict.fromkeys(["suggestion content", "suggested fix", "how to fix"], "suggestion"),
 }  # fmt: skip
 SAID = ("problem", "impact", "suggestion")
 
@@ -50,20 +63,59 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
 
     Data counts if it is a mapping with a list of findings under one of the usual keys.
     """
-    data = data_in(text, lines, LISTS)
+    data = data_in(text, lines, LISTS, _entries) or read_tags(lines, _is_part)
     if data is None:
         return None
-    if (data.prose.strip() or not data.keys.keys() - LISTS) and not all(
+    data = data._replace(keys=dict(_flat(data.keys)))
+    if any(isinstance(entry, Entry) for entry in data.entries) or (not data.entries and "<" in text):
+        pass  # no example of anything else has such tags
+    elif (data.prose.strip() or not data.keys.keys() - LISTS) and not all(
         isinstance(entry, Mapping) for entry in data.entries
     ):
         return None  # an example of something else
     findings: list[Found] = []
     begin = 0
     for entry in _results(data.entries):
-        begin = _line_of(entry, lines, begin)
+        begin = entry.line - 1 if isinstance(entry, Entry) else _line_of(entry, lines, begin)
         if found := _found(entry, ordinal=len(findings) + 1, line=lines[begin].number):
             findings.append(found)
-    return Structure(*_verdict(data), tuple(findings), data.prose)
+    verdict, raw = _verdict(data)
+    rest = [str(value) for value in data.keys.values() if isinstance(value, str) and value != raw]
+    return Structure(verdict, raw, tuple(findings), "\n".join(filter(None, [data.prose.rstrip(), *rest])))
+
+
+def _is_part(key: str) -> bool:
+    """Whether an element in tags is a part of a finding, or states a verdict."""
+    return bool(KEYS.get(key) or field_name(key) or verdict_label(f"{key}:"))
+
+
+def _flat(keys: Mapping[str, Any], depth: int = NESTED_KEYS) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of a mapping, in words, and those of the mappings in it."""
+    for name, value in keys.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, depth - 1) if depth else ()
+        else:
+            yield as_words(str(name)), value
+
+
+def _entries(keys: Mapping[str, Any]) -> list[Any] | None:
+    """Return the findings under the keys that name findings, each with the severity that its key states."""
+    found: list[Any] = []
+    has_list = False
+    for name, value in _flat(keys):
+        if not isinstance(value, list) or not LISTED & {*name.split()} or purpose_of(name) in NOT_FINDINGS:
+            continue
+        has_list = True
+        severity = section_severity(name)[0]
+        found += [_graded(entry, severity) if severity else entry for entry in value]
+    return found if has_list else None
+
+
+def _graded(entry: Any, severity: str) -> Any:
+    if not isinstance(entry, Mapping):
+        return {"title": str(entry), "severity": str(severity)}
+    stated = {KEYS.get(as_words(str(name))) or field_name(as_words(str(name))) for name in entry}
+    return entry if "severity" in stated else {**entry, "severity": str(severity)}
 
 
 def _results(entries: Sequence[Any]) -> Iterator[Any]:
@@ -102,7 +154,7 @@ def _found(entry: Any, *, ordinal: int, line: int) -> Found | None:
     if start and start.tag and start.title:
         title, words = start.title, words or start.tag
     said = {part: "\n".join(parts.get(part, ())).strip() for part in SAID}
-    title = title or said["problem"].split("\n")[0]
+    title = title or next((words.split("\n")[0] for words in said.values() if words), "")
     if not title:
         return None
     return Found(
@@ -128,6 +180,8 @@ def _parts(entry: Any) -> dict[str, list[str]]:
         said = list(islice(_texts(value), NESTED_MAX))
         if key == "priority":
             said = [f"P{words}" if words.isdecimal() else words for words in said]
+        elif key == "blocking" and value is True:
+            key, said = "severity", ["high"]
         parts.setdefault(KEYS.get(key) or field_name(key), []).extend(said)
     return parts
 

@@ -1,33 +1,144 @@
-"""Reading the tags of reviews in XML as the labelled lines that they stand for (FND-1)."""
+"""Reading reviews in tags, as in XML, as the data that they stand for (FND-8)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import unescape
+from typing import Any
 
-from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.data import Data, as_words
+from disputes.protocol.text.documents import FENCED, STATED, Line
 from tasks.text.regex import regex
 
-# `<severity>high</severity>`, or its opening tag with the first line of what it holds.
-LABEL = regex(r"[ \t]*<(?P<label>[A-Za-z_]{2,24})>(?P<text>[^<>]*?)(?:</(?P=label)>)?[ \t]*$")
-# `<finding severity="high" file="a.py">`
-OPENING = regex(
-    r"""[ \t]*<[A-Za-z_]{2,24}[ \t][^<>]{0,300}?\bseverity=["'](?P<severity>[^"'<>]{1,30})["'][^<>]{0,300}>"""
+# Elements of which each is a finding.
+FINDINGS = frozenset(
+    ["finding", "issue", "comment", "problem", "bug", "defect", "violation", "vulnerability", "concern"]
+    + ["blocker", "nit", "suggestion", "annotation"]
 )
-CLOSING = regex(r"[ \t]*</[A-Za-z_]{2,24}>[ \t]*$")
-HAS_TAGS = regex(r"(?:^|\n)[ \t]*</?(?:finding|issue|comment|problem|verdict)s?\b")
+# Elements in which an agent only thinks.
+THOUGHTS = frozenset(["thinking", "think", "thought", "thoughts", "analysis", "reasoning", "scratchpad"])
+HAS_TAGS = regex(rf"(?:^|\n)[ \t]*<(?:{'|'.join(sorted(FINDINGS))}|review|verdict)s?\b")
+TAG = regex(
+    r"(?<!`)<(?P<close>/)?(?P<name>[A-Za-z_][\w.-]{0,40})"
+    r"""(?P<attributes>(?:\s+[\w:.-]{1,40}=(?:"[^"<]{0,2000}"|'[^'<]{0,2000}')){0,20})\s?(?P<end>/)?>"""
+)
+ATTRIBUTE = regex(r"""(?P<name>[\w:.-]{1,40})=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')""")
+CDATA = regex(r"<!\[CDATA\[|\]\]>")
+FENCES = frozenset(["xml", ""])
 
 
-def without_tags(lines: Sequence[Line], text: str) -> Sequence[Line]:
-    """Return the lines of a review with its tags as labels, one for one; unchanged if it has no such tags."""
-    if "<" not in text or not HAS_TAGS.search(text):
-        return lines
-    return [line._replace(text=_as_label(line.text)) if line.mode is STATED else line for line in lines]
+class Entry(dict[str, Any]):
+    """A finding in tags, by the names of its attributes and elements; `line` is where it begins."""
+
+    line = 0
 
 
-def _as_label(text: str) -> str:
-    if "<" not in text:
-        return text.strip()
-    if opening := OPENING.match(text):
-        return f"severity: {opening['severity']}"
-    if label := LABEL.match(text):
-        said = label["text"].strip()
-        return f"{label['label'].replace('_', ' ')}: {said}" if said else ""
-    return "" if CLOSING.match(text) else text
+def read_tags(lines: Sequence[Line], is_key: Callable[[str], bool]) -> Data | None:
+    """Return the data of a review in tags; None if it has no tag for a finding or a verdict.
+
+    `is_key` says whether an element inside a finding is a part of it. Other tags are left in its text.
+    """
+    text = "\n".join(_shown(lines))
+    if not HAS_TAGS.search(text):
+        return None
+    walk = _Walk(CDATA.sub("", text), is_key)
+    walk.run()
+    if not walk.entries and "verdict" not in walk.keys:
+        return None
+    return Data(walk.keys, walk.entries, "".join(walk.prose))
+
+
+def _shown(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield what each line states; code in a fence is none, unless the fence says that it holds tags."""
+    is_open = False
+    for line in lines:
+        if line.mode is FENCED and line.text.lstrip()[:3] in ("```", "~~~"):
+            is_open = not is_open and line.text.strip("`~ \t").lower() in FENCES
+            yield ""
+        else:
+            yield line.text if line.mode is STATED or (line.mode is FENCED and is_open) else ""
+
+
+class _Walk:
+    """One pass over the tags of a text. What is never closed ends where the next one of its kind begins."""
+
+    def __init__(self, text: str, is_key: Callable[[str], bool]) -> None:
+        self.text, self.is_key = text, is_key
+        self.keys: dict[str, Any] = {}
+        self.entries: list[Any] = []
+        self.prose: list[str] = []
+        self.entry: Entry | None = None
+        self.name = self.part = self.thought = ""  # of the finding, of its part, and of a thought
+        self.line, self.at = 1, 0
+        self.ends: dict[str, int] = {}  # where each kind of tag is closed last
+
+    def run(self) -> None:
+        end = 0
+        tags = list(TAG.finditer(self.text))
+        self.ends = {tag["name"].lower(): tag.start() for tag in tags if tag["close"] or tag["end"]}
+        for tag in tags:
+            self.at = tag.start()
+            self._say(self.text[end : self.at])
+            end = tag.end()
+            name = tag["name"].lower()
+            if self.thought:
+                self.thought = "" if tag["close"] and name == self.thought else self.thought
+            elif tag["close"]:
+                self._close(name, tag[0])
+            else:
+                self._open(name, tag["attributes"], tag[0])
+                if tag["end"]:
+                    self._close(name, "")
+        self._say(self.text[end:])
+
+    def _say(self, text: str) -> None:
+        self.line += text.count("\n")
+        told = "\n" * text.count("\n")
+        if self.thought:
+            pass
+        elif self.entry is not None:
+            _add(self.entry, self.part or "problem", text)
+        elif self.part:
+            _add(self.keys, self.part, text)
+        else:
+            told = text
+        self.prose.append(told)
+
+    def _open(self, name: str, attributes: str, tag: str) -> None:
+        told = {
+            match["name"].lower(): unescape(match["double"] or match["single"] or "")
+            for match in ATTRIBUTE.finditer(attributes)
+        }
+        if self.entry is not None and name != self.name:
+            if not self.is_key(as_words(name)):
+                _add(self.entry, self.part or "problem", tag)
+                return
+            self.part = name
+        elif name in FINDINGS and self._is_whole(name, told):
+            self.entry, self.name, self.part = Entry(), name, ""
+            self.entry.line = self.line
+            self.entries.append(self.entry)
+        elif name in THOUGHTS:
+            self.thought = name
+        else:
+            self.part = name if name == "verdict" or self.is_key(as_words(name)) else ""
+        for each, words in told.items():
+            _add(self.keys if self.entry is None else self.entry, each, words)
+
+    def _is_whole(self, name: str, told: Mapping[str, str]) -> bool:
+        """Whether a tag for a finding is no word in a sentence: it is closed below, or states a severity."""
+        return self.at <= self.ends.get(name, -1) or "severity" in told
+
+    def _close(self, name: str, tag: str) -> None:
+        if self.entry is not None and name in (self.name, f"{self.name}s"):
+            self.entry, self.part = None, ""
+        elif name == self.part:
+            self.part = ""
+        elif self.entry is not None and tag:
+            _add(self.entry, self.part or "problem", tag)
+
+
+def _add(parts: dict[str, Any], name: str, text: str) -> None:
+    """Add a text to a part, without the blanks around its lines."""
+    if not text.strip():
+        return
+    said = unescape("\n".join(line.strip() for line in text.strip("\n").split("\n"))).strip()
+    parts[name] = f"{parts[name]} {said}" if name in parts else said

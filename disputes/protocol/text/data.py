@@ -1,9 +1,11 @@
-"""Reading documents that are data, JSON or YAML, as a whole or in their only fence."""
+"""Reading documents that are data, JSON or YAML, as a whole, in fences, or among their lines."""
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
-from disputes.protocol.text.documents import FENCED, Line
+from disputes.protocol.text.documents import FENCED, STATED, Line
 from tasks.configuration.yaml_files import FaultyFile, read_plain
 from tasks.text.regex import regex
 from tasks.text.storable import read_json
@@ -15,6 +17,9 @@ FENCES = frozenset(["json", "yaml", "yml"])
 # The first entry of a list of mappings.
 ENTRY = regex(r"- (?:severity|priority|title|file|path|location|id|code|finding)[ \t]*:")
 KEY = regex(r"[A-Za-z_]+[ \t]*:")
+NESTED = regex(r"[A-Za-z_]+[ \t]*:[ \t]*\n[ \t]+\S")  # a mapping in a mapping
+JSON_FIRST = regex(r"\{|\[\s*(?:\{|$)")
+TEXTS_MAX = 3
 
 
 class Data(NamedTuple):
@@ -25,19 +30,48 @@ class Data(NamedTuple):
     prose: str
 
 
-def data_in(text: str, lines: Sequence[Line], lists: Collection[str]) -> Data | None:
-    """Return the data that a document is or has in its only fence; None without a list under one of the keys.
+Pick = Callable[[Mapping[str, Any]], list[Any] | None]
 
-    `lines` are those of the scanned text. What cannot be read as data is none.
+
+def data_in(
+    text: str, lines: Sequence[Line], lists: Collection[str], pick: Pick | None = None
+) -> Data | None:
+    """Return the data that a document is, or has in fences or in a JSON text among its lines; None without.
+
+    Only a mapping with a list under one of the keys counts; `pick` says which lists of it are meant. `lines`
+    are those of the scanned text. What cannot be read as data is none.
     """
     if not (text.lstrip()[:1] in ("[", "-") or any(name in text for name in lists)):
         return None
-    keys, prose = _mapping(text, lists), ""
-    if keys is None:
-        inside, prose = _only_fence(lines)
-        keys = _mapping(inside, lists)
-    entries = next((keys[name] for name in lists if isinstance(keys.get(name), list)), None) if keys else None
-    return None if keys is None or entries is None else Data(keys, entries[:VALUES_MAX], prose)
+
+    def picked(keys: dict[str, Any] | None) -> list[Any] | None:
+        if keys is None or pick:
+            return pick(keys) if keys is not None and pick else None
+        return next((keys[name] for name in lists if isinstance(keys.get(name), list)), None)
+
+    whole = _mapping(text, lists)
+    if whole is not None:
+        entries = picked(whole)
+        return None if entries is None else Data(whole, entries[:VALUES_MAX], "")
+    keys: dict[str, Any] = {}
+    found: list[Any] = []
+    inside: set[int] = set()
+    for first, last, part in sorted([*_fences(lines), *_texts(lines)]):
+        mapping = _mapping(part, lists)
+        entries = picked(mapping)
+        if mapping is not None and entries is not None and (not inside or all(map(_is_mapping, entries))):
+            keys, found = {**mapping, **keys}, found + entries
+            inside.update(range(first, last + 1))
+    if not inside:
+        return None
+    prose = "\n".join(
+        line.text for index, line in enumerate(lines) if index not in inside and line.mode is not FENCED
+    )
+    return Data(keys, found[:VALUES_MAX], prose)
+
+
+def _is_mapping(entry: object) -> bool:
+    return isinstance(entry, Mapping)
 
 
 def as_words(key: str) -> str:
@@ -56,7 +90,7 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
             data = read_plain(
                 f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX
             )
-        elif KEY.match(text) and any(f"\n{name}:" in f"\n{text}" for name in lists):
+        elif KEY.match(text) and (NESTED.match(text) or any(f"\n{name}:" in f"\n{text}" for name in lists)):
             data = read_plain(text, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
         else:
             return None
@@ -65,12 +99,29 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     return {as_words(name): value for name, value in data.items()}
 
 
-def _only_fence(lines: Sequence[Line]) -> tuple[str, str]:
-    """Return the text in the only fence for data, and the text around it; two empty texts without one."""
-    fenced = [line for line in lines if line.mode is FENCED]
-    if len(fenced) < 3 or fenced[0].text.strip("`~ \t").lower() not in FENCES:
-        return "", ""
-    if fenced[-1].number - fenced[0].number + 1 != len(fenced):
-        return "", ""
-    prose = "\n".join(line.text for line in lines if line.mode is not FENCED)
-    return "\n".join(line.text for line in fenced[1:-1]), prose
+def _fences(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    """Yield the fences for data: the indexes of their first and last line, and what is in them."""
+    opened = -1
+    for index, line in enumerate(lines):
+        mark = line.text.strip()
+        if line.mode is not FENCED or mark[:3] not in ("```", "~~~"):
+            continue
+        if opened < 0:
+            opened = index
+        elif not mark.strip("`~"):
+            if lines[opened].text.strip("`~ \t").lower() in FENCES:
+                yield opened, index, "\n".join(each.text for each in lines[opened + 1 : index])
+            opened = -1
+
+
+def _texts(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
+    """Yield the JSON texts that begin a line: the indexes of their first and last line, and the text."""
+    at = (index for index, line in enumerate(lines) if line.mode is STATED and JSON_FIRST.match(line.text))
+    for first in islice(at, TEXTS_MAX):
+        text = "\n".join(line.text for line in lines[first:])
+        try:
+            end = json.JSONDecoder().raw_decode(text)[1]
+        except (ValueError, RecursionError):
+            continue
+        if not text[end:].partition("\n")[0].strip():
+            yield first, first + text.count("\n", 0, end), text[:end]

@@ -41,6 +41,9 @@ BARE = (
     "**Verdict:** APPROVED",
     "# Review\n\n## Verdict: APPROVED",
     "Fine.\n\nApproved.",
+    '{"verdict": "APPROVED", "findings": []}',
+    "<review>\n<thinking>Must the lock be fixed?</thinking>\n<verdict>APPROVED</verdict>\n</review>",
+    "## Critical\n\nNone found.\n\n## Low\n\n- (none)\n\nN/A\n\n**Verdict:** APPROVED",
 )
 # Notes that ask for something without a question, or that are more than a note.
 REQUESTS = (
@@ -56,7 +59,6 @@ REQUESTS = (
     "It needs a test.",
     "- the lock\n- the file",
     '{"review": {"remarks": ["the lock leaks"]}}',
-    "<finding>the lock leaks</finding>",
 )
 # What no marker outweighs.
 GRAVE = (
@@ -79,6 +81,7 @@ def test_an_approval_with_a_remark_says_that_nothing_is_left_to_change_or_is_ask
         assert doubtful(f"{said}\n\n```\nNO_ISSUES_FOUND\n```") in ([3], [4]), remark
     for bare in BARE:
         assert doubtful(bare) == [], bare
+    assert doubtful('{"verdict": "APPROVED", "findings": [], "summary": "Take the lock first."}')
     for grave in GRAVE:
         assert doubtful(f"Approved.\n\n{grave}\n\nNO_ISSUES_FOUND") == [3], grave
     assert doubtful("DONE.md names the task. NO_ISSUES_FOUND") == []

@@ -582,7 +582,75 @@ M1. The pool grows without limit. [medium] (db.py:70)
 <verdict>reject</verdict>
 </review>
 """,
-        ("r", [(3, "h", "The file is never closed."), (7, "l", "`clone()` is not needed.")]),
+        ("r", [(2, "h", "The file is never closed."), (7, "l", "`clone()` is not needed.")]),
+    ),
+    (
+        "tags of XML with attributes, after thoughts",
+        """<thinking>
+Is the lock (critical) held? Verdict: APPROVED?
+</thinking>
+<review verdict="request_changes"><issue file="a.py" line="3" severity="high">It leaks &lt;b>.</issue>
+<issue severity="low" path="b.py" message="The name says nothing"/>
+<comment priority="P2">Use `<issue>` here, <b>or</b> <fix>none</fix></comment>
+</review>
+""",
+        ("r", [(4, "h", "It leaks <b>."), (5, "l", "The name says nothing"), (6, "m", "Use `<issue>` here")]),
+    ),
+    (
+        "tags of XML in a fence, of which the last is never closed",
+        """Here it is:
+
+```xml
+<findings><finding><severity>high</severity><title><![CDATA[It leaks]]></title></finding>
+<finding severity="medium">No limit
+</findings>
+<decision>reject</decision>
+```
+""",
+        ("r", [(4, "h", "It leaks"), (5, "m", "No limit")]),
+    ),
+    (
+        "words about tags are no data",
+        "Changes requested.\n\n- The <issue> element is raw.\n- `<finding>x</finding>` is shown raw.\n",
+        ("r", [(3, "-", "The <issue> element"), (4, "-", "`<finding>x</finding>` is")]),
+    ),
+    (
+        "lists of JSON below other keys, which state the severity",
+        """{"review": {"decision": "reject", "blocking_issues": [{"file": "a.py", "issue": "it leaks"}],
+  "nits": ["the name says nothing"], "fixed_issues": ["the typo"],
+  "strengths": ["the tests"], "code_suggestions": [{"suggestion_content": "limit it", "blocking": true}]}}
+""",
+        ("r", [(1, "h", "it leaks"), (2, "l", "the name"), (3, "h", "limit it")]),
+    ),
+    (
+        "JSON among sentences and in several fences",
+        """Here it is:
+
+{"verdict": "REJECT", "findings": [
+  {"severity": "high", "file": "a.py", "message": "it leaks"}]}
+
+And:
+
+```json
+{"findings": [{"severity": "low", "message": "the name says nothing"}]}
+```
+
+```json
+{"results": ["an example"]}
+```
+""",
+        ("r", [(4, "h", "it leaks"), (9, "l", "the name says nothing")]),
+    ),
+    (
+        "a review of PR-Agent in YAML",
+        """review:
+  score: 62
+  key_issues_to_review:
+    - relevant_file: a.py
+      issue_header: Resource Leak
+      issue_content: The file is never closed.
+""",
+        ("-", [(5, "-", "Resource Leak")]),
     ),
     (
         "a list of data in YAML",
