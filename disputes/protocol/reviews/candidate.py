@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from disputes.protocol.reviews.fields import field_of
+from disputes.protocol.reviews.fields import LINE_OF_FILE, field_of
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import MAX_INDENT, GroupLabel
 from disputes.protocol.reviews.headings import Purpose, Section
@@ -177,8 +177,8 @@ class Candidate:
 
     @property
     def has_words(self) -> bool:
-        """Whether the title has more than one word."""
-        return len(self.start.title.split()) > 1
+        """Whether the title has more than one word, or is the place of a finding."""
+        return len(self.start.title.split()) > 1 or LINE_OF_FILE.search(self.start.title) is not None
 
     @property
     def is_bare_native(self) -> bool:

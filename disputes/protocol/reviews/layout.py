@@ -40,7 +40,7 @@ def lay_out(lines: Sequence[Line]) -> Layout:
     where += [current] * (len(lines) - len(where))
     read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
     without_line_numbers(read, where)
-    starts = with_prose(lines, with_records(lines, with_scales(lines, read)))
+    starts = with_prose(lines, with_records(lines, with_scales(lines, read), where))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())
     return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles)

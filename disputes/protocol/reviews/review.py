@@ -13,6 +13,7 @@ from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
 from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
 from disputes.protocol.reviews.first_lines.start import EMPTY
+from disputes.protocol.reviews.folded import unfolded
 from disputes.protocol.reviews.headings import Purpose, purpose_of
 from disputes.protocol.reviews.layout import Layout, lay_out
 from disputes.protocol.reviews.severity import GRAVE, read_severity
@@ -65,7 +66,7 @@ def read_review(document: str | Mapping[str, Any], *, rejects: bool = False) -> 
         return _from_structure(document)
     if (front := read_front_matter(document, ("verdict", "findings"))) and _is_form(front[0]):
         return _from_front_matter(*front, document)
-    lines = scan(document)
+    lines = unfolded(document, scan(document))
     if structure := read_structure(document, lines):
         return _from_data(structure, document, rejects=rejects)
     return _from_markdown(document, lines, rejects=rejects)

@@ -89,6 +89,7 @@ REFUSED_ELSEWHERE = regex(
     r"(?:^|[.!?:;,]\s+)\W{0,6}(?:(?:the|this) patch is (?:incorrect|not correct)|nac?k(?:ed)?|not lgtm"
     r"|(?:please )?(?:do not|don['’]t) (?:merge|land|ship)(?: (?:this|it|yet)){0,2}"
     r"(?= ?(?:[.,;:!–—]|$|until|before)))\b"
+    r"|^\W{0,4}reject(?:ed|ing)?(?=\s*(?:[:.,;!–—]|$))"
     r"|^\W{0,6}code-review ?[:=]? ?-[12]\b|^-[12](?=\s*(?:$|[:,;.–—]))|^nacked-by:",
     re.IGNORECASE,
 )

@@ -45,7 +45,7 @@ NATIVE_TITLE = regex(
 # Ids that a reviewer made up: SEC-01, F1, R1-F1. Standards and versions look the same (RFC-822, V2).
 OWN = regex(
     r"(?!(?:RFC|ISO|UTF|SHA|GAP|ADR|HTTP|V|P|Q)-?[0-9]|GAP-[A-Z]|SEV-?[0-4](?![0-9]))"
-    r"[A-Z][A-Z0-9]{0,7}(?:-[A-Z]{1,6})?(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-])"
+    r"[A-Z][A-Z0-9]{0,7}(?:-[A-Z]{1,6})?(?:-[0-9]{1,3}|(?<=[A-Z])[0-9]{1,2})(?![\w-]|\.[0-9])"
 )
 # What every id begins with; few sentences do.
 LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")

@@ -27,6 +27,7 @@ FIRST = (
 )
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
+WORDS_OF_A_LABEL = 3
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
 BOLD_MARKS = frozenset(["**", "__"])
@@ -104,7 +105,7 @@ def _content(text: str, start: Start) -> Start | None:
     circle = CIRCLES.get(text[:1], "")
     text, sign = without_signs(text)
     start.tick = tick or sign
-    if sign and start.shape is Shape.PLAIN:
+    if start.shape is Shape.PLAIN and (sign or (circle and _is_sentence(text))):
         start.shape = Shape.ITEM
     if text[:2] == "~~":
         start.struck, text = True, text.replace("~~", "")
@@ -119,6 +120,11 @@ def _content(text: str, start: Start) -> Start | None:
     if circle and found and not (found.words or found.level or found.field):
         found.words, found.leading = (circle,), True
     return found
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether what stands behind a coloured sign is more than a verdict or the label of a list."""
+    return len(text.split()) > WORDS_OF_A_LABEL and not (text.endswith(":") or "=" in text)
 
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:

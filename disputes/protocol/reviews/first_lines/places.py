@@ -14,7 +14,7 @@ from tasks.text.regex import regex
 OF_FILE = regex(
     rf"(?:{CODED}|`?(?:[\w./+-]{{0,200}}[\w+-]\.\w{{1,8}}:|L)\d{{1,7}}(?:[-–:]L?\d{{1,7}})?`?)"
     r"[ \t]*(?:[-–—:|][ \t]*){0,2}"
-    r"(?:(?:\*\*|[(\[*_])(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_])[ \t]*(?:[-–—:|][ \t]*){0,2}"
+    r"(?:(?:\*\*|[(\[*_]){1,2}(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_]){1,2}[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"
 )
 # A linter's words for its results, which count if a place follows.

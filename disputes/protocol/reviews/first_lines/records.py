@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from disputes.protocol.reviews.fields import Field, field_of
 from disputes.protocol.reviews.first_lines.signs import without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.headings import section_severity
+from disputes.protocol.reviews.headings import Section, section_severity
 from disputes.protocol.reviews.inline_severities import MAX_READ, field_severity, severity_in
-from disputes.protocol.text.documents import LIST_MARKERS, RULE, STATED, Line
+from disputes.protocol.text.documents import LIST_MARKERS, QUOTED, RULE, STATED, Line
 from tasks.text.regex import regex
 
 TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", re.IGNORECASE)
@@ -40,16 +40,33 @@ class Labelled:
         return Start(Shape.RECORD, title=title[:MAX_READ].strip(MARKS), words=(self.severity,), leading=True)
 
 
-def with_records(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[Start | None]:
-    """Return the first lines of findings together with those of records and badges."""
+def with_records(
+    lines: Sequence[Line], starts: Sequence[Start | None], where: Sequence[Section]
+) -> list[Start | None]:
+    """Return the first lines of findings together with those of records and badges.
+
+    `where` is the section of each line; a record right below a heading with its severity needs no other.
+    """
     found = list(starts)
     for record in _records(lines, starts):
-        if start := record.start:
+        start = record.start or (
+            _below_severity(record, lines, where) if record.parts.get("problem") else None
+        )
+        if start:
             found[record.begin] = start
     for index, line in enumerate(lines):
         if len(line.text) <= MAX_BADGE and line.mode is STATED and line.text.lstrip()[:1] in BADGE_FIRST:
             _take_badge(lines, found, index)
     return found
+
+
+def _below_severity(record: Labelled, lines: Sequence[Line], where: Sequence[Section]) -> Start | None:
+    """Return the first line of a record right below a heading that says nothing but its severity; or None."""
+    section = where[record.begin]
+    between = lines[section.begin + 1 : record.begin]
+    if section.severity is None or not section.states_severity or any(line.text.strip() for line in between):
+        return None
+    return Start(Shape.RECORD, title=record.parts["problem"][:MAX_READ].strip(MARKS), leading=True)
 
 
 def _records(lines: Sequence[Line], starts: Sequence[Start | None]) -> Iterator[Labelled]:
@@ -129,10 +146,11 @@ def _of_badge(text: str) -> str:
 
 
 def _next(lines: Sequence[Line], index: int, *, step: int = 1) -> int | None:
-    """Return the index of the next line that is not blank, if it is stated."""
+    """Return the index of the next line that is neither blank nor a comment, if it is stated."""
     index += step
     while 0 <= index < len(lines):
-        if lines[index].text.strip():
-            return index if lines[index].mode is STATED else None
+        line = lines[index]
+        if line.text.strip() and not (line.mode is QUOTED and line.text.lstrip()[:1] != ">"):
+            return index if line.mode is STATED else None
         index += step
     return None

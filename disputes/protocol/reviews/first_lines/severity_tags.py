@@ -2,6 +2,7 @@
 
 import re
 
+from disputes.protocol.reviews.first_lines.comments import BLOCKS
 from disputes.protocol.reviews.first_lines.ids import CODES, SEPARATORS, codes_in_order
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
@@ -14,6 +15,9 @@ TAG = regex(
 )
 # Several tags in a row, of which one states a severity: "[security][high] text".
 TAGS = regex(r"(?:\[[A-Za-z0-9 _/-]{1,30}\]){2,4}(?!\()")
+# A tag with several words, of which one states a severity: "[BLOCKING:design]", "[severity: high]".
+WORDY = regex(r"\[(?P<words>[A-Za-z][^\[\]\n]{2,40})\](?!\()")
+BETWEEN = regex(r"\s?[:/,|–—]\s?| - ")
 # A tag in small letters, in any language, which counts only in a list: "[minor] text".
 BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
 # The badge of a priority in bold before a title: **![P1 Badge](https://…) Title**
@@ -42,7 +46,20 @@ def leading_tag(text: str, shape: Shape) -> tuple[str, int] | None:
         return (severe[-1], match.end()) if severe else None
     elif shape is Shape.ITEM and (match := BRACKETED.match(text)) and read_severity(match["word"]):
         return match["word"], match.end()
+    elif match := WORDY.match(text):
+        words = _severe_part(match["words"])
+        return (words, match.end()) if words else None
     return None
+
+
+def _severe_part(words: str) -> str:
+    """Return the severity among the words of a tag: one in capitals, or behind `severity:`; else nothing."""
+    first, *others = BETWEEN.split(words)
+    is_labelled = first.lower() in ("severity", "priority")
+    parts = others if is_labelled else [first, *others] if others else []
+    told = [BLOCKS.get(part.lower(), part if is_labelled or part.isupper() else "") for part in parts]
+    severe = [word for word in told if severity_in(word)]
+    return severe[0] if len(severe) == 1 else ""
 
 
 def read_tagged(start: Start, word: str, head: str, rest: str) -> Start:

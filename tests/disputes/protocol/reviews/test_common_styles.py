@@ -642,6 +642,65 @@ And:
         ("r", [(4, "h", "it leaks"), (9, "l", "the name says nothing")]),
     ),
     (
+        "points that are counted on one line",
+        "Reject: (1) the lock leaks, (2) the retry has no limit, (3) nothing is tested.\n",
+        ("r", [(1, "-", "the lock leaks"), (1, "-", "the retry has"), (1, "-", "nothing is tested.")]),
+    ),
+    (
+        "tags on one line",
+        "Needs work. [HIGH] a.py:3 it leaks; [MEDIUM] the retry has no limit [LOW] a typo (1) or (3)\n",
+        ("r", [(1, "h", "a.py:3 it leaks"), (1, "m", "the retry has no limit"), (1, "l", "a typo")]),
+    ),
+    (
+        "a sentence with numbers is one finding",
+        "[HIGH] a.py:3 begins to count at 2. It should at 1. That is wrong.\n",
+        ("-", [(1, "h", "a.py:3 begins to count at 2. It should")]),
+    ),
+    (
+        "all of it in a fence",
+        "```markdown\n**Verdict:** NEEDS_REVISION\n\n- [HIGH] a.py:3 - it leaks\n```\n",
+        ("r", [(4, "h", "a.py:3 - it leaks")]),
+    ),
+    (
+        "tags with several words, and a badge above a comment",
+        """[ISSUE — BLOCKING] It leaks
+(a.py:3).
+
+[COMMENT — non-blocking] The test could be shorter.
+
+### [NIT:naming] `key` says nothing
+**Fix:** rename it
+
+### Bug: No limit
+
+**High Severity**
+
+<!-- DESCRIPTION START -->
+It goes on for ever.
+""",
+        (
+            "-",
+            [(1, "h", "It leaks"), (4, "l", "The test"), (6, "l", "`key` says"), (9, "h", "Bug: No limit")],
+        ),
+    ),
+    (
+        "labelled lines below a heading with nothing but a severity",
+        "### [severity: warning]\n**File**: a.py\n**Issue**: It leaks\n**Fix**: Close it\n\n### Critical\n"
+        "**File**: b.py\n**Issue**: No limit\n",
+        ("-", [(2, "m", "It leaks"), (7, "c", "No limit")]),
+    ),
+    (
+        "severities in capitals before a place, and coloured signs",
+        "(1) HIGH a.py:3 it leaks\n(2) MINOR b.py:4 typo\n\n# More\n\n🔴 c.py:5 — no limit\n🔵 the name is bad\n",
+        ("-", [(1, "h", "a.py:3"), (2, "l", "b.py:4"), (6, "c", "c.py:5"), (7, "l", "the name")]),
+    ),
+    (
+        "a table with coloured signs, and numbers with dots",
+        "| Sev | File | Issue |\n|---|---|---|\n| 🔴 | a.py:3 | It leaks |\n\n## Findings\n\n"
+        "1. [F1.1] HIGH: no limit\n",
+        ("-", [(3, "c", "It leaks"), (7, "h", "no limit")]),
+    ),
+    (
         "a review of PR-Agent in YAML",
         """review:
   score: 62
