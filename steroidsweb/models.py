@@ -23,7 +23,8 @@ SYSTEMS = (
 class SignInTries(models.Model):
     """Failed tries in a row to sign in, for one name from one address, or for one address.
 
-    The key is a hash, because people also type passwords into the field for the name.
+    The key is a hash, because people also type passwords into the field for the name. A row also remembers a
+    code that was used, for as long as it is valid.
     """
 
     key = models.CharField(max_length=64, primary_key=True)

@@ -347,4 +347,5 @@ if MFA != "off" or OIDC:
         "reauthenticate": "steroidsweb.accounts.second_factor.CodeAgainForm",
     }
     MFA_TOTP_ISSUER = "Steroids Web"
-    MFA_TOTP_TOLERANCE = 1
+    MFA_TOTP_PERIOD = 30  # seconds
+    MFA_TOTP_TOLERANCE = 1  # periods before and after

@@ -87,6 +87,17 @@ def take_back(counted: Sequence[Counter]) -> None:
                 row.save()
 
 
+@repeated
+def use_once(user_pk: int, code: str, valid_for: timedelta) -> bool:
+    """Whether the user's code is used for the first time, remembered for as long as it is valid."""
+    _forget()
+    now = estimated_time()
+    _, is_first = SignInTries.objects.get_or_create(
+        key=_key("used", str(user_pk), code), defaults={"free_at": now, "forget_at": now + valid_for}
+    )
+    return is_first
+
+
 def _forget() -> None:
     """Delete what is over, in no transaction: whoever held such rows would stand in their owners' way."""
     SignInTries.objects.filter(forget_at__lt=estimated_time()).delete()

@@ -4,6 +4,7 @@ Imported only if STEROIDS_MFA is not off.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from allauth.account.adapter import get_adapter
@@ -12,6 +13,7 @@ from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
 from allauth.account.views import reauthenticate
 from allauth.core import context
+from allauth.core.internal.cryptokit import normalize_user_code
 from allauth.mfa import signals
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
@@ -22,6 +24,7 @@ from allauth.mfa.totp.forms import ActivateTOTPForm
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from allauth.mfa.totp.views import ActivateTOTPView
 from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.decorators import login_required
@@ -92,6 +95,17 @@ def braked(user: Any, check: Callable[[], str]) -> str:
     return typed
 
 
+def only_once(user: Any, code: str) -> str:
+    """Return the code. Raises ValidationError if it was used and is valid still.
+
+    The library forgets that after one period, and with the process, while a code is valid for three.
+    """
+    valid_for = timedelta(seconds=settings.MFA_TOTP_PERIOD * (2 * settings.MFA_TOTP_TOLERANCE + 1))
+    if not brake.use_once(user.pk, normalize_user_code(code), valid_for):
+        raise SecondFactors().validation_error("incorrect_code")
+    return code
+
+
 class Braked:
     """A form for a code, behind the brake."""
 
@@ -104,8 +118,9 @@ class Braked:
         self.fields["code"].widget.attrs |= FOR_CODES
 
     def clean_code(self) -> str:
+        check = super().clean_code  # type: ignore[misc]
         try:
-            return braked(self.user, super().clean_code)  # type: ignore[misc]
+            return braked(self.user, lambda: only_once(self.user, check()))
         except sealing.Unreadable as error:
             raise ValidationError(
                 "Your second factor can no longer be read: the secret key of this installation has changed.",

@@ -448,6 +448,18 @@ def test_who_signs_in_with_a_code_is_told_what_happened_and_what_to_do(
         folder.rows("UPDATE steroidsweb_signintries SET free_at = '2020-01-01'")
         third.post(code=codes[1])
         assert third.path == "/queue/"
+        once = code_of(secret, 1)  # good for a minute at least
+        for code, path in ((once, "/queue/"), (once, "/account/second-factor/authenticate/")):
+            again = Browser(url)
+            again.sign_in("lea")
+            again.post(code=code)
+            assert again.path == path
+
+    with folder.web() as url:  # the code is used, whatever this server remembers
+        fourth = Browser(url)
+        fourth.sign_in("lea")
+        fourth.post(code=f"{once[:3]} {once[3:]}")
+        assert "That code is wrong, no longer valid, or used already." in fourth.text
 
         late = Browser(url)
         late.sign_in("lea")
