@@ -109,7 +109,16 @@ def tasks_named(user: Any, ref: str) -> TaskQuerySet:
     tasks = tasks_for(user)
     if getattr(user, "task_pk", None) is not None and (task := tasks.select_related("project").first()):
         return tasks if went_by(task, ref) else tasks.none()
-    return tasks.named(ref)
+    found, name = tasks.named(ref), parts_of(ref)
+    if name and not found.exists() and (project := formerly(user, name[0])):
+        return tasks.filter(project=project, number=name[1])
+    return found
+
+
+def formerly(user: Any, slug: str) -> Project | None:
+    """Return the user's project that had this short name before, unless another project has it now."""
+    project = projects_for(user).filter(former_names__slug=slug).first()
+    return None if project is None or Project.objects.filter(slug=slug).exists() else project
 
 
 def went_by(task: Task, ref: str) -> bool:
@@ -124,7 +133,7 @@ def visible_project(user: Any, slug: str) -> Project:
     """Return the project of that short name. Raises Refused("no_project") if the user may not see it."""
     own = getattr(user, "task_pk", None)
     seen = projects_for(user) if own is None else Project.objects.filter(tasks=own)
-    project = seen.filter(slug=slug).first()
+    project = seen.filter(slug=slug).first() or (formerly(user, slug) if own is None else None)
     if project is None:
         raise Refused(
             "no_project", f"There is no project {slug} that you may see.", "See `steroids projects`.",

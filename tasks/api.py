@@ -41,7 +41,7 @@ class ProjectNameFilter(django_filters.CharFilter):
 
     def filter(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         if value:
-            access.visible_project(self.parent.request.user, value)
+            value = access.visible_project(self.parent.request.user, value).slug
         return super().filter(queryset, value)
 
 

@@ -18,7 +18,7 @@ from django.http import (
     UnreadablePostError,
 )
 from django.http.multipartparser import MultiPartParserError
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -26,7 +26,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 
 from disputes.web.rights import Rights
-from tasks.access import projects_for, role_in
+from tasks.access import formerly, my_projects, projects_for, role_in
 from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.models import Project, Task
@@ -147,6 +147,8 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if moved := _filtered_by_present_name(request):
+            return redirect(moved)
         try:
             if any("\0" in value for _, values in request.POST.lists() for value in values):
                 raise Invalid("no_text", "The form holds a character that is no text.", "Leave it out.")
@@ -164,12 +166,24 @@ def refuses(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 def _moved_to(request: HttpRequest, named: dict[str, Any]) -> str:
     """Return the address of the page by its project's present short name, or "" if it had no other before."""
     slug, number = parts_of(named.get("ref", "")) or (named.get("slug", ""), None)
-    project = projects_for(request.user).filter(former_names__slug=slug).first()
-    if project is None or request.resolver_match is None or Project.objects.filter(slug=slug).exists():
+    project = formerly(request.user, slug)
+    if project is None or request.resolver_match is None:
         return ""
     now = {"slug": project.slug} if number is None else {"ref": f"{project.slug}-{number}"}
     path = reverse(request.resolver_match.view_name, kwargs=named | now)
     return f"{path}?{request.META['QUERY_STRING']}" if request.META["QUERY_STRING"] else path
+
+
+def _filtered_by_present_name(request: HttpRequest) -> str:
+    """Return the address with the present name if it filters by an earlier one of a project, else ""."""
+    slug = request.GET.get("project", "")
+    if request.method != "GET" or not slug or any(slug == each.slug for each in my_projects(request)):
+        return ""
+    if (project := formerly(request.user, slug)) is None:
+        return ""
+    query = request.GET.copy()
+    query["project"] = project.slug
+    return f"{request.path}?{query.urlencode()}"
 
 
 def _staff_view(*methods: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:

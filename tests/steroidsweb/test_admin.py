@@ -383,8 +383,12 @@ def test_links_by_a_projects_former_name_lead_to_its_present_pages(
         ("/projects/books/board/?status=review", "/projects/accounts/board/?status=review"),
         ("/tasks/ledger-7/", "/tasks/accounts-7/"),
         ("/tasks/ledger-7/events/", "/tasks/accounts-7/events/"),
+        ("/queue/team/?project=ledger&kind=help", "/queue/team/?project=accounts&kind=help"),
+        ("/runs/?project=books", "/runs/?project=accounts"),
     ):
         assert client.get(old).headers["Location"] == new
+    for path in ("/api/v1/tasks/?project=ledger", "/api/v1/tasks/books-7/"):
+        assert '"accounts-7"' in client.get(path).content.decode(), path
     typed = client.post("/tasks/books-7/defer/", {"note": "Later."}, follow=True)
     assert typed.redirect_chain[0] == ("/tasks/accounts-7/defer/", 307)
     task.refresh_from_db()
@@ -392,8 +396,10 @@ def test_links_by_a_projects_former_name_lead_to_its_present_pages(
     stranger = Client()
     stranger.force_login(create_user("nora"))
     assert stranger.get("/tasks/ledger-7/").status_code == 404
+    assert stranger.get("/api/v1/tasks/ledger-7/").status_code == 404
     create_project("ledger")
-    assert client.get("/projects/ledger/").status_code == 404, "it names another project now"
+    for path in ("/projects/ledger/", "/api/v1/tasks/ledger-7/", "/api/v1/tasks/?project=ledger"):
+        assert client.get(path).status_code == 404, "it names another project now"
 
 
 def test_a_maintainer_gives_roles_and_cannot_point_the_project_elsewhere(
