@@ -5,12 +5,14 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
+from django.db.models import Q
 
 from disputes.models import Channel
 from disputes.notifications.addresses import LENGTH_MAX, Address, checked
 from disputes.notifications.notices import OF_A_PERSON, OF_A_PROJECT
 from tasks.access import projects_for
 from tasks.errors import Refused
+from tasks.models import Project
 
 CLOCK = forms.TimeInput(attrs={"type": "time", "class": "field"}, format="%H:%M")
 
@@ -58,7 +60,8 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance.user_id is None:
             del self.fields["project"]
         else:
-            self.fields["project"].queryset = projects_for(user).order_by("name")  # type: ignore[attr-defined]
+            mine = Q(pk__in=projects_for(user)) | Q(pk=self.instance.project_id)  # that they may have left
+            self.fields["project"].queryset = Project.objects.filter(mine).order_by("name")  # type: ignore[attr-defined]
             self.fields["project"].empty_label = "All my projects"  # type: ignore[attr-defined]
         look = {"class": "field", "autocomplete": "off", "spellcheck": "false"}
         self.fields["address"].widget = forms.TextInput(attrs=look)

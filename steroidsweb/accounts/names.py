@@ -29,10 +29,11 @@ def _key(name: str) -> str:
 
 
 class OwnNameForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A form of an account, whose new names nobody else has."""
+    """A form of an account, whose new names nobody else has and hold nothing that is not seen."""
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
+        data |= {name: plain(data[name]).strip() for name in ("first_name", "last_name") if data.get(name)}
         called = f"{data.get('first_name', '')} {data.get('last_name', '')}".strip()
         for field, name, words in (
             ("username", data.get("username", ""), "Somebody has that name. Choose another one."),

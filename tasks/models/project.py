@@ -14,6 +14,7 @@ from tasks.database.prepared import Prepared
 from tasks.models.moments import MomentField
 from tasks.text.branches import BRANCH_SAYS, is_branch_name
 from tasks.text.repository_urls import has_password, is_found_anywhere, redact
+from tasks.text.unseen import plain
 
 
 def validate_slug(slug: str) -> None:
@@ -177,6 +178,12 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Leave out of the name what nobody sees and what turns the text around it."""
+        self.name = " ".join(plain(self.name).split())
+        if not self.name:
+            raise ValidationError({"name": "Nothing of this name can be seen."})
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         errors: dict[str, Any] = {}

@@ -206,6 +206,17 @@ def test_a_person_chooses_among_their_own_projects(client: Client, ledger: Proje
     assert answer.status_code == 422
     assert "Other" not in html(client, "/notifications/add/")
 
+    mine = create_channel(
+        user=tom, project=ledger
+    )  # left, it stays where it is when something else is changed
+    ledger.memberships.filter(user=tom).delete()
+    path = f"/notifications/{mine.pk}/"
+    assert f'<option value="{ledger.pk}" selected>' in html(client, path)
+    typed = {"name": "Phone", "wants": ["assigned"], "timezone": "UTC", "address": "", "project": ledger.pk}
+    assert client.post(path, typed).status_code == 302
+    mine.refresh_from_db()
+    assert (mine.name, mine.project) == ("Phone", ledger)
+
 
 def test_deliveries_are_seen_by_those_whom_they_concern(
     client: Client, ledger: Project, lea: User, tom: User, vera: User

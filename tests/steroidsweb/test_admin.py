@@ -367,6 +367,19 @@ def test_a_project_is_saved_with_its_settings_as_they_were(
     assert (event.label, event.note) == ("Lea Lindt", "status")
 
 
+def test_the_name_of_a_project_holds_nothing_that_is_not_seen(
+    client: Client, ledger: Project, admin_user: User
+) -> None:
+    form = project_form(ledger, name="Led\u202eger \u2028 2")
+    assert (
+        as_user(client, admin_user).post(page("tasks.project", "change", ledger.pk), form).status_code == 302
+    )
+    ledger.refresh_from_db()
+    assert ledger.name == "Ledger 2"
+    answer = client.post(page("tasks.project", "change", ledger.pk), project_form(ledger, name="\u200b"))
+    assert "Nothing of this name can be seen." in answer.content.decode()
+
+
 def test_links_by_a_projects_former_name_lead_to_its_present_pages(
     client: Client, ledger: Project, lea: User, admin_user: User
 ) -> None:
@@ -1009,13 +1022,15 @@ def test_no_two_accounts_go_by_one_name(client: Client) -> None:
         ({"first_name": "tom "}, "first_name"),
         ({"first_name": "Tom", "last_name": " berg"}, "first_name"),
         ({"username": "Tom.Berg", "first_name": "System"}, "first_name"),
-        ({"first_name": "Tom", "last_name": "Berger"}, ""),
+        ({"first_name": "Tom\u202e", "last_name": "Berger"}, ""),
         ({"is_active": ""}, ""),
     ):
         form = inputs_of(client.get(address).content.decode()) | typed
         answer = client.post(address, form)
         errors = answer.context["adminform"].form.errors if answer.status_code == 200 else {}
         assert [*errors] == ([field] if field else []), typed
+    other.refresh_from_db()
+    assert other.get_full_name() == "Tom Berger"
     form = {"username": "Tom", "password1": "long-enough-7", "password2": "long-enough-7"}
     link = invitations.link(invitations.invite(root, {}), "")
     assert "Somebody has that name" in Client().post(link, form).content.decode()
