@@ -27,8 +27,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         hint, word = "There may be for whoever is signed in.", "Sign in"
     elif not request.user.is_superuser:  # type: ignore[union-attr]
         hint = "Check the address. If somebody sent it to you, ask them to make you a member of its project."
+    query = request.META.get("QUERY_STRING")
+    asked = f"{request.path}?{query}" if query else request.path
     refused = Refused(
-        "not_found", f"There is nothing at {request.path[:PATH_MAX]} that you may see.", hint, status=404
+        "not_found", f"There is nothing at {asked[:PATH_MAX]} that you may see.", hint, status=404
     )
     return _answer(request, "Not found", refused, back=back, back_word=word)
 

@@ -54,6 +54,10 @@ MISTAKE = Refused(
     "Send it again; tell whoever runs this installation if it happens twice.", status=500,
 )  # fmt: skip
 UNREADABLE = Refused("bad_request", "What was sent cannot be read.", "Go back and send it again.", status=400)
+BAD_ADDRESS = Refused(
+    "bad_request", "What this address asks for cannot be read.",
+    "Leave out what follows its question mark.", status=400,
+)  # fmt: skip
 BAD_HOST = Refused(
     "bad_host", "This installation does not answer under this name.",
     "Whoever runs it adds the name to ALLOWED_HOSTS.", status=400,
@@ -88,9 +92,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the answer for a request that cannot be read, or that came to a name we do not answer to."""
-    return bare(
-        request, "This cannot be answered", BAD_HOST if isinstance(exception, DisallowedHost) else UNREADABLE
-    )
+    refused = BAD_ADDRESS if request.method == "GET" else UNREADABLE
+    if isinstance(exception, DisallowedHost):
+        refused = BAD_HOST
+    return bare(request, "This cannot be answered", refused)
 
 
 @csrf_exempt  # it does nothing, and who has no cookie is to read this answer instead of a page about cookies

@@ -114,7 +114,7 @@ def test_a_form_without_its_cookie_is_refused_in_our_look(lea: User) -> None:
 
 
 def test_what_no_view_answers_is_said_in_words(
-    client: Client, lea: User, monkeypatch: pytest.MonkeyPatch
+    client: Client, ledger: Project, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(lea)
     client.raise_request_exception = False
@@ -122,6 +122,8 @@ def test_what_no_view_answers_is_said_in_words(
     for path, host, status, said in (
         ("/queue/", "testserver", 500, "The program made a mistake; it is in its log."),
         ("/queue/", "elsewhere.example", 400, "adds the name to ALLOWED_HOSTS"),
+        ("/admin/tasks/task/?nothing=1", "testserver", 400, "Leave out what follows its question mark."),
+        ("/queue/D-9/?conflict=C-7", "testserver", 404, "There is nothing at /queue/D-9/?conflict=C-7 that"),
     ):
         response = client.get(path, headers={"Host": host})
         assert (response.status_code, said in words(response)) == (status, True), path
