@@ -1,7 +1,10 @@
 """The site object of the admin."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.core.paginator import InvalidPage
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
@@ -10,6 +13,22 @@ from unfold.sites import UnfoldAdminSite
 
 class AdminSite(UnfoldAdminSite):
     """An admin site that builds the list of all models only on the pages that show it."""
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+        """Wrap the view as Django does, and say to whoever sent a form signed out that nothing was done."""
+        wrapped = super().admin_view(view, cacheable)
+
+        @wraps(wrapped)
+        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            from disputes.web.view_helpers import SIGNED_OUT
+
+            is_lost = request.method == "POST" and not self.has_permission(request)
+            response: HttpResponse = wrapped(request, *args, **kwargs)
+            if is_lost and response.status_code == 302:
+                messages.info(request, SIGNED_OUT)
+            return response
+
+        return answer
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         made = super().get_app_list

@@ -55,6 +55,7 @@ class Resident:
         with self._take_host() as host:
             if host.row.why_open:
                 self.say(f"Runs are not sandboxed here: {host.row.why_open} See docs/safety.md.")
+            bell.queue_tick()  # so that the dashboard need not wait for the schedule to see that jobs run
             try:
                 supervisor.say_ready()
                 if self.web:

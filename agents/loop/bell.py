@@ -30,7 +30,12 @@ def ring(project_pk: int, kind: str = "") -> None:
     if kind in GIVEN_OUT and getattr(_turn, "is_begun", False):
         return
     if not (wake() and processes.is_locked(paths.resident_lock())):
-        broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
+        queue_tick()
+
+
+def queue_tick() -> None:
+    """Queue one tick for the background jobs, unless one is waiting already."""
+    broker.ask_once(WAITING, "agents.jobs.tick", group="tick", timeout=TICK_TIMEOUT)
 
 
 def wake() -> bool:

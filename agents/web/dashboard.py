@@ -27,7 +27,8 @@ from tasks.states import Status
 
 DISPUTES, RUNS, LOGS, LANDED, EVENTS, SECTIONS, HOSTS = 6, 8, 2, 8, 12, 10, 4
 TAIL_LINES = 4
-ROOM = "it starts nothing; make room, for instance with `./manage.py prune`"
+MANAGE = ".venv/bin/python manage.py"
+ROOM = f"it starts nothing; make room, for instance with `{MANAGE} prune`"
 TASKS_MAX = 500  # tasks of a section counted as landed, and as many counted as left
 
 
@@ -190,7 +191,10 @@ def health() -> dict[str, Any]:
     full = [host for host in alive if not host.has_room]
     wrong = [(f"{host.name} has no room left on its disk", ROOM) for host in full[:HOSTS]]
     wrong += [
-        (f"{host.name} has stopped reporting", f"start it again, or `./manage.py host remove {host.name}`")
+        (
+            f"{host.name} has stopped reporting",
+            f"start it again, or `{MANAGE} host remove {host.name}`",
+        )
         for host in hosts
         if host.seen_at and host not in alive and host.boot_id and not host.is_draining
     ][:HOSTS]

@@ -28,11 +28,14 @@ def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(client: Clie
     elsewhere = {"headers": {"Referer": "http://evil.example/queue/"}}
     assert sent("/tasks/ledger-1/defer/", {"next": "//evil.example"}, **elsewhere).endswith("?next=/admin/")
     assert client.get("/runs/?role=coder")["Location"].endswith("?next=/runs/%3Frole%3Dcoder")
-    told = words(client.get("/admin/login/"))
-    assert "<span data-kept hidden> What you typed is kept.</span>" in told, (
-        "only a script keeps it, and says so"
-    )
-    assert "<noscript> Scripts are off, so what you typed is not kept" in told
+    for path in ("/tasks/ledger-1/defer/", "/admin/tasks/task/add/"):
+        client.get("/admin/login/")  # shows what was said before
+        client.post(path)
+        told = words(client.get("/admin/login/"))
+        assert "<span data-kept hidden> What you typed is kept.</span>" in told, (
+            "only a script keeps it, and says so"
+        )
+        assert "<noscript> Scripts are off, so what you typed is not kept" in told
 
 
 def test_pages_say_what_does_not_work_without_scripts(client: Client, ledger: Project, lea: User) -> None:

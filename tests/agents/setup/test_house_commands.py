@@ -155,7 +155,7 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
     said = manage("status")
     for line in (  # as the dashboard says it
         "has no room left on its disk: it starts nothing; make room, for instance with",
-        "gone has stopped reporting: start it again, or `./manage.py host remove gone`.\n",
+        "gone has stopped reporting: start it again, or `.venv/bin/python manage.py host remove gone`.\n",
         "    waits: Waits for the repository: No route.\n",
     ):
         assert line in said, line
