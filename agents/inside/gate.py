@@ -3,8 +3,9 @@
 It listens on a socket of the run's own. A request for /api/v1/ goes to this host's API, whose URL lies in the
 folder, and only with the token of this very run. As a proxy (CONNECT and absolute URLs) it opens connections
 to the hosts that the run may reach, and to nothing on this machine or in a private network unless the
-operator named that very host. What it refuses is said in the answer and once in the run's log. It ends with
-the shim.
+operator named that very host. What it refuses is said in the answer and once in the run's log; who asks on
+and on for the same host hears nothing any more, since npm asks without an end as long as it is answered. It
+ends with the shim.
 
 Standard library only, because a bare Python imports it.
 """
@@ -16,6 +17,7 @@ import re
 import socket
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -40,6 +42,7 @@ PATIENCE = 60.0  # seconds to read from a client, and to connect
 CONNECTIONS = 128
 NAMED_MAX = 200
 TOLD_MAX = 20
+ANSWERED_MAX = 30  # times that a run hears of one host that it cannot be reached
 WEB_PORTS = (80, 443)
 TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+):(?P<port>[0-9]{1,5})", re.IGNORECASE)
 VERSIONS = {b"HTTP/1.1", b"HTTP/1.0"}
@@ -76,6 +79,7 @@ class Gate:
         self.token = own_token(folder) if rules["api"] else b""
         self.reached: set[str] = set()
         self.told: set[str] = set()
+        self.unreached: Counter[str] = Counter()
         self.private_names: dict[str, bool] = {}
         self.lock = threading.Lock()
 
@@ -280,7 +284,7 @@ class Gate:
         shown = _shown(host, port)
         says = f"The sandbox lets nothing through to {shown}{HELPS[why]}"
         self.tell(says, f"{shown} {why}")
-        raise Refused("403 Forbidden", says)
+        raise self.answer_to(shown, Refused("403 Forbidden", says))
 
     def miss(self, host: str, port: int, says: str, why: str = AWAY) -> NoReturn:
         """Record that a host which the run may reach cannot be reached. Raises Refused.
@@ -290,7 +294,13 @@ class Gate:
         """
         shown = _shown(host, port)
         self.tell(SAYS[why].format(shown), f"{shown} {why}")
-        raise Refused("502 Bad Gateway", says) from None
+        raise self.answer_to(shown, Refused("502 Bad Gateway", says)) from None
+
+    def answer_to(self, shown: str, refused: Refused) -> Exception:
+        """Return the refusal; if that host was refused often, what closes the connection unanswered."""
+        with self.lock:
+            self.unreached[shown] += 1
+            return refused if self.unreached[shown] <= ANSWERED_MAX else ConnectionAbortedError(shown)
 
     def tell(self, says: str, unreached: str = "") -> None:
         """Say once in the run's log what was refused or failed, and record which host it was about."""

@@ -32,6 +32,8 @@ CACHES = {
     "COMPOSER_HOME": "composer", "BUNDLE_USER_HOME": "bundle", "COREPACK_HOME": "corepack",
     "YARN_CACHE_FOLDER": "yarn", "npm_config_store_dir": "pnpm",
 }  # fmt: skip
+# npm would wait for more than a minute before it says that its registry is away.
+PATIENCE = {"npm_config_fetch_retry_mintimeout": "1000", "npm_config_fetch_retry_maxtimeout": "5000"}
 AGAIN = "tests again"  # the shim's name for the second try
 FIRST, SECOND = "1", "2"
 
@@ -71,6 +73,7 @@ def own_environment(project: Project | None, run_folder: Path, role: str) -> dic
     return {
         **toolchain_folders(),
         **{name: str(cache / folder) for name, folder in CACHES.items()},
+        **PATIENCE,
         **passed,
         "PATH": f"{run_folder / 'env' / 'bin'}:{system_path()}",
         "HOME": str(home),

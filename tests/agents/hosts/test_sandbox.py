@@ -721,6 +721,21 @@ def test_no_registry_is_said_to_have_answered_where_the_gate_was_shut(
     assert "the operator can, in STEROIDS_SANDBOX_HOSTS." in verdict.problem
 
 
+def test_who_asks_for_an_unreachable_host_without_an_end_hears_nothing_any_more(tmp_path: Path) -> None:
+    (tmp_path / "output.log").touch()
+    for hosts, host, status in (((), "unnamed.example", "403"), (("*",), "nothing.invalid", "502")):
+        door = gate.Gate(tmp_path, {"hosts": hosts, "trusted": [], "upstream": "", "api": False})
+        answers = []
+        for _ in range(gate.ANSWERED_MAX + 3):
+            here, inside = socket.socketpair()
+            with inside:
+                inside.sendall(f"CONNECT {host}:443 HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                door.one(here, threading.Semaphore())
+                answers.append(inside.recv(4096).decode()[9:12])
+        assert answers == [status] * gate.ANSWERED_MAX + [""] * 3
+    assert sandbox.unreached(tmp_path) == {"unnamed.example": "unnamed", "nothing.invalid": "away"}
+
+
 def test_names_of_hosts_stand_for_hosts_and_ports() -> None:
     cases = (
         ("example.org", 443, ["example.org"], True), ("example.org", 80, ["EXAMPLE.org"], True),
