@@ -18,7 +18,7 @@ from tasks.errors import Refused
 from tasks.models import Project
 from tasks.text.regex import regex
 from tasks.todo.format import TodoError
-from tasks.todo.notations import entry_of
+from tasks.todo.notations import FOLDER, entry_of
 
 Row = TypeVar("Row", bound=Model)
 
@@ -114,16 +114,15 @@ def list_of(path: str | Path) -> str:
     """Return the text of a list of tasks; a folder with a file for each task as JSON. Raises CommandError."""
     if not Path(path).is_dir():
         return text_of(path)
-    entries = []
+    entries = {}
     for file in sorted(Path(path).glob("*.md"), key=_by_number):
         try:
-            entry = entry_of(file.stem, text_of(file))
+            entries[file.name] = entry_of(file.stem, text_of(file))
         except TodoError as error:
             raise CommandError("\n".join([*error.lines(str(file)), "Nothing was imported."])) from error
-        entries += [entry] if entry else []
-    if not entries:
+    if not any(entries.values()):
         raise CommandError(f"{path} is a folder without a task: no *.md file in it begins with front matter.")
-    return json.dumps(entries)
+    return json.dumps({FOLDER: entries})
 
 
 def _by_number(file: Path) -> list[tuple[int, str]]:

@@ -53,11 +53,11 @@ def spelled(key: str) -> str:
     return "".join(filter(str.isalnum, key.lower()))
 
 
-def read_entries(found: Any, notation: str) -> Reading | None:
+def read_entries(found: Any, told: str) -> Reading | None:
     """Return the lists in what a file holds in the form that `parse` reads; None if it holds none.
 
     A list consists of objects with a title; each named list becomes a section. A task waits for its
-    subtasks, and these wait for whatever their task waits for. `notation` is what the file is called.
+    subtasks, and these wait for whatever their task waits for. `told` is what is said of the file.
     """
     notes: list[str] = []
     read = [
@@ -71,8 +71,8 @@ def read_entries(found: Any, notation: str) -> Reading | None:
         sections = [TodoSection(format.FIRST_SECTION, 0, tasks=read[0][1])]
     tasks = counted(sum(len(section.tasks) for section in sections), "task")
     lines = format.split_lines(format.render(TodoFile("", tuple(sections))))
-    told = (f"The file is {notation}: {tasks} in {counted(len(read), 'list')}.", *notes)
-    return Reading(tuple(lines), (0,) * len(lines), tuple(Problem(0, "", note) for note in told))
+    notes = [f"{told}: {tasks} in {counted(len(read), 'list')}.", *notes]
+    return Reading(tuple(lines), (0,) * len(lines), tuple(Problem(0, "", note) for note in notes))
 
 
 def _spelled(found: Any) -> Any:

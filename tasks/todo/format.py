@@ -35,7 +35,7 @@ from tasks.states import MARKERS, MEANINGS, Severity, Status
 from tasks.text.fences import after_fence, closed
 from tasks.text.regex import regex
 
-MAX_BYTES = 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 MAX_LEVEL = 6  # Markdown has no deeper heading
 TITLE_MAX = 300
 SECTION_TITLE_MAX = 200
@@ -149,7 +149,7 @@ def parse(text: str) -> TodoFile:
     """Read a file. Raises TodoError with every problem in it."""
     size = len(text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
-        raise TodoError([Problem(1, "", f"The file has {size} bytes; {MAX_BYTES} are the limit.")])
+        raise TodoError([Problem(1, "", f"The file has {size} bytes; {MAX_BYTES} are the limit. Divide it.")])
     return _Reader(split_lines(text)).read()
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import yaml
 
 from tasks.configuration.yaml_files import FaultyFile, compose
+from tasks.text.counting import some_of
 from tasks.text.regex import regex
 from tasks.text.storable import read_json
 from tasks.todo import format
-from tasks.todo.entries import CALLED, KEYS, TEXTS, read_entries, spelled
+from tasks.todo.entries import CALLED, KEYS, NAMED, TEXTS, read_entries, spelled
 from tasks.todo.format import Problem, TodoError
 from tasks.todo.lenient import Reading
 
@@ -23,6 +24,8 @@ LIST_HEADS = {*KEYS["name"], *KEYS["status"], *KEYS["severity"], *TEXTS}  # besi
 DELIMITERS = ",;\t"
 FRONT_MATTER = regex(r"(?s)---[ \t]*\n(.*?\n)---[ \t]*(?:\n(.*))?")
 YAML_DEEP = 60
+YAML_MAX = 1024 * 1024  # characters, of which its reader takes three seconds
+FOLDER = "the files of a folder"  # the key below which each file has its entry, or null if it has none
 TOO_DEEP = "This {} is nested too deeply, or holds a number that is too long."
 
 
@@ -36,12 +39,22 @@ def read_list(text: str) -> Reading | None:
         try:
             found = read(text)
             if found is not None:
-                return read_entries(found, notation)
+                return read_entries(*_told(found, notation))
         except TodoError:
             raise
         except (RecursionError, ValueError) as error:  # the latter for a number of thousands of digits
             raise TodoError([Problem(0, "", TOO_DEEP.format(notation))]) from error
     return None
+
+
+def _told(found: Any, notation: str) -> tuple[Any, str]:
+    """Return the lists in what a file holds, and what is said of it."""
+    files = found.get(FOLDER) if isinstance(found, dict) else None
+    if not isinstance(files, dict):
+        return found, f"The file is {notation}"
+    others = [name for name, entry in files.items() if entry is None]
+    left_out = f" (left out, without front matter: {some_of(others, NAMED)})" if others else ""
+    return [entry for entry in files.values() if entry], f"The folder has a file for each task{left_out}"
 
 
 def is_list(text: str) -> bool:
@@ -94,7 +107,7 @@ def _yaml(text: str) -> Any:
 def yaml_value(text: str) -> Any:
     """Return what a YAML text holds, with dates as texts. Raises TodoError for a text that is no YAML."""
     try:
-        root = compose(text, format.MAX_BYTES, is_plain=True)
+        root = compose(text, YAML_MAX, is_plain=True)
     except FaultyFile as error:
         fault = error.faults[0]
         raise _refuse(text, fault.line, f"This cannot be read as YAML: {fault.message}") from error

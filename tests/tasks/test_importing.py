@@ -378,6 +378,10 @@ def test_a_folder_with_a_file_for_each_task_is_a_list(ledger, tmp_path):
     ]
     assert "- [ ] #1 It is so" in get("Earth").body
     assert "Not read in the list: created_date." in out.getvalue()
+    told = (
+        "The folder has a file for each task (left out, without front matter: readme.md): 3 tasks in 1 list."
+    )
+    assert told in out.getvalue()
     (folder / "task-3.md").write_text("---\ntitle: [\n---\n")
     with pytest.raises(CommandError, match=r"task-3.md.*cannot be read as YAML"):
         call_command("import_todo", str(folder), project=ledger.slug)

@@ -330,7 +330,7 @@ def test_the_error_says_all_problems_in_words():
 def test_a_file_over_the_limit_is_refused():
     text = "é" * (format.MAX_BYTES // 2)
     assert parse(text).preamble == text
-    assert only_problem(text + "x").reason == "The file has 1048577 bytes; 1048576 are the limit."
+    assert only_problem(text + "x").reason == "The file has 8388609 bytes; 8388608 are the limit. Divide it."
 
 
 @for_each(
