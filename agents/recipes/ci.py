@@ -60,6 +60,7 @@ def _strangeness(job: Job) -> int:
     return 5 * len(ODD.findall(called)) + (0 if PLAIN.search(called) else 2)
 
 
+OF_BASH = regex(r"(?:^|[\s(;])(?:source\s|\[\[\s|set\s+-o\s+pipefail|shopt\s)|<\(|\$'")
 GLOBALLY = 'npm --prefix "$VIRTUAL_ENV"'
 
 
@@ -133,7 +134,13 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     if job.has_python and not needs_python(then(*prepare, *phases.build, *phases.tests)):
         prepare.insert(0, "pip --version")  # what the tests call wants it, though no command says so
     said = " ".join(EXPRESSION.sub("…", where).split())[:120]
-    return Recipe(then(*prepare), then(*phases.build), then(*phases.tests), said), lost
+    commands = [_in_its_shell(then(*phase)) for phase in (prepare, phases.build, phases.tests)]
+    return Recipe(*commands, said), lost
+
+
+def _in_its_shell(command: str) -> str:
+    """Return the command, to be run by bash, as the service does, if it has words that only bash knows."""
+    return words("bash", "-c", command) if OF_BASH.search(command) else command
 
 
 def _placed(tree: Tree, step: Script, lines: list[str]) -> str:

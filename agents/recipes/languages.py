@@ -49,8 +49,8 @@ def go(tree: Tree) -> Iterator[Candidate]:
     is_tested = bool(own if "go.mod" in tree else tests)
     # A workspace names its modules, and Go refuses to work in others below it.
     used = {normpath(path) for path in USED.findall(tree.above("go.work"))}
-    if used and normpath(tree.folder or ".") not in used:
-        return
+    if not files or (used and normpath(tree.folder or ".") not in used):
+        return  # a site of Hugo names its themes in a go.mod, too
     if "go.mod" in tree or "go.work" in tree:
         for one in _go_modules(tree, is_tested=is_tested):
             yield replace(one, is_apart=len(tests) > len(own))

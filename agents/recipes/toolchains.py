@@ -34,6 +34,9 @@ HINTS = {
     "clang": APT.format("clang"),
     "clang++": APT.format("clang"),
     "cmake": APT.format("cmake"),
+    "CMAKE_C_COMPILER": APT.format("gcc"),  # as CMake calls a compiler that it does not find
+    "CMAKE_CXX_COMPILER": APT.format("g++"),
+    "CMAKE_Fortran_COMPILER": APT.format("gfortran"),
     "composer": APT.format("composer"),
     "cpanm": APT.format("cpanminus"),
     "crystal": "Crystal's own packages",
@@ -51,6 +54,7 @@ HINTS = {
     "forge": "foundryup",
     "gem": APT.format("ruby"),
     "git": APT.format("git"),
+    "gfortran": APT.format("gfortran"),
     "gleam": "Gleam's own archive",
     "go": APT.format("golang-go"),
     "gradle": APT.format("gradle") + "; or add Gradle's wrapper to the repository",

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from agents.hosts import sandbox
 from agents.reading.causes import CAUSE_MAX, cause
 from agents.reading.comparison import compare, flaky
-from agents.reading.faults import environment_fault, is_passing
+from agents.reading.faults import environment_fault, is_passing, missing_program
 from agents.reading.junit import read_reports
 from agents.reading.output import read_output
 from agents.reading.results import NAME_MAX, NAMES_MAX, Tests, tidy, together
 from agents.reading.runners import RUNNERS
+from agents.recipes.toolchains import known_hint
 from agents.verification import verdicts
 from tests.cases import for_each
 
@@ -1014,6 +1015,7 @@ def test_a_compiler_that_is_not_found_is_named() -> None:
         assert environment_fault(said, 1) == "The program `clang++` is missing on this host.", said
     said = "CMake Error at CMakeLists.txt:2 (project):\n  No CMAKE_CXX_COMPILER could be found.\n"
     assert "`CMAKE_CXX_COMPILER`" in environment_fault(said, 1)
+    assert known_hint(missing_program(environment_fault(said, 1))) == "Debian and Ubuntu: apt install g++"
     assert "`libtoolize`" in environment_fault(
         'autoreconf: Can\'t exec "libtoolize": No such file or directory\n', 1
     )

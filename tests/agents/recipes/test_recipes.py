@@ -14,7 +14,7 @@ from agents.recipes.candidates import LONGEST, MOST, candidates
 from agents.recipes.python import THIS_PYTHON
 from agents.recipes.recipe import Recipe, needs_python
 from agents.recipes.toolchains import missing, programs
-from agents.recipes.tree import Tree
+from agents.recipes.tree import Tree, words
 
 
 class Files:
@@ -449,7 +449,8 @@ def test_a_project_below_the_top_is_found() -> None:
 
 
 def test_a_project_of_documents_has_no_recipe() -> None:
-    for texts in ({}, {"README.md": "", "docs/a.md": "", "LICENSE": ""}, {"TODO.md": "make test"}):
+    hugo = {"go.mod": "module a\nrequire example.org/theme v1", "hugo.toml": "", "content/a.md": ""}
+    for texts in ({}, {"README.md": "", "docs/a.md": "", "LICENSE": ""}, {"TODO.md": "make test"}, hugo):
         assert of(texts) == []
 
 
@@ -697,6 +698,13 @@ def test_programs_of_the_repository_that_test_are_called_where_they_are() -> Non
         assert ci(".travis.yml", f"script: {line}")[0].test == line
     for line in ("! bin/bats test/failing.bats", "ls bin/bats", "cp x/bin/bats y"):
         assert not ci(".travis.yml", f"script: '{line}'")
+
+
+def test_words_of_bash_are_read_by_bash() -> None:
+    for line in ("source run_tests.sh", "set -o pipefail && make test", "diff <(make test) expected"):
+        for said in filter(None, steps(line)):
+            assert said == ("", "", words("bash", "-c", line))
+    assert steps("source run_tests.sh")
 
 
 def test_steps_that_do_more_than_test_are_left_out() -> None:
