@@ -25,7 +25,11 @@ CLONE_CONFIG = """[core]
 \tauto = false
 """
 MOVED_MEANWHILE, NOT_THERE = "cannot lock ref", "couldn't find remote ref"
-OTHER_HASH = "mismatched algorithms"
+UNFIT = {
+    "mismatched algorithms": "names its commits by SHA-256, which is not supported; convert it to SHA-1",
+    "from promisor remote": "is a partial clone, which lacks files; name the one that it was made from, or "
+    "complete it with `git fetch --refetch --no-filter`",
+}
 SHA1_LENGTH = 40
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
 
@@ -74,14 +78,12 @@ class Mirror(Repository):
         words = (*FETCH, "--end-of-options", self.url, f"+refs/heads/{self.branch}:{self.target_ref}")
         try:
             over_network(self.path, self.network, self.url, *words)
-        except HostTrouble as error:
-            if MOVED_MEANWHILE not in error.text:
-                raise
-            over_network(self.path, self.network, self.url, *words)  # a push of our own was faster
-        except Unreachable as error:
-            if OTHER_HASH in error.text:
-                said = "names its commits by SHA-256, which is not supported; convert it to SHA-1"
+        except (HostTrouble, Unreachable) as error:
+            if said := next((said for sign, said in UNFIT.items() if sign in error.text), ""):
                 raise Unfit("The repository", said) from error
+            if MOVED_MEANWHILE in error.text:  # a push of our own was faster
+                over_network(self.path, self.network, self.url, *words)
+                return
             if NOT_THERE not in error.text:
                 raise
             said = "is not there; bring it back, or name another branch in the project's settings"

@@ -372,10 +372,12 @@ def test_a_target_that_is_not_there_is_unreachable(remote: Remote, tmp_path: Pat
 
 
 def test_a_repository_that_it_cannot_work_with_is_refused_in_words(remote: Remote, tmp_path: Path) -> None:
-    shallow, other = tmp_path / "shallow.git", tmp_path / "other.git"
+    shallow, partial, other = (tmp_path / f"{name}.git" for name in ("shallow", "partial", "other"))
     remote.push({"a": "b"})
+    git(remote.path, "config", "uploadpack.allowFilter", "true")
     for words in (
         ("clone", "--quiet", "--bare", "--depth", "1", f"file://{remote.path}", str(shallow)),
+        ("clone", "--quiet", "--bare", "--filter=blob:none", f"file://{remote.path}", str(partial)),
         ("init", "--quiet", "--bare", "--object-format=sha256", str(other)),
     ):
         subprocess.run(["git", *words], check=True)
@@ -383,6 +385,7 @@ def test_a_repository_that_it_cannot_work_with_is_refused_in_words(remote: Remot
     git(other, "update-ref", "refs/heads/main", git(other, "commit-tree", "-m", "First", tree))
     for path, says in (
         (shallow, "The repository is a shallow clone, from which git fetches nothing"),
+        (partial, "The repository is a partial clone, which lacks files; name the one that it was made from"),
         (other, "The repository names its commits by SHA-256"),
     ):
         with pytest.raises(Unfit) as caught:
