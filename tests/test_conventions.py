@@ -38,6 +38,7 @@ PURE = [
     "tasks.text.places",
     "tasks.text.regex",
     "tasks.text.repository_urls",
+    "tasks.text.storable",
     "tasks.text.unseen",
     "tasks.configuration.schema",
     "tasks.configuration.stages",

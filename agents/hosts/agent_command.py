@@ -10,7 +10,7 @@ from django.conf import settings
 
 from agents.hosts import processes
 from agents.models import Agent
-from agents.providers.base import Launch
+from agents.providers.base import Launch, ProviderError
 from agents.providers.registry import provider_for
 from agents.verification import commands
 
@@ -36,6 +36,8 @@ def agent_step(
         f'#!/bin/sh\nPYTHONPATH="{settings.BASE_DIR}" exec "{sys.executable}" -P -m agents.mcp_server "$@"\n'
     )
     tools.chmod(0o700)
+    if model.startswith("/") and model != agent.model:  # the sandbox shows files that an agent's words name
+        raise ProviderError(f"{model} is a path. Only the agent itself names one, not a project's ladder.")
     path = f"{binaries}:{environment['PATH']}"
     provider = provider_for(agent)
     prompt, clone = folder / "prompt.md", folder / "clone"

@@ -431,9 +431,13 @@ def _program_of_link(path: Path) -> Iterator[Path]:
 
 
 def _asked_for(steps: list[dict[str, Any]]) -> Iterator[Path]:
-    """Yield what the steps' commands and variables name: programs, scripts, certificate files."""
+    """Yield what the agent's words and the steps' variables name: programs, scripts, certificate files.
+
+    What prepares, builds and tests is not asked: a repository, or a coder, may have written those commands.
+    """
     for step in steps:
-        for word in [*step["argv"], *step["env"].values()]:
+        own = [] if step["name"] in commands.OF_THE_PROJECT else step["argv"]
+        for word in [*own, *step["env"].values()]:
             if word.startswith("/") and ":" not in word and "\n" not in word and len(word) < 1024:
                 path = Path(word)
                 if path.exists():

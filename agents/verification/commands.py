@@ -19,7 +19,7 @@ from tasks.models import Project, Task
 from tasks.text.regex import regex
 
 COMMAND_FILE_LIMIT = 256 * 1024
-PREPARE, BUILD, TESTS = "prepare", "build", "tests"
+OF_THE_PROJECT = PREPARE, BUILD, TESTS = "prepare", "build", "tests"
 PYTEST = regex(r"(?<![\w./-])py\.?test(?![\w.-])")
 ENVIRONMENT = "environment"
 # Folders of version managers in the home of the host's user, and the caches of package managers.

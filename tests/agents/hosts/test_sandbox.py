@@ -25,6 +25,7 @@ from agents.hosts.sandbox import Reach
 from agents.hosts.shims.nursery import NURSERY
 from agents.inside import gate
 from agents.inside.gate import is_named
+from agents.recipes.recipe import Recipe
 from agents.verification import caches, commands, verdicts
 from tasks.configuration.changing import configure
 from tasks.events import SYSTEM
@@ -199,6 +200,7 @@ class Held:
         reach: Reach = CLOSED,
         role: str = "coder",
         command: list[str] | None = None,
+        recipe: Recipe | None = None,
         **limits: float,
     ) -> dict[str, Any]:
         """Run the scripts, or the command, as a shim would; what it left, with the log as `said`."""
@@ -209,6 +211,9 @@ class Held:
             commands.step(f"step {number}", argv, clone, environment, timeout=PATIENCE)
             for number, argv in enumerate(calls)
         ]
+        if recipe is not None:
+            most = commands.Limits(PATIENCE, PATIENCE, PATIENCE)
+            steps = commands.verification_steps(recipe, self.folder, environment, most)
         room = sandbox.Room(self.folder, self.world.project.pk, role, self.borrowed, reach)
         for name in ("exit.json", "output.log"):
             (self.folder / name).unlink(missing_ok=True)
@@ -864,6 +869,21 @@ def test_toolchains_are_found_where_their_managers_keep_them_and_only_read(
     assert "changed" not in left["said"]
     assert [step["code"] for step in left["steps"]] == [0, 0, 0], left["said"]
     assert {file.read_text() for file in files} == {"#!/bin/sh\n"}
+
+
+def test_no_command_of_a_repository_opens_a_file_of_the_host(held: Held, tmp_path: Path) -> None:
+    """Its own steroids.yaml, or a commit of a task that is to find the commands, names what is run."""
+    secret = tmp_path / "id_ed25519"
+    secret.write_text(SECRET)
+    secret.chmod(0o600)
+    for recipe in (
+        Recipe(build=f"cat {secret} || true", test=str(secret)),
+        Recipe(prepare=str(tmp_path), build=str(secret), test=f"ls {tmp_path}"),
+        Recipe(prepare=f"cat {secret}; true", build="true", test=str(secret)),
+    ):
+        left = held.play(recipe=recipe, role="verifier")
+        assert SECRET not in left["said"], recipe
+        assert left["steps"][-1]["code"], recipe
 
 
 def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_path: Path) -> None:
