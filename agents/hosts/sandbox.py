@@ -193,7 +193,7 @@ class Room:
 
     def _binds(self, steps: list[dict[str, Any]], user: int | None) -> Iterator[str]:
         own = self._own()
-        seen = [*toolchains(), *_asked_for(steps)]
+        seen = [*toolchains(), *_asked_for(steps, self.folder)]
         fixed = self._fixed()
         readable = _outermost(path for path in seen if _may_be_seen(path))
         yield from _folders_above([*readable, *own, *fixed, *self.borrowed, Path(GATE)])
@@ -430,17 +430,18 @@ def _program_of_link(path: Path) -> Iterator[Path]:
         yield from (real.parent, real.parent.parent / "lib")
 
 
-def _asked_for(steps: list[dict[str, Any]]) -> Iterator[Path]:
+def _asked_for(steps: list[dict[str, Any]], folder: Path) -> Iterator[Path]:
     """Yield what the agent's words and the steps' variables name: programs, scripts, certificate files.
 
     What prepares, builds and tests is not asked: a repository, or a coder, may have written those commands.
+    Nor is anything in the run's own folder, where either may have left a link.
     """
     for step in steps:
         own = [] if step["name"] in commands.OF_THE_PROJECT else step["argv"]
         for word in [*own, *step["env"].values()]:
             if word.startswith("/") and ":" not in word and "\n" not in word and len(word) < 1024:
                 path = Path(word)
-                if path.exists():
+                if not path.is_relative_to(folder) and path.exists():
                     yield from _program(path)
                     yield from _interpreter(path)
 

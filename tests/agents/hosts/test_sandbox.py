@@ -872,12 +872,18 @@ def test_toolchains_are_found_where_their_managers_keep_them_and_only_read(
 
 
 def test_no_command_of_a_repository_opens_a_file_of_the_host(held: Held, tmp_path: Path) -> None:
-    """Its own steroids.yaml, or a commit of a task that is to find the commands, names what is run."""
+    """Its own steroids.yaml, or a commit of a task that is to find the commands, names what is run.
+
+    Nor does a link that its trial left where a variable of the next run points to.
+    """
+    kept = caches.kept_of(held.world.project.pk)
+    kept.mkdir(parents=True)
     secret = tmp_path / "id_ed25519"
     secret.write_text(SECRET)
     secret.chmod(0o600)
+    (kept / "pip").symlink_to(secret)
     for recipe in (
-        Recipe(build=f"cat {secret} || true", test=str(secret)),
+        Recipe(build=f"cat {secret} $PIP_CACHE_DIR || true", test=str(secret)),
         Recipe(prepare=str(tmp_path), build=str(secret), test=f"ls {tmp_path}"),
         Recipe(prepare=f"cat {secret}; true", build="true", test=str(secret)),
     ):
