@@ -19,12 +19,14 @@ import pytest
 
 from agents.doctor import machine
 from agents.hosts import outcomes, paths, processes, sandbox, starting, submissions
+from agents.hosts.agent_command import agent_step
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.hosts.sandbox import Reach
 from agents.hosts.shims.nursery import NURSERY
 from agents.inside import gate
 from agents.inside.gate import is_named
+from agents.providers.base import ProviderError
 from agents.recipes.recipe import Recipe
 from agents.verification import caches, commands, verdicts
 from tasks.configuration.changing import configure
@@ -32,7 +34,7 @@ from tasks.events import SYSTEM
 from tasks.models import Project
 from tests.agents.world import World, git, make_world  # noqa: F401  (a fixture)
 from tests.cases import for_each
-from tests.factories import create_host, create_run
+from tests.factories import create_agent, create_host, create_run
 from tests.notifications.receiver import certificate_for
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -890,6 +892,9 @@ def test_no_command_of_a_repository_opens_a_file_of_the_host(held: Held, tmp_pat
         left = held.play(recipe=recipe, role="verifier")
         assert SECRET not in left["said"], recipe
         assert left["steps"][-1]["code"], recipe
+    own = commands.own_environment(held.world.project, held.folder, "coder")
+    with pytest.raises(ProviderError, match="is a path"):  # which a project's ladder names for its model
+        agent_step(create_agent("coder"), str(secret), held.folder, own)
 
 
 def test_neither_secrets_nor_homes_are_among_what_is_seen(settings: Any, tmp_path: Path) -> None:
