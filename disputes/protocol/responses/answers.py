@@ -24,6 +24,8 @@ from disputes.protocol.text.mentions import FULL, Names, Span
 from tasks.text.regex import regex
 
 MAX_TEXT = 4000
+# An answer beside the id: "<id> (disagree): it is bounded".
+BESIDE = regex(r"[\s*_`]{0,6}[(\[](?P<said>[^()\[\]]{2,60})[)\]]")
 IN_SENTENCES = frozenset({"claim", "list"})
 UNDONE = frozenset({
     AnswerKind.ACCEPTED_AS_IS, AnswerKind.DECLINED, AnswerKind.DEFERRED, AnswerKind.DISCARDED,
@@ -306,7 +308,10 @@ class _Entry:
         """Read a line that begins with the finding and, after `end`, says what became of it."""
         rest = self.text[end:].strip(" *_`")
         said = rest or self._below()
-        kind = answer_kind(said) or self.sign or _kind_below(self.lines, self.index)
+        beside = BESIDE.match(self.text, span.end, end)
+        stated = stated_kind(beside["said"]) if beside and is_answer(beside["said"]) else None
+        kind = answer_kind(said) or self.sign or stated or _kind_below(self.lines, self.index)
+        kind = stated if kind is AnswerKind.ADDRESSED and stated else kind
         if kind or not (self.waiting or is_open(rest)):
             yield _Read(span, "checkbox" if self.ticked else "lead-in", kind, _told(said))
 

@@ -95,6 +95,10 @@ STAYS = regex(
 # What says of the whole answer that nothing was done.
 NOTHING_DONE = regex(
     r"\b(?:changed|did|removed) nothing\b|\bnothing (?:needs|had|has) to\b"
+    r"|\b(?:then|later|so|but|and) (?:i |we )?(?:reverted|undid|(?:rolled|backed)(?= (?:it|this|that)\b))"
+    r"(?: (?:it|this|that|them|back|out)){0,2}(?=\W*(?:$|[.,;]|again|because|since))"
+    r"|^\W*(?:i |we )?reverted (?:the|my|this|that) (?:attempt|change|commit|fix)\b"
+    r"|\bwithout success\b|\bto no avail\b|\b(?:did not|didn['’]t) (?:help|work)\b"
     r"|^this stays\b|\bthe (?:code|original|present \w+) (?:is as before|remains|stays)\b",
     re.IGNORECASE,
 )
@@ -115,6 +119,15 @@ HEDGED = regex(
     r"\W*(?:(?:i|we|fully|do)\s+){0,3}(?:agreed?|accept(?:ed)?|yes)\b[^.;]{0,120}\b(?:but|however|though|yet)\b",
     re.IGNORECASE,
 )
+# What leaves a part undone: "Fixed in a.py, but not in b.py", "the write path is still open".
+_UNDONE = r"(?:missing|open|to do|unchanged|undone|unfixed)"
+LEFT = regex(
+    r"\b(?:but|though|although|however|except)\b[^.;]{0,60}"
+    r"\b(?:not (?:in|for|on|the|yet)|only|missing|open|remains?|still|unchanged|unfixed)\b"
+    rf"|[;,–—-]\s*(?:\w+ ){{1,5}}(?:is|are|remains?|stays?) (?:still )?{_UNDONE}\b"
+    r"|^(?:\W*\w+){0,2}\W+(?:only )?(?:the )?(?:easy|first|main|obvious|second|simple) (?:half|part)s?\b",
+    re.IGNORECASE,
+)
 # A request for more words.
 ASKING = regex(
     r"\b(?:please|can you|could you) (?:\w+ )?(?:clarify|explain|elaborate|specify)"
@@ -130,9 +143,11 @@ MAX_QUESTION = 200
 def answer_kind(text: str) -> AnswerKind | None:
     """Return what became of a finding, as `stated_kind` does, or that other work is to treat it."""
     kind, text = stated_kind(text), text[:MAX_READ]
-    is_doubtful = HEDGED.match(text) or STAYS.search(text)
+    is_doubtful = HEDGED.match(text) or STAYS.search(text) or NOTHING_DONE.search(text)
     if kind is AnswerKind.ADDRESSED and is_doubtful and not tells_of_deed(text):
         return None  # "I agree in principle, but …", "It was implemented that way on purpose"
+    if kind in (None, AnswerKind.ADDRESSED) and LEFT.search(text) and (kind or tells_of_deed(text)):
+        return AnswerKind.PARTLY
     return kind or (AnswerKind.DEFERRED if PUT_OFF.search(text) and not tells_of_deed(text) else None)
 
 

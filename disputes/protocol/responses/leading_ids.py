@@ -14,7 +14,7 @@ ONLY_MARKS = regex(rf"[{re.escape(MARKS)}]*")
 # What may follow an id that leads a line: its title in parentheses, then a colon, a dash or an arrow.
 AFTER_ID = regex(
     r"[*_`\]\)\"”~]{0,4}\s{0,3}(?:\([^()]{0,120}\)|\[[^\[\]]{0,60}\])?[*_`]{0,3}\s{0,3}"
-    rf"(?::|-{{1,2}}>?|–|—|→|=>|(?=[{''.join(SYMBOLS)}]))"
+    rf"(?:[:：]|=(?=\s)|-{{1,2}}>?|–|—|→|=>|(?=[{''.join(SYMBOLS)}]))"
 )
 BOLD = regex(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
 LABEL = regex(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")

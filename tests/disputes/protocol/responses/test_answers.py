@@ -213,6 +213,15 @@ def test_a_sentence_answers_only_where_it_claims_that_something_was_done(
         ("ISSUE-R1-001 to ISSUE-R1-003: all done except 002", {}),
         ("| ISSUE-R1-001 through 003 | done | except the last |", {}),
         ("ISSUE-R1-001: fixed, except for the docs", {"001": "partly"}),
+        ("ISSUE-R1-001: Fixed in a.py but not in b.py", {"001": "partly"}),
+        ("ISSUE-R1-001: fixed the read path; the write path is still open", {"001": "partly"}),
+        ("ISSUE-R1-001: Done, though the delay is unchanged", {"001": "partly"}),
+        ("- ISSUE-R1-001: the first half is done\n- ISSUE-R1-002: Addressed the easy part.",
+         {"001": "partly", "002": "partly"}),
+        ("- ISSUE-R1-001 (disagree): it is so\n- ISSUE-R1-002 (fixed): added\n- ISSUE-R1-003 [deferred]: a",
+         {"001": "declined", "002": "addressed", "003": "deferred"}),
+        ("- ISSUE-R1-001 (the disagreeing clients): fixed\n- ISSUE-R1-002：不\nISSUE-R1-003 = not done",
+         {"001": "addressed", "002": "addressed", "003": "discarded"}),
         # one of several is told apart
         ("ISSUE-R1-001 to 003: fixed (002 only in part)",
          {"001": "addressed", "002": "partly", "003": "addressed"}),
@@ -352,6 +361,11 @@ ARGUING = [
     # nobody can tell that this was done
     "Both writes are wrapped in one transaction.",
     "The helper closes the file in `finally`.",
+    # what was done is undone
+    "Reverted the change because it broke the tests.",
+    "Tried a lock, it did not work, so I rolled it back.",
+    "Attempted to limit it without success.",
+    "Fixed at first, then reverted.",
 ]
 DOING = [
     "Added an assertion, though the caller already holds the lock.",
@@ -373,6 +387,7 @@ DOING = [
     "3f2a9c1",
     "As suggested: one query.",
     "Reverted to the earlier format.",
+    "Removed the cache and reverted to the earlier format, as asked.",
     "Deliberately strict: raised the limit to 5, as you asked.",
     "I kept the public name, but made the helper private as you asked.",
     "`limit` defaults to 100 from this commit on.",

@@ -691,8 +691,7 @@ It goes on for ever.
     ),
     (
         "severities in capitals before a place, and coloured signs",
-        "(1) HIGH a.py:3 it leaks\n(2) MINOR b.py:4 typo\n\n# More\n\n"
-        "🔴 c.py:5 — no limit\n🔵 the name is bad\n",
+        "(1) HIGH a.py:3 it leaks\n(2) MINOR b.py:4 typo\n\n# B\n\n🔴 c.py:5 — no end\n🔵 the name is bad\n",
         ("-", [(1, "h", "a.py:3"), (2, "l", "b.py:4"), (6, "c", "c.py:5"), (7, "l", "the name")]),
     ),
     (
