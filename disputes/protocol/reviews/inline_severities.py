@@ -40,6 +40,7 @@ LOUD = regex(
     r"(?:(?:\s?\((?P<more>[^()]{1,40})\))?\s?(?::|[-–—|](?=\s))\s+(?=\S)"
     r"|\s+(?=`?[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d))"
 )
+ITALIC = regex(r"[*_](?P<word>[A-Za-z][A-Za-z0-9 -]{1,20})(?::[*_]|[*_]\s?[:–—-])\s+")  # "*High*: text"
 DOTTED = regex(r"\[[A-Z]{0,3}\d{1,2}(?:\.\d{1,2})+\]\s+")
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
@@ -102,6 +103,9 @@ def take_prefix(title: str, words: list[str]) -> str:
         return title[match.end() :].lstrip(" :–—-")
     if title[:1] == "[" and (match := DOTTED.match(title)):
         title = title[match.end() :]  # a number, and no title: "[F1.1] HIGH: text"
+    if title[:1] in ("*", "_") and (match := ITALIC.match(title)) and severity_in(match["word"]):
+        words.append(match["word"])
+        return title[match.end() :]
     if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title) or LOUD.match(title)):
         words.append(match["word"])
         return title[match.end() :]

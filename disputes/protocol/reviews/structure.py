@@ -67,11 +67,7 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
     if data is None:
         return None
     data = data._replace(keys=dict(_flat(data.keys)))
-    if any(isinstance(entry, Entry) for entry in data.entries) or (not data.entries and "<" in text):
-        pass  # no example of anything else has such tags
-    elif (data.prose.strip() or not data.keys.keys() - LISTS) and not all(
-        isinstance(entry, Mapping) for entry in data.entries
-    ):
+    if (data.prose.strip() or not data.keys.keys() - LISTED) and any(map(_is_text, data.entries)):
         return None  # an example of something else
     findings: list[Found] = []
     begin = 0
@@ -111,9 +107,17 @@ def _entries(keys: Mapping[str, Any]) -> list[Any] | None:
     return found if has_list else None
 
 
+class _Text(dict[str, str]):
+    """A finding that is only a text, with the severity that the key of its list states."""
+
+
+def _is_text(entry: Any) -> bool:
+    return isinstance(entry, _Text) or not isinstance(entry, Mapping)
+
+
 def _graded(entry: Any, severity: str) -> Any:
     if not isinstance(entry, Mapping):
-        return {"title": str(entry), "severity": str(severity)}
+        return _Text(title=str(entry), severity=str(severity))
     stated = {KEYS.get(as_words(str(name))) or field_name(as_words(str(name))) for name in entry}
     return entry if "severity" in stated else {**entry, "severity": str(severity)}
 

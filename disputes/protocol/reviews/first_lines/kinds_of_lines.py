@@ -105,8 +105,7 @@ def _content(text: str, start: Start) -> Start | None:
     circle = CIRCLES.get(text[:1], "")
     text, sign = without_signs(text)
     start.tick = tick or sign
-    if start.shape is Shape.PLAIN and (sign or (circle and _is_sentence(text))):
-        start.shape = Shape.ITEM
+    start.shape = _shape(start.shape, text, circle, sign)
     if text[:2] == "~~":
         start.struck, text = True, text.replace("~~", "")
     if start.level:
@@ -122,9 +121,15 @@ def _content(text: str, start: Start) -> Start | None:
     return found
 
 
-def _is_sentence(text: str) -> bool:
-    """Whether what stands behind a coloured sign is more than a verdict or the label of a list."""
-    return len(text.split()) > WORDS_OF_A_LABEL and not (text.endswith(":") or "=" in text)
+def _shape(shape: Shape, text: str, circle: str, tick: str) -> Shape:
+    """Return the kind of a line behind signs, which make an item of a paragraph.
+
+    A coloured sign does so only before a sentence, since it may stand before a verdict or a label as well.
+    """
+    if shape is not Shape.PLAIN or not (circle or tick):
+        return shape
+    is_sentence = len(text.split()) > WORDS_OF_A_LABEL and not (text.endswith(":") or "=" in text)
+    return Shape.ITEM if tick or is_sentence else shape
 
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:
