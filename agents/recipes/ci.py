@@ -134,8 +134,8 @@ def _recipe(tree: Tree, job: Job) -> tuple[Recipe | None, int]:
     if job.has_python and not needs_python(then(*prepare, *phases.build, *phases.tests)):
         prepare.insert(0, "pip --version")  # what the tests call wants it, though no command says so
     said = " ".join(EXPRESSION.sub("…", where).split())[:120]
-    commands = [_in_its_shell(then(*phase)) for phase in (prepare, phases.build, phases.tests)]
-    return Recipe(*commands, said), lost
+    before, build, tests = (_in_its_shell(then(*phase)) for phase in (prepare, phases.build, phases.tests))
+    return Recipe(before, build, tests, said), lost
 
 
 def _in_its_shell(command: str) -> str:
