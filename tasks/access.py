@@ -117,6 +117,8 @@ def tasks_named(user: Any, ref: str) -> TaskQuerySet:
 
 def formerly(user: Any, slug: str) -> Project | None:
     """Return the user's project that had this short name before, unless another project has it now."""
+    if not (slug.isascii() and slug.isprintable()):
+        return None  # no short name, and nothing that every database can be asked for
     project = projects_for(user).filter(former_names__slug=slug).first()
     return None if project is None or Project.objects.filter(slug=slug).exists() else project
 
