@@ -88,6 +88,7 @@ GROUPS: list[dict[str, Any]] = [
     },
 ]
 
+SCRIPTS = ("htmx", "count", "select2", "focus", "scrolling", "sent", "printing")
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steroids Web",
     "SITE_HEADER": "Steroids Web",
@@ -96,7 +97,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _file("favicon.svg")}],
     "DASHBOARD_CALLBACK": "agents.web.dashboard.dashboard",
     "STYLES": [_file("colours.css"), _file("steroids.css"), _file("dashboard.css")],
-    "SCRIPTS": [_file(f"{name}.js") for name in ("htmx", "count", "select2", "focus", "scrolling", "sent")],
+    "SCRIPTS": [_file(f"{name}.js") for name in SCRIPTS],
     "LOGIN": {"form": "steroidsweb.accounts.sign_in.SignInForm"},
     "GLOBAL_CALLBACK": "steroidsweb.sidebar.no_inline_colours",
     "SIDEBAR": {

@@ -191,6 +191,12 @@ def test_the_dark_theme_is_dark(open_page: Open, scene: Scene, shoot: Shoot) -> 
             press(page, "b")
             expect(page.locator("[data-lines]")).to_contain_text("Ruling:")
         shoot(page, f"{name}-dark")
+    page.evaluate("""window.inDark = [];
+        for (const kind of ["beforeprint", "afterprint"]) {
+            addEventListener(kind, () => inDark.push(document.documentElement.classList.contains("dark")));
+        }""")
+    page.pdf()
+    assert page.evaluate("inDark") == [False, True], "on paper it is light"
 
 
 def test_a_laptop_shows_both_sides_the_place_and_the_button(
