@@ -2,7 +2,7 @@
 
 from tasks.text.regex import regex
 
-PLAIN = regex(r"[\w./+-]*[\w+-]\.\w{1,8}|[\w+-]+/[\w./+-]+")
+PLAIN = regex(r"[\w./+-]*[\w+-]\.\w{1,16}|[\w+-]+/[\w./+-]+")
 
 
 def location_of(path: str, line: int | str | None) -> str:

@@ -35,11 +35,11 @@ AFTER_SEVERITY = regex(r"[(:;,–—]|\.(?:\s|$)| - ")
 MAX_LABEL = 48
 # Each alternative begins at the start of a word, so that no letter is read again and again.
 PLACE = regex(
-    r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,8})|(?<![\w+-])(?P<path>[\w+-]+/[\w./+-]+))"
+    r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,16}(?!\w|/\w))|(?<![\w.+-])(?P<path>\.?[\w+-][\w.+-]*/[\w./+-]+))"
     r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
 )
 IN_CODE = regex(CODED)
-LINE_OF_FILE = regex(r"\.\w{1,8}:[0-9]")
+LINE_OF_FILE = regex(r"\.\w{1,16}:[0-9]")
 LINE_NUMBER = regex(r":[0-9]")  # contained in every place that names a line
 
 

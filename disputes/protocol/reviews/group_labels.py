@@ -31,7 +31,7 @@ COUNTING = regex(
     re.IGNORECASE,
 )
 # What is shown of the comments on one file that fold: "src/io.py (2)".
-FILE_COUNT = regex(r"[\w./+-]{1,200}\.\w{1,8} \(\d{1,3}\)")
+FILE_COUNT = regex(r"[\w./+-]{1,200}\.\w{1,16} \(\d{1,3}\)")
 MAX_OPENING = 160  # the most characters of a sentence before a list
 
 

@@ -11,7 +11,7 @@ PATHS_MAX = 50  # the most paths that are taken from one text
 NEAR = 10  # how many lines a place may move between rounds, because code above it grew or shrank
 _PATH = regex(
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
-    r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,7}|[\w@+-]{2,}\.[A-Za-z]\b)"
+    r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,15}(?!\w)|[\w@+-]{2,}\.[A-Za-z]\b)"
 )
 _LINES = regex(
     r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>[0-9]{1,7})"

@@ -12,7 +12,7 @@ from tasks.text.regex import regex
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
 # Without marks it is a checker's word: "io.go:14: warning: text". Below a file's name: "L14 [high] text".
 OF_FILE = regex(
-    rf"(?:{CODED}|`?(?:[\w./+-]{{0,200}}[\w+-]\.\w{{1,8}}:|L)\d{{1,7}}(?:[-–:]L?\d{{1,7}})?`?)"
+    rf"(?:{CODED}|`?(?:[\w./+-]{{0,200}}[\w+-]\.\w{{1,16}}:|L)\d{{1,7}}(?:[-–:]L?\d{{1,7}})?`?)"
     r"[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"(?:(?:\*\*|[(\[*_]){1,2}(?P<word>[A-Za-z0-9-]{2,16})(?:\*\*|[)\]*_]){1,2}[ \t]*(?:[-–—:|][ \t]*){0,2}"
     r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"

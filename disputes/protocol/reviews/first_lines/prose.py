@@ -12,7 +12,7 @@ from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.locations import CODED
 from tasks.text.regex import regex
 
-_PLACE = r"[\w./+-]{0,200}[\w+-]\.\w{1,8}:\d{1,7}(?:[-–:]\d{1,7})?"
+_PLACE = r"[\w./+-]{0,200}[\w+-]\.\w{1,16}:\d{1,7}(?:[-–:]\d{1,7})?"
 # "`src/cache.py:12` Drop the lock", "src/cache.py:57: drop the lock"
 LED = regex(
     rf"[*_`]{{0,4}}(?P<place>{_PLACE}|{CODED})[*_`]{{0,4}}"

@@ -439,7 +439,10 @@ def test_the_place_is_found_anywhere_in_the_line(text: str, location: str) -> No
 
 
 def test_a_place_is_the_same_in_prose_and_data_whatever_the_file_is_called() -> None:
-    for path in ("src/a.py", "app/[id]/page.tsx", "app/(shop)/$slug.tsx", "über uns/ü ber.md", ".gitmodules"):
+    for path in (
+        "src/a.py", "app/[id]/page.tsx", "app/(shop)/$slug.tsx", "über uns/ü ber.md", ".gitmodules",
+        ".docker/gitpod/Dockerfile", "my.pkg/Makefile", "messages.properties",
+    ):  # fmt: skip
         entry = {"title": "Lock it", "severity": "high", "file": path, "line": 7}
         data = json.dumps({"verdict": "needs_revision", "findings": [entry]})
         for text in (data, f"- [HIGH] `{path}:7` - Lock it", f"- [HIGH] Lock it\n  **Location:** `{path}:7`"):

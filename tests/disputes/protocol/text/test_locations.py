@@ -28,6 +28,7 @@ def words(text: str) -> frozenset[str]:
         ("Lines 40-44", "", 40, 44, ""),
         ("src/calls.py, function retry()", "src/calls.py", None, None, "retry"),
         ("Makefile", "", None, None, "makefile"),
+        ("messages.properties:3", "messages.properties", 3, 3, ""),
         ("`Makefile:3`", "Makefile", 3, 3, ""),
         ("`app/[id]/page.tsx:12-14`, function save", "app/[id]/page.tsx", 12, 14, "save"),
         ("./app/(shop)/$id.tsx:12", "app/(shop)/$id.tsx", 12, 12, ""),
