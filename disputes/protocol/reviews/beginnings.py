@@ -229,6 +229,7 @@ ANONYMOUS_HEADING = (
     no_finding("findings without titles of their own stand below it", lambda c: c.is_over_records),
     finding("a heading with a severity below it begins a finding", lambda c: c.has_severity_below),
     no_finding("a table stands below it, and it names that", lambda c: c.is_over_table),
+    no_finding("another heading below the title says that it lists the issues", lambda c: c.is_beside_list),
     finding(
         "a heading below one that says Issues begins a finding",
         lambda c: c.purpose is Purpose.ISSUES and not c.is_category,

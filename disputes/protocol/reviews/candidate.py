@@ -16,6 +16,7 @@ from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import STATED
 
 MAX_AHEAD = 14
+RISKS = frozenset(["risk", "risks", "bug", "bugs"])
 MAX_NAME = 3  # words of an item that only names a list
 RANK = {Shape.HEADING: 3, Shape.BOLD: 2, Shape.ITEM: 1, Shape.PLAIN: 1, Shape.TAG: 1, Shape.RECORD: 1}
 LISTING = frozenset([Purpose.ISSUES, Purpose.OBSERVATIONS])
@@ -253,6 +254,14 @@ class Candidate:
                 break
             found += other is not None and other.shape is Shape.RECORD
         return found > 1
+
+    @property
+    def is_beside_list(self) -> bool:
+        """Whether a heading right below the title stands beside one that says it lists the issues."""
+        parent = self.section.parent
+        if not self.layout.has_list or parent is None or parent.level != 1 or self.start.numbering:
+            return False
+        return not RISKS & {*self.start.title.lower().split()}
 
     @property
     def is_category(self) -> bool:

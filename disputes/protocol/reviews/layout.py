@@ -9,7 +9,7 @@ from disputes.protocol.reviews.first_lines.prose import with_prose
 from disputes.protocol.reviews.first_lines.records import with_records
 from disputes.protocol.reviews.first_lines.scales import with_scales
 from disputes.protocol.reviews.first_lines.start import Start
-from disputes.protocol.reviews.headings import TOP, Section, sections
+from disputes.protocol.reviews.headings import TOP, Purpose, Section, sections
 from disputes.protocol.text.documents import STATED, Line, Table, tables
 
 
@@ -27,6 +27,7 @@ class Layout:
     named: Sequence[int]
     tables: tuple[Table, ...]
     titles: int  # how many headings of the first level there are
+    has_list: bool  # whether a heading below the only title says that it lists issues
 
 
 def lay_out(lines: Sequence[Line]) -> Layout:
@@ -43,4 +44,8 @@ def lay_out(lines: Sequence[Line]) -> Layout:
     starts = with_prose(lines, with_records(lines, with_scales(lines, read), where))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())
-    return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles)
+    has_list = titles == 1 and any(
+        section.own is Purpose.ISSUES and section.parent is not None and section.parent.level == 1
+        for section in opened.values()
+    )
+    return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles, has_list)

@@ -133,6 +133,9 @@ EXAMPLES: dict[tuple[LineRule, ...], dict[str, str]] = {
         ),
         "a heading with a severity below it begins a finding": "### Retries never end\n**Severity:** High",
         "a table stands below it, and it names that": "## Issues\n### What was run\n| Command | Result |",
+        "another heading below the title says that it lists the issues": (
+            "# Findings of the reviewer\n## Findings\n## How clear the task was"
+        ),
         "a heading below one that says Issues begins a finding": "## Issues\n### Retries never end",
         "a numbered heading below one that says Suggestions begins a finding": (
             "## Suggestions\n### 1. End the retries"
