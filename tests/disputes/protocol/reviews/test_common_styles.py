@@ -642,6 +642,12 @@ And:
         ("r", [(4, "h", "it leaks"), (9, "l", "the name says nothing")]),
     ),
     (
+        "titles that begin with a word for a status and go on",
+        "## Findings\n\n1. [P2] Verified-state panel\n2. [P2] Fixed-width boxes\n- [HIGH] Closed-form sums\n"
+        "4. [P1] Resolved: the lock\n",
+        ("-", [(3, "m", "Verified-state"), (4, "m", "Fixed-width"), (5, "h", "Closed-form")]),
+    ),
+    (
         "points that are counted on one line",
         "Reject: (1) the lock leaks, (2) the retry has no limit, (3) nothing is tested.\n",
         ("r", [(1, "-", "the lock leaks"), (1, "-", "the retry has"), (1, "-", "nothing is tested.")]),
