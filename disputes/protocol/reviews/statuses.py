@@ -54,7 +54,8 @@ _STATUSES = {
     ),
 }
 STATUS = regex(
-    "|".join(rf"(?P<{status}>(?:{pattern})\b(?!-\w))" for status, pattern in _STATUSES.items()), re.IGNORECASE
+    "|".join(rf"(?P<{status}>(?:{pattern})\b(?![-.]\w))" for status, pattern in _STATUSES.items()),
+    re.IGNORECASE,
 )
 # The first two letters of every status.
 STATUS_STARTS = frozenset(

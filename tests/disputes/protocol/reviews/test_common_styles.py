@@ -644,8 +644,17 @@ And:
     (
         "titles that begin with a word for a status and go on",
         "## Findings\n\n1. [P2] Verified-state panel\n2. [P2] Fixed-width boxes\n- [HIGH] Closed-form sums\n"
-        "4. [P1] Resolved: the lock\n",
-        ("-", [(3, "m", "Verified-state"), (4, "m", "Fixed-width"), (5, "h", "Closed-form")]),
+        "4. [P1] Resolved: the lock\n\n- [MUST] DONE.md:1 Say it twice\n- [HIGH] open.py leaks\n",
+        (
+            "-",
+            [
+                (3, "m", "Verified-state"),
+                (4, "m", "Fixed-width"),
+                (5, "h", "Closed-form"),
+                (8, "h", "DONE.md:1"),
+                (9, "h", "open.py"),
+            ],
+        ),
     ),
     (
         "points that are counted on one line",
