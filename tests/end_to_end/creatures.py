@@ -329,11 +329,13 @@ GIT = [
         "nothing", is_saved=True,
     ),
     Creature(
-        "rewrites history",
+        "rewrites history",  # which the command tells at once, while the run goes on
         """
         git("checkout", "--quiet", "--orphan", "new")
         commit()
         hand_in()
+        head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        post("submit", {"sha": head, "response": "Done."})
         """,
         "handed_in", "does not descend",
     ),
