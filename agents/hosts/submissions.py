@@ -32,6 +32,7 @@ from disputes.silence.changes import round_before
 from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
 from tasks.models import Bundle, Finding, Landing, Submission, Task
 from tasks.models.event import record
+from tasks.models.submission import FILES_TOLD
 from tasks.models.task import locked_task
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,6 @@ log = logging.getLogger(__name__)
 DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
-FILES_TOLD = 500  # changed files that are kept by name
 COMMITS_TOLD, MESSAGE_MAX, UNDONE_TOLD = 20, 1000, 50
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags

@@ -7,6 +7,7 @@ from agents.hosts.git.mirror import Mirror
 from disputes.protocol.text import chapters
 from disputes.protocol.text.documents import MAX_BYTES, scan
 from tasks.models import Review, Submission
+from tasks.models.submission import FILES_TOLD
 
 RULES = "AGENTS.md"
 SOURCE_MAX = 32 * 1024  # characters that prompts show
@@ -30,6 +31,9 @@ def measure_of(submission: Submission, fork: str, mirror: Mirror) -> str:
 def rewritten_by(submission: Submission, measure: str, mirror: Mirror) -> list[str]:
     """Return which of the rules and the specification the submission changes, by their paths."""
     named = dict.fromkeys([RULES, submission.task.source.partition("#")[0]])
+    changed = {path for path, *_ in submission.diff_stat.get("files", ())}
+    if measure == submission.diff_stat.get("fork") and len(changed) < FILES_TOLD:
+        return [path for path in named if path in changed]
     most = SOURCE_MAX * 4
     return [
         path for path in named

@@ -7,6 +7,8 @@ from tasks.models.moments import MomentField
 from tasks.models.project import Project
 from tasks.models.task import Task
 
+FILES_TOLD = 500  # changed files that `diff_stat` names
+
 
 class Rollback(models.Model):
     """A person's decision to take a task back to the end of an earlier round.
