@@ -59,9 +59,10 @@ READ = """selector => [
     ...[...document.querySelectorAll(selector)].map(element => element.outerHTML.slice(0, 120)),
     ...document.querySelectorAll("h1").length === 1 ? [] : ["has not one heading of the first level"],
 ]"""
-# Once Alpine is done with the page; a locator would load Playwright's own script into each page.
+# Once Alpine or Swagger UI is done; a locator would load Playwright's own script into each page.
 UNCLOAKED = """() => new Promise(done => {
-    const look = () => document.querySelector("html[x-cloak]") ? requestAnimationFrame(look) : done();
+    const isUnderWay = () => document.querySelector("html[x-cloak], #swagger-ui:not(:has(h1))");
+    const look = () => isUnderWay() ? requestAnimationFrame(look) : done();
     look();
 })"""
 BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
