@@ -787,6 +787,14 @@ def test_a_commit_without_the_one_where_the_run_began_is_refused_at_once(
     ):
         assert run(*words, cwd=cwd).returncode == 0  # what git does not know a host looks at
     assert len(server.seen) == 2
+    trace = folder.parent / "git.trace"
+    asked = []
+    for before in ("status", "gc"):  # which packs the objects that tell it without git
+        git(before)
+        trace.unlink(missing_ok=True)
+        assert run("tasks", "submit", cwd=folder, GIT_TRACE=trace).returncode == 0
+        asked.append("rev-list" in trace.read_text())
+    assert asked == [False, True]
 
 
 def test_uncommitted_changes_are_refused(run: Call, server: Server, repository: tuple[Path, str]) -> None:
