@@ -88,6 +88,8 @@ class _Walk:
                 if tag["end"]:
                     self._close(name, "")
         self._say(self.text[end:])
+        for parts in (self.keys, *self.entries):
+            parts |= {name: " ".join(said) for name, said in parts.items()}
 
     def _say(self, text: str) -> None:
         self.line += text.count("\n")
@@ -137,8 +139,8 @@ class _Walk:
 
 
 def _add(parts: dict[str, Any], name: str, text: str) -> None:
-    """Add a text to a part, without the blanks around its lines."""
+    """Add a text to those of a part, without the blanks around its lines; they are joined at the end."""
     if not text.strip():
         return
     said = unescape("\n".join(line.strip() for line in text.strip("\n").split("\n"))).strip()
-    parts[name] = f"{parts[name]} {said}" if name in parts else said
+    parts.setdefault(name, []).append(said)
