@@ -78,6 +78,7 @@ GROUPS: list[dict[str, Any]] = [
             _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
             {"title": "Sessions", "icon": "devices", "link": "/sessions/"},
             {"title": "Tokens", "icon": "key", "view": ["admin:agents_token_changelist"]},
+            {"title": "REST API", "icon": "api", "link": "/api/docs/"},
             {
                 "title": "Background jobs",
                 "icon": "schedule",

@@ -141,7 +141,7 @@ class Scene:
 
 
 ROWS: dict[str, Any] = {
-    "queue/D": Dispute, "queue/decisions": Decision, "queue/amendments": Amendment,
+    "queue/D": Dispute, "queue/d": Dispute, "queue/decisions": Decision, "queue/amendments": Amendment,
     "queue/views": SavedView, "queue/bulk": Bulk,
     "tasks/<str:ref>/rulings": Decision, "runs": Run, "comments": Comment, "accounts": ProviderPause,
     "notifications": Channel, "notifications/deliveries": Delivery, "sessions": SignedIn,

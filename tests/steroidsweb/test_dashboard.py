@@ -397,7 +397,7 @@ def test_the_sidebar_offers_what_the_person_may_open(
             [],
         ),
         (vera, ["Tasks", "Events", "Tokens"], ["Hosts", "Users", "Agents", "Background jobs"]),
-        (otto, ["Queue", "Tokens"], ["Tasks", "Events", "Hosts"]),
+        (otto, ["Queue", "Tokens", "REST API"], ["Tasks", "Events", "Hosts"]),
     ):
         html = sidebar_of(visit(client, user))
         assert [title for title in seen if f"<span>{title}</span>" not in html] == []

@@ -8,6 +8,7 @@ from disputes.web.work import downloads
 urlpatterns = [
     *urls.urlpatterns,
     path("D-<int:pk>/", views.dispute_page, name="dispute"),
+    path("d-<int:pk>/", views.dispute_page),  # as people type it
     path("D-<int:pk>/diff/", views.diff_page, name="dispute-diff"),
     path("D-<int:pk>/preview/", views.preview, name="dispute-preview"),
     path("D-<int:pk>/decide/", ruling_views.decide, name="dispute-decide"),
