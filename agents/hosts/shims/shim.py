@@ -65,6 +65,7 @@ def begin_as_step() -> None:
     child inherits that, and then neither Ctrl+C nor a trap works in it, which tests may be about.
     """
     die_with_shim()
+    processes.give_way()
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

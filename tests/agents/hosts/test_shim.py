@@ -236,6 +236,14 @@ def test_the_step_hears_every_signal_as_a_program_does_that_a_person_starts(held
     assert [int(line.split()[1], 16) & ours for line in held.log.splitlines()] == [0, 0]
 
 
+def test_the_step_gives_way_to_whoever_else_wants_the_processors(held: Held) -> None:
+    held.add("nice; cat /proc/self/autogroup 2>/dev/null || true").start().wait()
+    niceness, *group = held.log.split("\n", 1)
+    assert int(niceness) == min(os.nice(0) + processes.GIVING_WAY, 19)
+    if os.geteuid() == 0:  # the kernel takes a few such wishes a second of anybody else
+        assert not group[0] or group[0].rstrip().endswith(f"nice {processes.GIVING_WAY}")
+
+
 def test_the_step_leaves_no_core_file(held: Held) -> None:
     held.add("ulimit -c").start().wait()
     assert held.log == "0\n"
