@@ -127,11 +127,14 @@ def _release(landing: Landing, seconds: float = 0, **values: Any) -> None:
     _write(landing, claimed_until=None, not_before=later, **values)
 
 
-def advance(landing: Landing, host: str) -> None:
-    """Take one step of one landing. Problems become columns, pauses or cards; no error of git is raised."""
+def advance(landing: Landing, host: str) -> bool:
+    """Take one step of one landing, and return whether it has landed.
+
+    Problems become columns, pauses or cards; no error of git is raised.
+    """
     known, landing = landing, _whole.first(landing.pk)
     if landing is None or landing.fence != known.fence or not claim(landing, host):
-        return
+        return False
     try:
         with about(task=landing.task.ref, landing=landing.pk), paths.mirror(landing.project).mended():
             _advance(landing)
@@ -143,6 +146,7 @@ def advance(landing: Landing, host: str) -> None:
         _release(landing, pause_after(attempts), attempts=attempts, problem=problem)
     except GitError as error:
         _stick(landing, str(error))
+    return landing.status == Landing.Status.LANDED
 
 
 def _advance(landing: Landing) -> None:

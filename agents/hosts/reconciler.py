@@ -163,6 +163,12 @@ class Reconciler:
         due = landing.due(self.row.name)
         return due if self.row.slots else [one for one in due if one.only_on]
 
+    def _land(self, first: Landing) -> None:
+        """Take one step of the landing and, each time one has landed, of the next in its branch's queue."""
+        turn: Landing | None = first
+        while turn and landing.advance(turn, self.row.name):
+            turn = next((one for one in self._landings() if _queue_of(one) == _queue_of(first)), None)
+
     def step(self) -> bool:
         """Make one pass over everything; return whether anything is under way here. Raises NameTaken."""
         self._look_around()
@@ -171,7 +177,7 @@ class Reconciler:
         self._slow.forget_done()
         there = outlook.at_host(self.row.pk)
         for one in self._landings() if there.lands else ():  # what others wait for comes first
-            self._slow.do(f"landing-{one.pk}", lambda one=one: landing.advance(one, self.row.name))
+            self._slow.do(f"landing-{_queue_of(one)}", lambda one=one: self._land(one))
         if there.received:
             self._keep_submissions()
         held = self.held() if there.holds_runs else []
@@ -531,6 +537,11 @@ def _claiming(lease: float) -> PreparedUpdate:
 
 
 _held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_to_keep)
+
+
+def _queue_of(landing: Landing) -> tuple[int, str]:
+    """Return the branch in whose queue the landing stands, of which one goes on at a time."""
+    return landing.project_id, landing.target
 
 
 def _stop(folder: Path) -> None:

@@ -648,6 +648,17 @@ def test_n_landings_are_rebased_and_tested_n_times(world: World) -> None:
     assert world.project.verifications.count() == len(rows) - 1
 
 
+def test_a_host_goes_on_with_the_queue_as_soon_as_one_has_landed(world: World) -> None:
+    world.project.settings |= {"test_command": "", "detect_commands": False}
+    world.project.save()
+    rows = [world.accepted({f"{number}.py": "x\n"}) for number in range(3)]
+    with Reconciler() as host:
+        host.step()
+    landed = Event.objects.filter(kind="landed").order_by("pk").values_list("task", flat=True)
+    assert list(landed) == [row.task_id for row in rows]
+    assert world.remote.head() == fresh(rows[-1]).sha
+
+
 def test_doctor_tells_of_each_landing_that_waits_for_long_in_as_many_queries(world: World) -> None:
     one, other = world.accepted({"one.py": "one\n"}), world.accepted({"two.py": "two\n"})
     Landing.objects.filter(pk=other.pk).update(target="release", status=Landing.Status.STUCK)
