@@ -12,49 +12,41 @@ from agents.providers.reports import ErrorClass
 from tasks.text.regex import regex
 
 # The first match decides; quota comes before rate because both come with the status 429.
-WORDS: list[tuple[ErrorClass, re.Pattern[str]]] = [
-    (kind, regex(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            ErrorClass.PROMPT,
-            r"prompt is too long|prompt_too_long|context[_ ]length|context window|maximum context"
-            r"|input token count|token count .{0,40}exceed|too many input tokens|ContextOverflow",
-        ),
-        (
-            ErrorClass.QUOTA,
-            r"quota|billing|credit balance|out of credit|insufficient.{0,10}(?:credit|fund|balance)"
-            r"|payment required|usage limit|hit your .{0,20}limit|spend(?:ing)? limit"
-            r"|limit reached.{0,20}reset",
-        ),
-        (
-            ErrorClass.SIGN_IN,
-            r"unauthori[sz]ed|not logged in|log ?in again|please (?:run )?/?login|authentication"
-            r"|(?:invalid|incorrect|missing|no valid) (?:api|access) ?key"
-            r"|api[ _]key(?:[ _]not valid|[ _]expired|[ _]not found|_invalid)"
-            r"|missing environment variable|invalid x-api-key|token (?:has )?expired|sign in again"
-            r"|set an auth method|ProviderAuthError|permission_error",
-        ),
-        (
-            ErrorClass.MODEL,
-            r"model_not_found|ModelNotFound|model .{0,120}(?:not found|does(?:n.t| not) exist|not supported)"
-            r"|models?/\S+ is not found|unknown model|no such model|invalid model"
-            r"|not_found_error.{0,40}model",
-        ),
-        (
-            ErrorClass.RATE,
-            r"rate.?limit|too many requests|overloaded|high demand|resource.?exhausted"
-            r"|server.?error|server had an error"
-            r"|service unavailable|temporar(?:y|ily) (?:errors?|unavailable)|bad gateway|internal error",
-        ),
-        (
-            ErrorClass.NETWORK,
-            r"econnrefused|econnreset|enotfound|etimedout|eai_again|connection (?:refused|reset|error|closed)"
-            r"|cannot connect|unable to connect|fetch failed|error sending request|malformed response"
-            r"|stream (?:disconnected|closed|ended without)|connection .{0,20}was lost"
-            r"|idle timeout|waiting for network|network error|socket (?:hang up|closed)|dns error|timed out",
-        ),
-    )
-]
+_BY_WORDS = {
+    ErrorClass.PROMPT: (
+        r"prompt is too long|prompt_too_long|context[_ ]length|context window|maximum context"
+        r"|input token count|token count .{0,40}exceed|too many input tokens|ContextOverflow"
+    ),
+    ErrorClass.QUOTA: (
+        r"quota|billing|credit balance|out of credit|insufficient.{0,10}(?:credit|fund|balance)"
+        r"|payment required|usage limit|hit your .{0,20}limit|spend(?:ing)? limit"
+        r"|limit reached.{0,20}reset"
+    ),
+    ErrorClass.SIGN_IN: (
+        r"unauthori[sz]ed|not logged in|log ?in again|please (?:run )?/?login|authentication"
+        r"|(?:invalid|incorrect|missing|no valid) (?:api|access) ?key"
+        r"|api[ _]key(?:[ _]not valid|[ _]expired|[ _]not found|_invalid)"
+        r"|missing environment variable|invalid x-api-key|token (?:has )?expired|sign in again"
+        r"|set an auth method|ProviderAuthError|permission_error"
+    ),
+    ErrorClass.MODEL: (
+        r"model_not_found|ModelNotFound|model .{0,120}(?:not found|does(?:n.t| not) exist|not supported)"
+        r"|models?/\S+ is not found|unknown model|no such model|invalid model"
+        r"|not_found_error.{0,40}model"
+    ),
+    ErrorClass.RATE: (
+        r"rate.?limit|too many requests|overloaded|high demand|resource.?exhausted"
+        r"|server.?error|server had an error"
+        r"|service unavailable|temporar(?:y|ily) (?:errors?|unavailable)|bad gateway|internal error"
+    ),
+    ErrorClass.NETWORK: (
+        r"econnrefused|econnreset|enotfound|etimedout|eai_again|connection (?:refused|reset|error|closed)"
+        r"|cannot connect|unable to connect|fetch failed|error sending request|malformed response"
+        r"|stream (?:disconnected|closed|ended without)|connection .{0,20}was lost"
+        r"|idle timeout|waiting for network|network error|socket (?:hang up|closed)|dns error|timed out"
+    ),
+}
+WORDS = {kind: regex(pattern, re.IGNORECASE) for kind, pattern in _BY_WORDS.items()}
 STATUS = regex(r"(?:status(?: code)?|\"?code\"?|HTTP(?:/[\d.]+)?)\W{0,4}([45]\d\d)\b", re.IGNORECASE)
 
 CLAIMED_MIN = timedelta(seconds=1)
@@ -82,7 +74,7 @@ def error_of(text: str, status: int | None = None) -> ErrorClass | None:
     """Return the class of an error from its text and the HTTP status, or None if nothing fits."""
     text = text[:4000]
     status = status or status_in(text)
-    said = next((kind for kind, pattern in WORDS if pattern.search(text)), None)
+    said = next((kind for kind, pattern in WORDS.items() if pattern.search(text)), None)
     answered = of_status(status)
     if said is None or said in {ErrorClass.RATE, ErrorClass.NETWORK}:
         return answered or said  # these words are the weakest sign, so the status is preferred

@@ -38,43 +38,35 @@ def cause(output: str) -> str:
 # --- Modules and the like that were not found, in the words of each language -------------------------------
 
 NAME = r"(?P<it>@?\w[\w:./@-]{0,100})"
-ABSENT = (
-    (
-        "Perl module",
-        regex(rf"Can't locate \S{{1,200}} in @INC \(you may need to install the {NAME} module\)"),
-    ),
-    ("Python module", regex(rf"ModuleNotFoundError: No module named '{NAME}'")),
-    ("package", regex(rf"Error: Cannot find (?:module|package) '{NAME}'")),
-    ("Ruby library", regex(rf"cannot load such file -- {NAME} \(LoadError\)")),
-    ("browser of Playwright", regex(rf"Executable doesn't exist at /\S{{1,300}}/ms-playwright/{NAME}")),
-)
+ABSENT = {
+    "Perl module": regex(rf"Can't locate \S{{1,200}} in @INC \(you may need to install the {NAME} module\)"),
+    "Python module": regex(rf"ModuleNotFoundError: No module named '{NAME}'"),
+    "package": regex(rf"Error: Cannot find (?:module|package) '{NAME}'"),
+    "Ruby library": regex(rf"cannot load such file -- {NAME} \(LoadError\)"),
+    "browser of Playwright": regex(rf"Executable doesn't exist at /\S{{1,300}}/ms-playwright/{NAME}"),
+}
 
 
 # What a run does not have, in the words of programs that look for it, and how a command can bring it.
-WITHOUT = (
-    (
-        "Git knows no author in a run: let the command begin with `git config --global user.name tests;"
-        " git config --global user.email tests@localhost;`.",
-        regex(r"Please tell me who you are|Author identity unknown|empty ident name"),
+WITHOUT = {
+    "Git knows no author in a run: let the command begin with `git config --global user.name tests;"
+    " git config --global user.email tests@localhost;`.": regex(
+        r"Please tell me who you are|Author identity unknown|empty ident name"
     ),
-    (
-        "A run has no terminal: `script -qec 'COMMAND' /dev/null` gives a command one.",
-        regex(
-            r"(?i)No such device or address: '?/dev/tty|cannot open (?:terminal|/dev/tty)|/dev/tty: No such"
-            r"|Inappropriate ioctl for device|not a (?:tty|terminal)\b|TERM environment variable not set"
-        ),
+    "A run has no terminal: `script -qec 'COMMAND' /dev/null` gives a command one.": regex(
+        r"(?i)No such device or address: '?/dev/tty|cannot open (?:terminal|/dev/tty)|/dev/tty: No such"
+        r"|Inappropriate ioctl for device|not a (?:tty|terminal)\b|TERM environment variable not set"
     ),
-    (
-        "A locale that is asked for is missing on this host; `locale -a` lists those that are there.",
-        regex(r"unsupported locale setting|cannot (?:set|change) (?:locale|LC_\w+)"),
+    "A locale that is asked for is missing on this host; `locale -a` lists those that are there.": regex(
+        r"unsupported locale setting|cannot (?:set|change) (?:locale|LC_\w+)"
     ),
-)
+}
 
 
 def without(output: str) -> str:
     """Return sentences about what a run does not have and the output asks for; empty if it asks for none."""
     text = plain(output)
-    return " ".join(says for says, pattern in WITHOUT if pattern.search(text))
+    return " ".join(says for says, pattern in WITHOUT.items() if pattern.search(text))
 
 
 def not_found(output: str) -> str:
@@ -83,7 +75,7 @@ def not_found(output: str) -> str:
     It explains a red run but excuses nothing: the work itself may have removed what is not found.
     """
     text = plain(output)
-    for what, pattern in ABSENT:
+    for what, pattern in ABSENT.items():
         names = list(dict.fromkeys(UNPRINTABLE.sub(" ", found["it"]) for found in pattern.finditer(text)))
         if names:
             plural = "" if len(names) == 1 else "s"

@@ -67,247 +67,196 @@ MISSING = BY_SHELL + _any(
 NOT_REACHED = "A package registry or another server could not be reached"
 NOT_THERE = "The package registry does not have"
 # All other faults: the sentence, and the patterns that mean it. The group `it` is what the sentence names.
-FAULTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (
-    (
-        "The disk of this host is full.",
-        _any(r"No space left on device", r"\bENOSPC\b", r"Disk quota exceeded"),
+_BY_FAULT: dict[str, tuple[str, ...]] = {
+    "The disk of this host is full.": (r"No space left on device", r"\bENOSPC\b", r"Disk quota exceeded"),
+    "A process ran out of memory, or the host ended it for lack of memory.": (
+        r"Cannot allocate memory",
+        r"\bENOMEM\b",
+        r"JavaScript heap out of memory",
+        r"java\.lang\.OutOfMemoryError",
+        r"fatal error: runtime: out of memory",
+        r"virtual memory exhausted",
+        r"Killed signal terminated program",
+        r"\(signal: 9, SIGKILL",
+        r"^(?:.{0,200}: line \d+: +\d+ )?Killed\b",
+        r"^g?make.*\] (?:Killed|Error 137)$",
     ),
-    (
-        "A process ran out of memory, or the host ended it for lack of memory.",
-        _any(
-            r"Cannot allocate memory",
-            r"\bENOMEM\b",
-            r"JavaScript heap out of memory",
-            r"java\.lang\.OutOfMemoryError",
-            r"fatal error: runtime: out of memory",
-            r"virtual memory exhausted",
-            r"Killed signal terminated program",
-            r"\(signal: 9, SIGKILL",
-            r"^(?:.{0,200}: line \d+: +\d+ )?Killed\b",
-            r"^g?make.*\] (?:Killed|Error 137)$",
-        ),
+    "Rust has no default toolchain on this host.": (
+        r"rustup could not choose a version of",
+        r"^error: no (?:default|override) toolchain",
+        r"^error: toolchain '[^'\n]{1,80}' is not installed",
     ),
-    (
-        "Rust has no default toolchain on this host.",
-        _any(
-            r"rustup could not choose a version of",
-            r"^error: no (?:default|override) toolchain",
-            r"^error: toolchain '[^'\n]{1,80}' is not installed",
-        ),
+    "Rust's toolchain {it} lacks what the repository asks of it, and a run may not add that; where the"
+    " repository lies, `rustup toolchain install` does, as the user who runs the work.": (
+        r"^info: syncing channel updates for (?P<it>[\w.-]{1,80})\n(?:info: [^\n]{0,200}\n){0,20}"
+        r"error: could not create temp file",
     ),
-    (
-        "Rust's toolchain {it} lacks what the repository asks of it, and a run may not add that; where the"
-        " repository lies, `rustup toolchain install` does, as the user who runs the work.",
-        _any(
-            r"^info: syncing channel updates for (?P<it>[\w.-]{1,80})\n(?:info: [^\n]{0,200}\n){0,20}"
-            r"error: could not create temp file"
-        ),
+    "This host's Python does not fit what is required ({it}).": (
+        r"requires a different Python: (?P<it>[^\n]{1,80})",
+        r"(?P<it>[^\s]{1,60}) requires Python [^\n]{1,60} but the running Python is",
+        # A version that the registry has is wanted, and pip passed it over.
+        r"^ERROR: Ignored the following versions that require a different python version: [^\n]{0,1900}?"
+        r"(?<![^\s])(?P<version>[\w.]{1,30}) Requires-Python (?P<it>[^;\n]{1,40})[^\n]{0,1900}\n"
+        r"ERROR: Could not find a version that satisfies the requirement [^\s=]{1,100}==(?P=version) ",
+        r"current Python version \([^)\n]{1,40}\) is not allowed by the project \((?P<it>[^)\n]{1,40})\)",
     ),
-    (
-        "This host's Python does not fit what is required ({it}).",
-        _any(
-            r"requires a different Python: (?P<it>[^\n]{1,80})",
-            r"(?P<it>[^\s]{1,60}) requires Python [^\n]{1,60} but the running Python is",
-            # A version that the registry has is wanted, and pip passed it over.
-            r"^ERROR: Ignored the following versions that require a different python version: [^\n]{0,1900}?"
-            r"(?<![^\s])(?P<version>[\w.]{1,30}) Requires-Python (?P<it>[^;\n]{1,40})[^\n]{0,1900}\n"
-            r"ERROR: Could not find a version that satisfies the requirement [^\s=]{1,100}==(?P=version) ",
-            r"current Python version \([^)\n]{1,40}\) is not allowed by the project \((?P<it>[^)\n]{1,40})\)",
-        ),
+    "This host's Node.js or its package manager does not fit what is required ({it}).": (
+        r"^npm (?:ERR!|error) notsup Required: *(?P<it>[^\n]{1,80})",
+        r"^npm (?:ERR!|error) (?:code EBADENGINE|engine Unsupported engine)",
+        r"The engine \"(?P<it>[^\"\n]{1,60})\" is incompatible",
+        r"ERR_PNPM_UNSUPPORTED_ENGINE",
+        r"requires at least Node\.js v?(?P<it>[\d.]{1,12})",
+        r"No such built-in module: node:\w",
     ),
-    (
-        "This host's Node.js or its package manager does not fit what is required ({it}).",
-        _any(
-            r"^npm (?:ERR!|error) notsup Required: *(?P<it>[^\n]{1,80})",
-            r"^npm (?:ERR!|error) (?:code EBADENGINE|engine Unsupported engine)",
-            r"The engine \"(?P<it>[^\"\n]{1,60})\" is incompatible",
-            r"ERR_PNPM_UNSUPPORTED_ENGINE",
-            r"requires at least Node\.js v?(?P<it>[\d.]{1,12})",
-            r"No such built-in module: node:\w",
-        ),
+    "This host's Go is older than is required ({it}).": (
+        r"note: module requires Go (?P<it>[\d.]{1,12})",
+        r"requires go >= (?P<it>[\d.]{1,12})",
+        r"invalid go version '(?P<it>[^'\n]{1,20})'",
+        r"go: download (?P<it>go[\d.]{1,12})[^\n]{0,80}: toolchain not available",
     ),
-    (
-        "This host's Go is older than is required ({it}).",
-        _any(
-            r"note: module requires Go (?P<it>[\d.]{1,12})",
-            r"requires go >= (?P<it>[\d.]{1,12})",
-            r"invalid go version '(?P<it>[^'\n]{1,20})'",
-            r"go: download (?P<it>go[\d.]{1,12})[^\n]{0,80}: toolchain not available",
-        ),
+    "This host's Rust is older than is required ({it}).": (
+        r"requires rustc (?P<it>[\d.]{1,20})(?: or newer)?",
+        r"rustc [\d.]{1,20} is not supported by",
+        r"feature `(?P<it>edition20\d\d)` is required",
+        r"lock file version `?(?P<it>\d)`? (?:was found, but this version|requires)",
     ),
-    (
-        "This host's Rust is older than is required ({it}).",
-        _any(
-            r"requires rustc (?P<it>[\d.]{1,20})(?: or newer)?",
-            r"rustc [\d.]{1,20} is not supported by",
-            r"feature `(?P<it>edition20\d\d)` is required",
-            r"lock file version `?(?P<it>\d)`? (?:was found, but this version|requires)",
-        ),
+    "This host's Java does not fit what is required ({it}).": (
+        r"invalid target release: (?P<it>[\d.]{1,10})",
+        r"release version (?P<it>\d{1,3}) not supported",
+        r"UnsupportedClassVersionError",
+        r"JAVA_HOME (?:is not set|environment variable is not defined)",
+        r"No compiler is provided in this environment",
     ),
-    (
-        "This host's Java does not fit what is required ({it}).",
-        _any(
-            r"invalid target release: (?P<it>[\d.]{1,10})",
-            r"release version (?P<it>\d{1,3}) not supported",
-            r"UnsupportedClassVersionError",
-            r"JAVA_HOME (?:is not set|environment variable is not defined)",
-            r"No compiler is provided in this environment",
-        ),
+    "A tool of this host is older than is required ({it}).": (
+        r"^ *(?P<it>CMake [\d.]{1,12}) or higher is required",
+        r"Meson version is [\d.]{1,12} but project requires (?P<it>[^\n]{1,20})",
+        r"Your Ruby version is [\d.]{1,12}, but your Gemfile specified (?P<it>[^\n]{1,20})",
+        r"require[sd]? (?P<it>php [^\s]{1,20}) [^\n]{0,60}your php version",
     ),
-    (
-        "A tool of this host is older than is required ({it}).",
-        _any(
-            r"^ *(?P<it>CMake [\d.]{1,12}) or higher is required",
-            r"Meson version is [\d.]{1,12} but project requires (?P<it>[^\n]{1,20})",
-            r"Your Ruby version is [\d.]{1,12}, but your Gemfile specified (?P<it>[^\n]{1,20})",
-            r"require[sd]? (?P<it>php [^\s]{1,20}) [^\n]{0,60}your php version",
-        ),
+    "Docker does not answer here. In the sandbox no run reaches it: leave out of the commands what starts"
+    " containers.": (
+        r"Cannot connect to the Docker daemon|[Ff]ailed to connect to the [Dd]ocker API",
+        r"permission denied while trying to connect to the Docker daemon",
+        r"Could not find a valid Docker environment",
+        r"DockerException: Error while fetching server API version",
     ),
-    (
-        "Docker does not answer here. In the sandbox no run reaches it: leave out of the commands what starts"
-        " containers.",
-        _any(
-            r"Cannot connect to the Docker daemon|[Ff]ailed to connect to the [Dd]ocker API",
-            r"permission denied while trying to connect to the Docker daemon",
-            r"Could not find a valid Docker environment",
-            r"DockerException: Error while fetching server API version",
-        ),
+    "PHP's extension {it} is missing on this host.": (
+        r"\brequires? (?:PHP extension )?ext-(?P<it>[\w-]{1,40})",
     ),
-    (
-        "PHP's extension {it} is missing on this host.",
-        _any(r"\brequires? (?:PHP extension )?ext-(?P<it>[\w-]{1,40})"),
+    "A library of the system is missing on this host: {it}.": (
+        r"Package '?(?P<it>[\w.+-]{1,80})'?, required by '[^'\n]{1,80}', not found",
+        r"^(?:.{0,40} )?No package '(?P<it>[\w.+-]{1,80})' found",
+        r"Package (?P<it>[\w.+-]{1,80}) was not found in the pkg-config search path",
+        # The first of the names that a build asked for.
+        r"^ *Trying pkg-config --exists (?P<it>[\w.+-]{1,80})\n(?:[^\n]*\n){0,40}?"
+        r"[^\n]*Can not find valid pkg-config",
+        r"ERROR: [Dd]ependency \"(?P<it>[\w.+-]{1,80})\" not found",
+        r"ERROR: Dependency lookup for (?P<it>[\w.+-]{1,80}) with method",
+        r"^ {1,4}Could NOT find (?P<it>[\w.+-]{1,80})",
+        r"package configuration file provided by \"(?P<it>[\w.+-]{1,80})\"",
+        r"cannot find -l(?P<it>[\w.+-]{1,80})",
+        # Only headers in <…>: one in quotes is mostly the repository's own.
+        r"fatal error: '?(?P<it>[\w./+-]{1,120})'?(?:: No such file or directory| file not found)\n"
+        r"(?: *\d+ \|)? *# *include <",
+        r"fatal error: '?(?P<it>(?:Python|ruby|jni|node_api)\.h)'?(?::| file not found)",
     ),
-    (
-        "A library of the system is missing on this host: {it}.",
-        _any(
-            r"Package '?(?P<it>[\w.+-]{1,80})'?, required by '[^'\n]{1,80}', not found",
-            r"^(?:.{0,40} )?No package '(?P<it>[\w.+-]{1,80})' found",
-            r"Package (?P<it>[\w.+-]{1,80}) was not found in the pkg-config search path",
-            # The first of the names that a build asked for.
-            r"^ *Trying pkg-config --exists (?P<it>[\w.+-]{1,80})\n(?:[^\n]*\n){0,40}?"
-            r"[^\n]*Can not find valid pkg-config",
-            r"ERROR: [Dd]ependency \"(?P<it>[\w.+-]{1,80})\" not found",
-            r"ERROR: Dependency lookup for (?P<it>[\w.+-]{1,80}) with method",
-            r"^ {1,4}Could NOT find (?P<it>[\w.+-]{1,80})",
-            r"package configuration file provided by \"(?P<it>[\w.+-]{1,80})\"",
-            r"cannot find -l(?P<it>[\w.+-]{1,80})",
-            # Only headers in <…>: one in quotes is mostly the repository's own.
-            r"fatal error: '?(?P<it>[\w./+-]{1,120})'?(?:: No such file or directory| file not found)\n"
-            r"(?: *\d+ \|)? *# *include <",
-            r"fatal error: '?(?P<it>(?:Python|ruby|jni|node_api)\.h)'?(?::| file not found)",
-        ),
+    "The certificate of a server is not trusted on this host ({it}).": (
+        rf"unable to access 'https://{HOST}[^'\n]{{0,300}}': (?:SSL|server) certificate",
+        rf"request to https://{HOST}\S{{0,300}} failed, reason: [^\n]{{0,60}}certificate",
+        rf'"https://{HOST}[^"\n]{{0,400}}": (?:tls: failed to verify certificate|x509: )',
+        r"CERTIFICATE_VERIFY_FAILED|(?i:certificate verif\w{0,8} failed)|SSL certificate problem",
+        r"unable to get local issuer certificate|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)",
+        r"SELF_SIGNED_CERT|CERT_HAS_EXPIRED|invalid peer certificate|x509: certificate",
+        r"PKIX path building failed",
     ),
-    (
-        "The certificate of a server is not trusted on this host ({it}).",
-        _any(
-            rf"unable to access 'https://{HOST}[^'\n]{{0,300}}': (?:SSL|server) certificate",
-            rf"request to https://{HOST}\S{{0,300}} failed, reason: [^\n]{{0,60}}certificate",
-            rf'"https://{HOST}[^"\n]{{0,400}}": (?:tls: failed to verify certificate|x509: )',
-            r"CERTIFICATE_VERIFY_FAILED|(?i:certificate verif\w{0,8} failed)|SSL certificate problem",
-            r"unable to get local issuer certificate|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)",
-            r"SELF_SIGNED_CERT|CERT_HAS_EXPIRED|invalid peer certificate|x509: certificate",
-            r"PKIX path building failed",
-        ),
+    f"{NOT_REACHED} ({{it}}).": (
+        rf"Could not resolve host: {HOST}",
+        rf"\bdial tcp: lookup {HOST}",
+        rf"host='{HOST}', port=\d{{1,5}}\): Max retries exceeded",
+        rf"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) {HOST}",
+        rf"Failed to connect to {HOST}",
+        rf"unable to access 'https?://{HOST}[^'\n]{{0,300}}': CONNECT tunnel failed",
+        rf"https?://{HOST}\S{{0,300}}: tunneling socket could not be established",
+        rf"failed to download from `https?://{HOST}",
+        rf"UnknownHostException: {HOST}",
+        rf'^go: .{{1,300}}: Get "https?://{HOST}[^"\n]{{0,400}}": (?:Bad Gateway|Service Unavailable)$',
+        rf"^gyp ERR! stack Error: 50[234] response downloading https?://{HOST}",
+        r"Temporary failure in name resolution",
+        r"Could not resolve host",
+        r"Name or service not known",
+        r"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT)\b",
+        r"Connection (?:refused|timed out|reset by peer)",
+        r"Network is unreachable",
+        r"No route to host",
+        r"\bdial tcp\b",
+        r"Max retries exceeded with url",
+        r"^WARNING: Retrying \(Retry\(total=0\b",  # pip's last try, before it says that it found nothing
+        r"NewConnectionError|ReadTimeoutError|ConnectTimeoutError",
+        r"^error: failed to (?:download|get `|fetch)",
+        r"spurious network error",
+        r"Could not transfer artifact",
+        r"Cannot access \S+ \(\S+\) in offline mode",
+        r"UnknownHostException",
+        r"Failed to connect to",
+        r"TLS handshake timeout",
+        r"module lookup disabled by GOPROXY=off",
+        r"Could not fetch specs from",
+        r"error sending request for url",
+        r"502 Bad Gateway|503 Service Unavailable",
     ),
-    (
-        f"{NOT_REACHED} ({{it}}).",
-        _any(
-            rf"Could not resolve host: {HOST}",
-            rf"\bdial tcp: lookup {HOST}",
-            rf"host='{HOST}', port=\d{{1,5}}\): Max retries exceeded",
-            rf"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) {HOST}",
-            rf"Failed to connect to {HOST}",
-            rf"unable to access 'https?://{HOST}[^'\n]{{0,300}}': CONNECT tunnel failed",
-            rf"https?://{HOST}\S{{0,300}}: tunneling socket could not be established",
-            rf"failed to download from `https?://{HOST}",
-            rf"UnknownHostException: {HOST}",
-            rf'^go: .{{1,300}}: Get "https?://{HOST}[^"\n]{{0,400}}": (?:Bad Gateway|Service Unavailable)$',
-            rf"^gyp ERR! stack Error: 50[234] response downloading https?://{HOST}",
-            r"Temporary failure in name resolution",
-            r"Could not resolve host",
-            r"Name or service not known",
-            r"\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT)\b",
-            r"Connection (?:refused|timed out|reset by peer)",
-            r"Network is unreachable",
-            r"No route to host",
-            r"\bdial tcp\b",
-            r"Max retries exceeded with url",
-            r"^WARNING: Retrying \(Retry\(total=0\b",  # pip's last try, before it says that it found nothing
-            r"NewConnectionError|ReadTimeoutError|ConnectTimeoutError",
-            r"^error: failed to (?:download|get `|fetch)",
-            r"spurious network error",
-            r"Could not transfer artifact",
-            r"Cannot access \S+ \(\S+\) in offline mode",
-            r"UnknownHostException",
-            r"Failed to connect to",
-            r"TLS handshake timeout",
-            r"module lookup disabled by GOPROXY=off",
-            r"Could not fetch specs from",
-            r"error sending request for url",
-            r"502 Bad Gateway|503 Service Unavailable",
-        ),
+    f"{NOT_THERE} {{it}}.": (
+        r"No matching distribution found for (?P<it>[^\n;]{1,80})",
+        rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
+        r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
+        rf"^npm (?:ERR!|error) 404 +[A-Za-z ]{{0,40}}'(?P<it>{NAME})' (?:is not in|could not be)",
+        r"^npm (?:ERR!|error) notarget No matching version found for (?P<it>\S{1,80}?)\.?$",
+        r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
+        r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
+        r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
+        r"^error Error: https?://\S{1,300}/(?P<it>[\w.@+-]{1,80}): Request failed \"404",
+        r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
+        r"Could not find (?:a valid )?gem '(?P<it>[^'\n]{1,80})'",
+        r"Could not find artifact (?P<it>[^\s]{1,80})",
+        r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
     ),
-    (
-        f"{NOT_THERE} {{it}}.",
-        _any(
-            r"No matching distribution found for (?P<it>[^\n;]{1,80})",
-            rf"Could not find a version that satisfies the requirement (?P<it>{NAME})",
-            r"Because (?P<it>[\w.-]{1,60}) was not found in the package registry",
-            rf"^npm (?:ERR!|error) 404 +[A-Za-z ]{{0,40}}'(?P<it>{NAME})' (?:is not in|could not be)",
-            r"^npm (?:ERR!|error) notarget No matching version found for (?P<it>\S{1,80}?)\.?$",
-            r"ERR_PNPM_FETCH_404[^\n]{0,200}/(?P<it>[\w.%@-]{1,80})",
-            r"ERR_PNPM_NO_MATCHING_VERSION[^\n]{0,60} for (?P<it>[^\s]{1,80})",
-            r"Couldn't find package \"(?P<it>[^\"\n]{1,80})\"",
-            r"^error Error: https?://\S{1,300}/(?P<it>[\w.@+-]{1,80}): Request failed \"404",
-            r"^error: no matching package (?:named|found)(?: `(?P<it>[\w-]{1,80})` found)?",
-            r"Could not find (?:a valid )?gem '(?P<it>[^'\n]{1,80})'",
-            r"Could not find artifact (?P<it>[^\s]{1,80})",
-            r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
-        ),
+    "The command does not fit what is in its folder: there is no {it} for it.": (
+        r"^ninja: error: loading '(?P<it>[^'\n]{1,80})': No such file or directory",
+        r"^g?make: \*\*\* No targets specified and no (?P<it>makefile) found",
+        # A target that is needed by another one is a fault of the makefile.
+        r"^g?make: \*\*\* No rule to make (?P<it>target [‘'`][^’'\n]{1,80}[’'])\. +Stop",
+        r"CMake Error: The source directory .{1,300} does not appear to contain (?P<it>CMakeLists.txt)",
+        r"contains? a build file (?P<it>meson\.build)",
+        r"^npm (?:ERR!|error) Missing (?P<it>script: \"[^\"\n]{1,80}\")",
+        r"^error: could not find `(?P<it>Cargo\.toml)` in ",
+        r"^go: (?P<it>go\.mod) file not found",
+        r"\bthere is no (?P<it>POM) in this directory",
+        r"^error: No (?P<it>justfile) found",
+        r"^No (?P<it>Rakefile) found",
+        r"^Don't know how to build (?P<it>task '[^'\n]{1,80}')",
+        r"^ERROR: file or directory not found: (?P<it>[^\n]{1,80})",
     ),
-    (
-        "The command does not fit what is in its folder: there is no {it} for it.",
-        _any(
-            r"^ninja: error: loading '(?P<it>[^'\n]{1,80})': No such file or directory",
-            r"^g?make: \*\*\* No targets specified and no (?P<it>makefile) found",
-            # A target that is needed by another one is a fault of the makefile.
-            r"^g?make: \*\*\* No rule to make (?P<it>target [‘'`][^’'\n]{1,80}[’'])\. +Stop",
-            r"CMake Error: The source directory .{1,300} does not appear to contain (?P<it>CMakeLists.txt)",
-            r"contains? a build file (?P<it>meson\.build)",
-            r"^npm (?:ERR!|error) Missing (?P<it>script: \"[^\"\n]{1,80}\")",
-            r"^error: could not find `(?P<it>Cargo\.toml)` in ",
-            r"^go: (?P<it>go\.mod) file not found",
-            r"\bthere is no (?P<it>POM) in this directory",
-            r"^error: No (?P<it>justfile) found",
-            r"^No (?P<it>Rakefile) found",
-            r"^Don't know how to build (?P<it>task '[^'\n]{1,80}')",
-            r"^ERROR: file or directory not found: (?P<it>[^\n]{1,80})",
-        ),
+    "A program is built for another kind of machine than this host.": (
+        r"Exec format error",
+        r"cannot execute binary file",
     ),
-    (
-        "A program is built for another kind of machine than this host.",
-        _any(r"Exec format error", r"cannot execute binary file"),
+    "The interpreter {it} is missing on this host.": (
+        r"(?P<it>/(?:usr|bin|opt)[^\s:]{0,80}): bad interpreter: No such file",
     ),
-    (
-        "The interpreter {it} is missing on this host.",
-        _any(r"(?P<it>/(?:usr|bin|opt)[^\s:]{0,80}): bad interpreter: No such file"),
+    "This host has reached a limit of open files or processes.": (
+        r"Too many open files",
+        r"\bEMFILE\b",
+        r"fork: (?:retry: )?Resource temporarily unavailable",
     ),
-    (
-        "This host has reached a limit of open files or processes.",
-        _any(r"Too many open files", r"\bEMFILE\b", r"fork: (?:retry: )?Resource temporarily unavailable"),
+    "The user of a run may not use {it} on this host.": (
+        r"\[Errno 13\] Permission denied: '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
+        r"EACCES: permission denied, \w{1,20} '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
     ),
-    (
-        "The user of a run may not use {it} on this host.",
-        _any(
-            r"\[Errno 13\] Permission denied: '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
-            r"EACCES: permission denied, \w{1,20} '(?P<it>/(?![^'\n]*/clone/)[^'\n]{1,200})'",
-        ),
+    "A folder that the command writes to is read-only on this host.": (
+        r"Read-only file system",
+        r"\bEROFS\b",
     ),
-    (
-        "A folder that the command writes to is read-only on this host.",
-        _any(r"Read-only file system", r"\bEROFS\b"),
-    ),
-)
+}
+FAULTS = {says: _any(*patterns) for says, patterns in _BY_FAULT.items()}
 
 
 # These faults come and go by themselves: no change of the work causes or mends them.
@@ -395,7 +344,7 @@ def _missing(end: str) -> str:
 
 
 def _said(end: str) -> str:
-    for says, patterns in FAULTS:
+    for says, patterns in FAULTS.items():
         found = _last(patterns, end)
         if found:
             thing = _thing(found) or _thing(_last(patterns, end, is_named=True))
