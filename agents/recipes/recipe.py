@@ -84,3 +84,10 @@ class Candidate:
     recipe: Recipe
     folder: str = ""
     is_apart: bool = False
+
+
+def candidate(
+    kind: str, prepare: str, build: str, test: str, source: str, rank: Rank = Rank.DIRECT
+) -> Candidate:
+    """Return a candidate with these commands; whatever its rank, one that tests nothing only builds."""
+    return Candidate(rank if test else Rank.BUILD, kind, Recipe(prepare, build, test, source))

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from agents.recipes.recipe import Candidate, Rank, Recipe
+from agents.recipes.recipe import Candidate, candidate
 from agents.recipes.tree import Tree
 
 
@@ -13,146 +13,87 @@ class Ecosystem:
     """An ecosystem; `manifest` and `tests` are regular expressions for whole paths.
 
     If `tests` is empty, no file tells whether there are tests, and the tool is asked to run them. `holds` is
-    a regular expression for what the text of the manifest must hold.
+    a regular expression for what the text of the manifest must hold. `source` says to people where the
+    commands come from, if that is not the manifest's name.
     """
 
     kind: str
     manifest: str
-    recipe: Recipe
+    prepare: str
+    build: str
+    test: str
     tests: str = ""
     holds: str = ""
+    source: str = ""
 
 
 FLUTTER = r"\bsdk:\s*flutter\b"
 ROWS = (
     Ecosystem(
-        "elixir",
-        r"mix\.exs",
-        Recipe("mix local.hex --force && mix deps.get", "mix compile", "mix test", "mix.exs"),
+        "elixir", r"mix\.exs", "mix local.hex --force && mix deps.get", "mix compile", "mix test",
         r"(.*/)?test/.*\.exs",
     ),
+    Ecosystem("erlang", r"rebar\.config", "rebar3 get-deps", "rebar3 compile", "rebar3 eunit"),
+    Ecosystem("ocaml", r"dune-project", "", "dune build", "dune runtest", r"(.*/)?tests?/.*\.mli?"),
     Ecosystem(
-        "erlang",
-        r"rebar\.config",
-        Recipe("rebar3 get-deps", "rebar3 compile", "rebar3 eunit", "rebar.config"),
-    ),
-    Ecosystem(
-        "ocaml",
-        r"dune-project",
-        Recipe("", "dune build", "dune runtest", "dune-project"),
-        r"(.*/)?tests?/.*\.mli?",
-    ),
-    Ecosystem(
-        "haskell",
-        r"stack\.yaml",
-        Recipe("stack setup", "stack build --test --no-run-tests", "stack test", "stack.yaml"),
+        "haskell", r"stack\.yaml", "stack setup", "stack build --test --no-run-tests", "stack test",
         r"(.*/)?tests?/.*\.l?hs",
     ),
     Ecosystem(
-        "haskell",
-        r"[^/]+\.cabal|cabal\.project",
-        Recipe("cabal update", "cabal build --enable-tests all", "cabal test all", "cabal"),
-        r"(.*/)?tests?/.*\.l?hs",
+        "haskell", r"[^/]+\.cabal|cabal\.project", "cabal update", "cabal build --enable-tests all",
+        "cabal test all", r"(.*/)?tests?/.*\.l?hs", source="cabal",
     ),
     Ecosystem(
-        "swift",
-        r"Package\.swift",
-        Recipe("swift package resolve", "swift build", "swift test", "Package.swift"),
-        r"Tests/.*\.swift",
+        "swift", r"Package\.swift", "swift package resolve", "swift build", "swift test", r"Tests/.*\.swift",
     ),
     Ecosystem(
-        "dotnet",
-        r"[^/]+\.(sln|slnx|csproj|fsproj)",
-        Recipe("dotnet restore", "dotnet build --no-restore", "dotnet test --no-build", "the .NET project"),
-        r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?",
+        "dotnet", r"[^/]+\.(sln|slnx|csproj|fsproj)", "dotnet restore", "dotnet build --no-restore",
+        "dotnet test --no-build", r"(.*/)?[^/]*[Tt]ests?[^/]*\.(cs|fs|vb)(proj)?", source="the .NET project",
     ),
-    Ecosystem("zig", r"build\.zig", Recipe("", "zig build", "zig build test", "build.zig")),
+    Ecosystem("zig", r"build\.zig", "", "zig build", "zig build test"),
     Ecosystem(
-        "julia",
-        r"Project\.toml",
-        Recipe(
-            "julia --project=. -e 'using Pkg; Pkg.instantiate()'",
-            "",
-            "julia --project=. -e 'using Pkg; Pkg.test()'",
-            "Project.toml",
-        ),
-        r"test/runtests\.jl",
+        "julia", r"Project\.toml", "julia --project=. -e 'using Pkg; Pkg.instantiate()'", "",
+        "julia --project=. -e 'using Pkg; Pkg.test()'", r"test/runtests\.jl",
     ),
     Ecosystem(
-        "dart",
-        r"pubspec\.yaml",
-        Recipe("dart pub get", "", "dart test", "pubspec.yaml"),
-        r"test/.*_test\.dart",
-        rf"\A(?![\s\S]*{FLUTTER})",
+        "dart", r"pubspec\.yaml", "dart pub get", "", "dart test", r"test/.*_test\.dart",
+        holds=rf"\A(?![\s\S]*{FLUTTER})",
     ),
     Ecosystem(
-        "dart",
-        r"pubspec\.yaml",
-        Recipe("flutter pub get", "", "flutter test", "pubspec.yaml"),
-        r"test/.*_test\.dart",
-        FLUTTER,
+        "dart", r"pubspec\.yaml", "flutter pub get", "", "flutter test", r"test/.*_test\.dart", holds=FLUTTER,
     ),
+    Ecosystem("clojure", r"project\.clj", "lein deps", "lein compile", "lein test", r"test/.*\.cljc?"),
+    Ecosystem("scala", r"build\.sbt", "sbt update", "sbt compile", "sbt test", r"(.*/)?src/test/.*\.scala"),
+    Ecosystem("crystal", r"shard\.yml", "shards install", "", "crystal spec", r"spec/.*\.cr"),
     Ecosystem(
-        "clojure",
-        r"project\.clj",
-        Recipe("lein deps", "lein compile", "lein test", "project.clj"),
-        r"test/.*\.cljc?",
+        "nim", r"[^/]+\.nimble", "nimble install --depsOnly -y", "nimble build", "nimble test",
+        r"tests/.*\.nim", source="the nimble file",
     ),
+    Ecosystem("lua", r"\.busted|spec/.*_spec\.lua", "", "", "busted", r"spec/.*\.lua", source="spec/"),
+    Ecosystem("gleam", r"gleam\.toml", "gleam deps download", "gleam build", "gleam test", r"test/.*\.gleam"),
+    Ecosystem("solidity", r"foundry\.toml", "", "forge build", "forge test", r"test/.*\.t\.sol"),
     Ecosystem(
-        "scala",
-        r"build\.sbt",
-        Recipe("sbt update", "sbt compile", "sbt test", "build.sbt"),
-        r"(.*/)?src/test/.*\.scala",
+        "powershell", r"(.*/)?[^/]+\.Tests\.ps1", "", "",
+        "pwsh -NoProfile -NonInteractive -Command 'Invoke-Pester -CI'", source="*.Tests.ps1",
     ),
-    Ecosystem(
-        "crystal", r"shard\.yml", Recipe("shards install", "", "crystal spec", "shard.yml"), r"spec/.*\.cr"
-    ),
-    Ecosystem(
-        "nim",
-        r"[^/]+\.nimble",
-        Recipe("nimble install --depsOnly -y", "nimble build", "nimble test", "the nimble file"),
-        r"tests/.*\.nim",
-    ),
-    Ecosystem("lua", r"\.busted|spec/.*_spec\.lua", Recipe("", "", "busted", "spec/"), r"spec/.*\.lua"),
-    Ecosystem(
-        "gleam",
-        r"gleam\.toml",
-        Recipe("gleam deps download", "gleam build", "gleam test", "gleam.toml"),
-        r"test/.*\.gleam",
-    ),
-    Ecosystem(
-        "solidity",
-        r"foundry\.toml",
-        Recipe("", "forge build", "forge test", "foundry.toml"),
-        r"test/.*\.t\.sol",
-    ),
-    Ecosystem(
-        "powershell",
-        r"(.*/)?[^/]+\.Tests\.ps1",
-        Recipe("", "", "pwsh -NoProfile -NonInteractive -Command 'Invoke-Pester -CI'", "*.Tests.ps1"),
-    ),
-    Ecosystem("ada", r"alire\.toml", Recipe("", "alr build", "", "alire.toml")),
+    Ecosystem("ada", r"alire\.toml", "", "alr build", ""),
     # Its own tests would create what they describe.
     Ecosystem(
-        "terraform",
-        r"[^/]+\.tf",
-        Recipe("terraform init -backend=false -input=false", "terraform validate", "", "*.tf"),
+        "terraform", r"[^/]+\.tf", "terraform init -backend=false -input=false", "terraform validate", "",
+        source="*.tf",
     ),
-    Ecosystem("nix", r"flake\.nix", Recipe("", "nix flake check", "", "flake.nix")),
+    Ecosystem("nix", r"flake\.nix", "", "nix flake check", ""),
     Ecosystem(
-        "bazel",
-        r"MODULE\.bazel|WORKSPACE(\.bazel)?",
-        Recipe("", "bazel build //...", "bazel test //...", "bazel"),
+        "bazel", r"MODULE\.bazel|WORKSPACE(\.bazel)?", "", "bazel build //...", "bazel test //...",
+        source="bazel",
     ),
-    Ecosystem("shell", r"tests/[^/]+\.bats", Recipe("", "", "bats --recursive tests", "tests/*.bats")),
-    Ecosystem("shell", r"test/[^/]+\.bats", Recipe("", "", "bats --recursive test", "test/*.bats")),
+    Ecosystem("shell", r"tests/[^/]+\.bats", "", "", "bats --recursive tests", source="tests/*.bats"),
+    Ecosystem("shell", r"test/[^/]+\.bats", "", "", "bats --recursive test", source="test/*.bats"),
     Ecosystem(
-        "r",
-        r"DESCRIPTION",
-        Recipe("", "R CMD build --no-build-vignettes .", "R CMD check --no-manual *.tar.gz", "DESCRIPTION"),
+        "r", r"DESCRIPTION", "", "R CMD build --no-build-vignettes .", "R CMD check --no-manual *.tar.gz",
         r"tests/.*\.R",
     ),
-)
+)  # fmt: skip
 
 
 def rows(tree: Tree) -> Iterator[Candidate]:
@@ -161,7 +102,7 @@ def rows(tree: Tree) -> Iterator[Candidate]:
         manifest = tree.matching(row.manifest)
         if not manifest or not re.search(row.holds, tree.text(manifest[0]) if row.holds else ""):
             continue
-        if row.recipe.test and (not row.tests or tree.matching(row.tests)):
-            yield Candidate(Rank.DIRECT, row.kind, row.recipe)
-        elif row.recipe.build:
-            yield Candidate(Rank.BUILD, row.kind, replace(row.recipe, test=""))
+        test = row.test if not row.tests or tree.matching(row.tests) else ""
+        if test or row.build:
+            source = row.source or row.manifest.replace("\\", "")
+            yield candidate(row.kind, row.prepare, row.build, test, source)
