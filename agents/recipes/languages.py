@@ -6,9 +6,15 @@ from dataclasses import replace
 from posixpath import dirname, normpath
 from typing import Any
 
-from agents.recipes.recipe import Candidate, Rank, Recipe
+from agents.recipes.recipe import Candidate, Rank, candidate
 from agents.recipes.tree import Tree, table, then, words
 from tasks.text.regex import regex
+
+
+def _rank(index: int) -> Rank:
+    """Return the rank of a way to test, given how many likelier ways there are."""
+    return Rank.WIDER if index else Rank.DIRECT
+
 
 # --- Rust and Go ------------------------------------------------------------------------------------------
 
@@ -25,19 +31,12 @@ def rust(tree: Tree) -> Iterator[Candidate]:
         "#[test]" in tree.text(path) or "```" in tree.text(path)
         for path in tree.matching(r"(.*/)?src/.*\.rs", own=True)[:40]
     )
-    rank = Rank.DIRECT if tested else Rank.BUILD
     for index, lock in enumerate([" --locked", ""] if "Cargo.lock" in tree else [""]):
         net = " --offline" if vendored else ""
-        yield Candidate(
-            Rank.WIDER if index and tested else rank,
-            "rust",
-            Recipe(
-                "" if vendored else f"cargo fetch{lock}",
-                f"cargo build{flags}{lock}{net}",
-                f"cargo test{flags}{lock}{net}" if tested else "",
-                f"Cargo.toml{', Cargo.lock' if lock else ''}",
-            ),
-        )
+        fetch = "" if vendored else f"cargo fetch{lock}"
+        test = f"cargo test{flags}{lock}{net}" if tested else ""
+        source = f"Cargo.toml{', Cargo.lock' if lock else ''}"
+        yield candidate("rust", fetch, f"cargo build{flags}{lock}{net}", test, source, _rank(index))
 
 
 def go(tree: Tree) -> Iterator[Candidate]:
@@ -65,27 +64,22 @@ def _go_modules(tree: Tree, *, is_tested: bool) -> Iterator[Candidate]:
     build, test = "go build ./...", "go test ./..." if is_tested else ""
     needs = re.search(r"(?m)^\s*require\b", tree.text("go.mod")) and not tree.is_folder("vendor")
     download = "go mod download" if needs else ""
-    rank = Rank.DIRECT if is_tested else Rank.BUILD
-    yield Candidate(rank, "go", Recipe(download, build, test, "go.mod"))
+    yield candidate("go", download, build, test, "go.mod")
     if is_tested and tree.is_folder("vendor"):
         # vendor/modules.txt may be older than the module file.
-        again = Recipe(
-            "go mod download", "go build -mod=mod ./...", "go test -mod=mod ./...", "go.mod, not vendor/"
-        )
-        yield Candidate(Rank.WIDER, "go", again)
+        build_anew, test_anew = "go build -mod=mod ./...", "go test -mod=mod ./..."
+        yield candidate("go", "go mod download", build_anew, test_anew, "go.mod, not vendor/", Rank.WIDER)
     if is_tested:  # code that a newer `go vet` than its own finds fault with does not even build its tests
-        without = Recipe(download, build, "go test -vet=off ./...", "go.mod, without go vet")
-        yield Candidate(Rank.WIDER, "go", without)
+        without = "go test -vet=off ./..."
+        yield candidate("go", download, build, without, "go.mod, without go vet", Rank.WIDER)
 
 
 def _go_packages(tree: Tree, files: list[str], *, is_tested: bool) -> Iterator[Candidate]:
     build, test = "go build ./...", "go test ./..." if is_tested else ""
     if path := _import_path(tree, files):
-        made = Recipe(f"go mod init {path} && go mod tidy", build, test, f"import path {path}")
-        yield Candidate(Rank.DIRECT if is_tested else Rank.BUILD, "go", made)
-    old = "GO111MODULE=off "
-    recipe = Recipe("", f"{old}{build}", test and f"{old}{test}", "Go files without go.mod")
-    yield Candidate(Rank.GUESS if is_tested else Rank.BUILD, "go", recipe)
+        yield candidate("go", f"go mod init {path} && go mod tidy", build, test, f"import path {path}")
+    old, source = "GO111MODULE=off ", "Go files without go.mod"
+    yield candidate("go", "", f"{old}{build}", test and f"{old}{test}", source, Rank.GUESS)
 
 
 # Where a repository from before Go modules says under which path it is imported.
@@ -131,19 +125,14 @@ def jvm(tree: Tree) -> Iterator[Candidate]:
     if "build.xml" in tree:
         targets = re.findall(r"<target\b[^>]{0,200}\bname=\"([\w.-]+)\"", tree.text("build.xml"))
         target = next((name for name in ("test", "tests", "check", "junit") if name in targets), "")
-        yield Candidate(
-            Rank.DIRECT if target else Rank.BUILD,
-            "jvm",
-            Recipe("", "ant", words("ant", target) if target else "", "build.xml"),
-        )
+        yield candidate("jvm", "", "ant", words("ant", target) if target else "", "build.xml")
 
 
 def _wrapped(calls: dict[str, str], build: str, test: str, *, is_tested: bool) -> Iterator[Candidate]:
     """Propose the wrapper's call before the host's own program; `calls` maps each call to its source."""
     for index, (call, said) in enumerate(calls.items()):
-        rank = Rank.BUILD if not is_tested else Rank.WIDER if index else Rank.DIRECT
-        recipe = Recipe("", f"{call} {build}", f"{call} {test}" if is_tested else "", said)
-        yield Candidate(rank, "jvm", recipe)
+        tested = f"{call} {test}" if is_tested else ""
+        yield candidate("jvm", "", f"{call} {build}", tested, said, _rank(index))
 
 
 # --- Ruby, PHP, Perl --------------------------------------------------------------------------------------
@@ -162,16 +151,12 @@ def ruby(tree: Tree) -> Iterator[Candidate]:
     build = "rake compile" if compiled and "compile" in tree.text("Rakefile").lower() else ""
     if "Gemfile" in tree:
         for index, (way, said) in enumerate(ways[:2]):
-            bundled = [f"{BUNDLE} exec {command}" if command else "" for command in (build, way)]
-            recipe = Recipe(f"{BUNDLE} install", bundled[0], bundled[1], f"Gemfile, {said}")
-            yield Candidate(Rank.WIDER if index else Rank.DIRECT, "ruby", recipe)
+            built, tested = (f"{BUNDLE} exec {command}" if command else "" for command in (build, way))
+            yield candidate("ruby", f"{BUNDLE} install", built, tested, f"Gemfile, {said}", _rank(index))
     for way, said in ways:
-        recipe = Recipe("", build, way, f"{said}, without bundler")
-        yield Candidate(Rank.WIDER if "Gemfile" in tree else Rank.DIRECT, "ruby", recipe)
+        yield candidate("ruby", "", build, way, f"{said}, without bundler", _rank("Gemfile" in tree))
     if not ways and specifications:
-        yield Candidate(
-            Rank.BUILD, "ruby", Recipe("", words("gem", "build", specifications[0]), "", specifications[0])
-        )
+        yield candidate("ruby", "", words("gem", "build", specifications[0]), "", specifications[0])
 
 
 def _ruby_ways(tree: Tree) -> list[tuple[str, str]]:
@@ -230,7 +215,7 @@ def php(tree: Tree) -> Iterator[Candidate]:
     if len(tests) <= FEW:  # which may all be there for others to build theirs on
         tests = [path for path in tests if _tests_something(tree.text(path))]
     if not tests:
-        yield Candidate(Rank.BUILD, "php", Recipe("", PHP_SYNTAX, "", "PHP files, no tests found"))
+        yield candidate("php", "", PHP_SYNTAX, "", "PHP files, no tests found")
         return
     composer = tree.json("composer.json")
     needed = {**table(composer.get("require")), **table(composer.get("require-dev"))}
@@ -245,10 +230,10 @@ def _composer(scripts: dict[str, Any], runner: str) -> Iterator[Candidate]:
     """Propose what Composer's packages allow: their runner, and a script of the project's own."""
     install = "composer install --no-interaction --no-progress"
     if runner:
-        yield Candidate(Rank.DIRECT, "php", Recipe(install, "", runner, f"composer.json, {runner}"))
+        yield candidate("php", install, "", runner, f"composer.json, {runner}")
     if name := next((name for name in ("test", "tests", "phpunit", "unit") if name in scripts), ""):
-        recipe = Recipe(install, "", f"composer {name}", f"composer.json, script {name}")
-        yield Candidate(Rank.WIDER if runner else Rank.DIRECT, "php", recipe)
+        source = f"composer.json, script {name}"
+        yield candidate("php", install, "", f"composer {name}", source, _rank(bool(runner)))
 
 
 def _phpunit(tree: Tree, tests: list[str]) -> Candidate:
@@ -260,7 +245,7 @@ def _phpunit(tree: Tree, tests: list[str]) -> Candidate:
         dump = "composer dump-autoload --dev"
         if "bootstrap=" not in tree.text(configured):
             arguments[:0] = ["--bootstrap", "vendor/autoload.php"]
-    return Candidate(Rank.WIDER, "php", Recipe(dump, "", words("phpunit", *arguments), "phpunit of the host"))
+    return candidate("php", dump, "", words("phpunit", *arguments), "phpunit of the host", Rank.WIDER)
 
 
 def perl(tree: Tree) -> Iterator[Candidate]:
@@ -275,18 +260,13 @@ def perl(tree: Tree) -> Iterator[Candidate]:
     if not made and tested and tree.is_folder("lib"):
         made.append(("", "prove -lr t", "t/"))
     for index, (build, test, said) in enumerate(made):
-        rank = Rank.WIDER if index else Rank.DIRECT
-        yield Candidate(
-            rank if tested else Rank.BUILD, "perl", Recipe("", build, test if tested else "", said)
-        )
+        yield candidate("perl", "", build, test if tested else "", said, _rank(index))
     if made and tested:
         build, test, said = made[0]
         install = "cpanm --notest --local-lib-contained .local --installdeps ."
         include = 'PERL5LIB="$PWD/.local/lib/perl5"'
-        recipe = Recipe(
-            install, then(f"export {include}", build), then(f"export {include}", test), f"{said}, cpanm"
-        )
-        yield Candidate(Rank.WIDER, "perl", recipe)
+        build, test = (then(f"export {include}", command) for command in (build, test))
+        yield candidate("perl", install, build, test, f"{said}, cpanm", Rank.WIDER)
 
 
 LANGUAGES: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (rust, go, jvm, ruby, php, perl)

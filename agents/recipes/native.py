@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from posixpath import basename, dirname
 
-from agents.recipes.recipe import Candidate, Rank, Recipe
+from agents.recipes.recipe import Candidate, Rank, candidate
 from agents.recipes.script_lines import goes_outward
 from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex
@@ -39,6 +39,11 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     yield from _runners(tree)
 
 
+def _native(build: str, test: str, source: str, rank: Rank = Rank.DIRECT) -> Candidate:
+    """Return a candidate for which nothing has to be fetched before."""
+    return candidate(KIND, "", build, test, source, rank)
+
+
 # --- Meson and CMake --------------------------------------------------------------------------------------
 
 
@@ -52,7 +57,7 @@ def _meson(tree: Tree) -> Iterator[Candidate]:
         for path in tree.matching(r"(.*/)?meson\.build", own=True)[:25]
     )
     test = f"meson test -C {folder} --print-errorlogs" if tested else ""
-    yield Candidate(Rank.DIRECT if tested else Rank.BUILD, KIND, Recipe("", setup, test, "meson.build"))
+    yield _native(setup, test, "meson.build")
 
 
 def _cmake(tree: Tree) -> Iterator[Candidate]:
@@ -72,25 +77,16 @@ def _cmake(tree: Tree) -> Iterator[Candidate]:
         is_guess = any(re.search(r"(?i)\badd_executable\s*\(\s*\w{0,60}test", text) for text in texts)
         configure = " ".join(filter(None, [f"cmake -S . -B {folder}", flags if is_guess else ""]))
         test = CALLS_ALL.format(folder) if is_guess else ""
-        recipe = Recipe("", f"{configure} && {build}", test, "CMakeLists.txt")
-        yield Candidate(Rank.GUESS if is_guess else Rank.BUILD, KIND, recipe)
+        yield _native(f"{configure} && {build}", test, "CMakeLists.txt", Rank.GUESS)
         return
     test = f"ctest --test-dir {folder} --output-on-failure --no-tests=error"
-    plain = Recipe("", f"cmake -S . -B {folder} && {build}", test, "CMakeLists.txt")
+    configure = f"cmake -S . -B {folder}"
     if options:
-        yield Candidate(
-            Rank.DIRECT,
-            KIND,
-            Recipe(
-                "", f"cmake -S . -B {folder} {flags} && {build}", test, "CMakeLists.txt, options for tests"
-            ),
-        )
-    yield Candidate(Rank.WIDER if options else Rank.DIRECT, KIND, plain)
+        yield _native(f"{configure} {flags} && {build}", test, "CMakeLists.txt, options for tests")
+    yield _native(f"{configure} && {build}", test, "CMakeLists.txt", Rank.WIDER if options else Rank.DIRECT)
     if packaged := _packaged(tree, r"-D[A-Za-z]\w{0,60}=[\w.+-]{1,40}"):
-        recipe = Recipe(
-            "", f"cmake -S . -B {folder} {packaged} && {build}", test, "CMakeLists.txt, debian/rules"
-        )
-        yield Candidate(Rank.WIDER, KIND, recipe)
+        build = f"{configure} {packaged} && {build}"
+        yield _native(build, test, "CMakeLists.txt, debian/rules", Rank.WIDER)
 
 
 def _packaged(tree: Tree, option: str) -> str:
@@ -167,31 +163,25 @@ def _autotools_test(tree: Tree, template: str) -> str:
 
 def _configured(tree: Tree, ages: str, make: str, test: str) -> Iterator[Candidate]:
     """Propose the `configure` script that the repository contains."""
-    plain = Recipe("", then(ages, "sh ./configure", make), test, "configure")
-    yield Candidate(Rank.DIRECT if test else Rank.BUILD, KIND, plain)
+    yield _native(then(ages, "sh ./configure", make), test, "configure")
     options = r"--(enable|disable|with|without)-[\w-]{1,60}(=[\w.+-]{1,40})?"
     if test and (packaged := _packaged(tree, options)):
         build = then(ages, f"sh ./configure {packaged}", make)
-        yield Candidate(Rank.WIDER, KIND, Recipe("", build, test, "configure, debian/rules"))
+        yield _native(build, test, "configure, debian/rules", Rank.WIDER)
 
 
 def _generated(tree: Tree, source: str, make: str, test: str) -> Iterator[Candidate]:
     """Propose a `configure` made from its source, by a script of the project's own or by autoreconf."""
-    rank = Rank.DIRECT if test else Rank.BUILD
     by_itself = then("autoreconf -fi", "sh ./configure", make)
     made = tree.first("autogen.sh", "bootstrap", "bootstrap.sh", "buildconf", "autogen")
     said = f"{source}{', ' + made if made else ''}"
-    if "configure" in tree:
-        again = Rank.WIDER if test else rank
-        yield Candidate(again, KIND, Recipe("", by_itself, test, said))
-        return
-    if not made:
-        yield Candidate(rank, KIND, Recipe("", by_itself, test, said))
+    if "configure" in tree or not made:
+        yield _native(by_itself, test, said, Rank.WIDER if "configure" in tree else Rank.DIRECT)
         return
     shell = "bash" if "bash" in tree.text(made)[:40] else "sh"
     by_script = then(f"NOCONFIGURE=1 {shell} ./{made}", "sh ./configure", make)
-    yield Candidate(rank, KIND, Recipe("", by_script, test, said))
-    yield Candidate(max(rank, Rank.WIDER), KIND, Recipe("", by_itself, test, source))
+    yield _native(by_script, test, said)
+    yield _native(by_itself, test, source, Rank.WIDER)
 
 
 # --- Make -------------------------------------------------------------------------------------------------
@@ -263,10 +253,10 @@ def _make(tree: Tree) -> Iterator[Candidate]:
         if not tree.first(*(f"{folder}/{name}" for name in MAKEFILES)):
             continue
         call = _call(targets_of(_text(tree, f"{folder}/"))).removeprefix("make ")
-        recipe = Recipe("", build, f"make -C {folder} {call}".strip(), f"{folder}/Makefile")
-        yield Candidate(Rank.WIDER if top else rank, KIND, recipe)
+        test = f"make -C {folder} {call}".strip()
+        yield _native(build, test, f"{folder}/Makefile", Rank.WIDER if top else rank)
     if build and not described:
-        yield Candidate(Rank.BUILD, KIND, Recipe("", "make", "", f"{top}, no tests found"))
+        yield _native("make", "", f"{top}, no tests found")
     elif not top and not described:
         yield from _makefile_below(tree)
 
@@ -279,15 +269,13 @@ def _top_makefile(tree: Tree, top: str, build: str, rank: Rank) -> Iterator[Cand
         if _leaves(_text(tree), target):
             return
         if build:
-            yield Candidate(rank, KIND, Recipe("", build, test, f"{top}, target {target}"))
-        wider = Rank.WIDER if build else rank
-        yield Candidate(wider, KIND, Recipe("", "", test, f"{top}, nothing built before"))
+            yield _native(build, test, f"{top}, target {target}", rank)
+        yield _native("", test, f"{top}, nothing built before", Rank.WIDER if build else rank)
         return
     programs = (name for name in targets if re.fullmatch(r"[\w-]+[-_]tests?|tests?[-_][\w-]+", name))
     if program := next(programs, ""):
         name = words(program)
-        recipe = Recipe("", f"make {name}", f"./{name}", f"{top}, target {program}")
-        yield Candidate(Rank.GUESS, KIND, recipe)
+        yield _native(f"make {name}", f"./{name}", f"{top}, target {program}", Rank.GUESS)
 
 
 def _makefile_below(tree: Tree) -> Iterator[Candidate]:
@@ -295,11 +283,8 @@ def _makefile_below(tree: Tree) -> Iterator[Candidate]:
     for path in tree.matching(r"(src|source|lib|build)/(GNUm|m|M)akefile")[:1]:
         folder = dirname(path)
         test = _call(targets_of(_text(tree, f"{folder}/")))
-        yield Candidate(
-            Rank.DIRECT if test else Rank.BUILD,
-            KIND,
-            Recipe("", f"make -C {folder}", test.replace("make", f"make -C {folder}", 1), path),
-        )
+        make = f"make -C {folder}"
+        yield _native(make, test.replace("make", make, 1), path)
 
 
 # --- Runners of tasks -------------------------------------------------------------------------------------
@@ -318,6 +303,4 @@ def _runners(tree: Tree) -> Iterator[Candidate]:
         test = next((name for name in TEST_TARGETS if name in names), "")
         if test:
             build = f"{program} build" if "build" in names else ""
-            yield Candidate(
-                Rank.GUESS, KIND, Recipe("", build, f"{program} {test}", f"{basename(path)}, {test}")
-            )
+            yield _native(build, f"{program} {test}", f"{basename(path)}, {test}", Rank.GUESS)

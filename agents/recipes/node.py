@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agents.recipes.recipe import Candidate, Rank, Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe, candidate
 from agents.recipes.script_lines import goes_outward
 from agents.recipes.tree import Tree, at, strings, table, words
 from tasks.text.counting import counted
@@ -46,7 +46,7 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     """Yield what could install and test the package at the top of this tree."""
     if "package.json" not in tree:
         if tree.first("deno.json", "deno.jsonc"):
-            yield Candidate(Rank.DIRECT, KIND, Recipe("", "", "deno test -A", "deno.json"))
+            yield candidate(KIND, "", "", "deno test -A", "deno.json")
         return
     package = tree.json("package.json")
     named = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
@@ -60,15 +60,13 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
         return
     source = f"package.json{manager.source}"
     for rank, test, said in tests:
-        yield Candidate(rank, KIND, Recipe(manager.exact, build, test, f"{source}, {said}"))
+        yield candidate(KIND, manager.exact, build, test, f"{source}, {said}", rank)
     rank, test, said = tests[0]
     if build:
-        yield Candidate(Rank.WIDER, KIND, Recipe(manager.exact, "", test, f"{source}, {said}, nothing built"))
+        yield candidate(KIND, manager.exact, "", test, f"{source}, {said}, nothing built", Rank.WIDER)
     # Install scripts of packages fetch browsers and binaries, which tests often do not need.
-    loose = f"{manager.loose} --ignore-scripts"
-    yield Candidate(
-        Rank.WIDER, KIND, Recipe(loose, build, test, f"{source}, {said}, no lock file or scripts")
-    )
+    loose, source = f"{manager.loose} --ignore-scripts", f"{source}, {said}, no lock file or scripts"
+    yield candidate(KIND, loose, build, test, source, Rank.WIDER)
 
 
 # --- The package manager ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import replace
 from posixpath import basename, dirname
 
 from agents.recipes.dependencies import Set, Use, label, normal, runtime, sets, spelled
-from agents.recipes.recipe import Candidate, Rank, Recipe
+from agents.recipes.recipe import Candidate, Rank, Recipe, candidate
 from agents.recipes.tree import Tree, at, name_of, once, strings, table, then, words
 from tasks.text.regex import regex
 
@@ -343,14 +343,13 @@ def _tools(tree: Tree, found: list[Set]) -> Iterator[Candidate]:
     for there, prepare, test, source in rows:
         if there:
             rank = Rank.DIRECT if has_members and source == "uv.lock" else Rank.WIDER
-            yield Candidate(rank, KIND, Recipe(prepare, "", test, source))
+            yield candidate(KIND, prepare, "", test, source, rank)
 
 
 def _built_by_sessions(tree: Tree) -> Iterator[Candidate]:
     """Yield the session of nox that builds, as documents have one."""
     for name in _sessions(tree, r"build|docs?|html")[:1]:
-        call = words(*NOX, name)
-        yield Candidate(Rank.BUILD, KIND, Recipe("pip install nox", call, "", f"noxfile.py, session {name}"))
+        yield candidate(KIND, "pip install nox", words(*NOX, name), "", f"noxfile.py, session {name}")
 
 
 def _sessions(tree: Tree, kind: str = r"(unit_?)?(tests?|pytest|unit)(_?(unit|core|py))?") -> list[str]:
@@ -409,18 +408,9 @@ def _without_tests(tree: Tree) -> Iterator[Candidate]:
     own = packages(tree)
     if installable(tree):
         test = words("python", "-I", "-c", f"import {basename(own[0])}") if own else ""
-        yield Candidate(
-            Rank.BUILD, KIND, Recipe("", "pip install .", test, f"{_manifest(tree)}, no tests found")
-        )
+        source = f"{_manifest(tree)}, no tests found"
+        yield candidate(KIND, "", "pip install .", test, source, Rank.BUILD)
     elif own:
         files = tree.first("requirements.txt")
-        yield Candidate(
-            Rank.BUILD,
-            KIND,
-            Recipe(
-                words("pip", "install", "-r", files) if files else "",
-                "python -m compileall -q .",
-                "",
-                "Python files, no tests found",
-            ),  # fmt: skip
-        )
+        install = words("pip", "install", "-r", files) if files else ""
+        yield candidate(KIND, install, "python -m compileall -q .", "", "Python files, no tests found")
