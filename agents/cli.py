@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Reply = dict[str, Any]
     Answer = tuple[int, str | None, bytes]
+    Run = Callable[[argparse.Namespace, "Api"], Reply]
     Takes = Callable[[Any], object]  # adds something that a command takes to its parser
 
 VERSION = "0.1.0"
@@ -55,6 +56,7 @@ VERDICTS = ("ENFORCE", "DISMISS", "ESCALATE")
 ESCALATIONS = ("concurrency", "security", "performance", "architecture", "unknown")
 SEVERITIES = ("critical", "high", "medium", "low")
 ANSWERS = "answers to the last review: Markdown, perhaps with YAML front matter, or .json"
+OURS = {"run", "show", "json", "ref"}  # of a command's arguments, those that are not sent
 AMENDMENT_STATES = ("asked", "drafted", "approved", "dropped", "failed")
 SHORT_REASONS = {  # as the list of disputes names them
     "architecture_disagreement": "architecture",
@@ -263,24 +265,6 @@ def read_small(path: str, code: int = USAGE) -> str:
         return raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise Stop(code, f"{path} is not UTF-8 text (byte {error.start}).") from None
-
-
-def document(path: str | None) -> str | Reply | None:
-    """Return the file to hand in: its text, or an object if the name ends in .json. Raises Stop."""
-    if path is None:
-        return None
-    text = read_small(path)
-    if not path.lower().endswith(".json"):
-        return text
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Stop(USAGE, f"{path} is not JSON: line {error.lineno}: {error.msg}.") from None
-    except (ValueError, RecursionError):
-        raise Stop(USAGE, f"{path} is not JSON that can be read.") from None
-    if not isinstance(data, dict):
-        raise Stop(USAGE, f"{path} must hold a JSON object.")
-    return data
 
 
 def write_private(path: str, text: str) -> None:
@@ -624,14 +608,63 @@ def task_path(args: argparse.Namespace, api: Api, verb: str = "") -> str:
     return path_of("tasks", ref, verb)
 
 
-def projects_list(args: argparse.Namespace, api: Api) -> Reply:
-    """List the projects that the caller may see."""
-    return get_rows(api, f"{API}projects/", status=args.status, search=args.search)
+def lists(path: str) -> Run:
+    """Return what lists things, as the command's options narrow them down."""
+    return lambda args, api: get_rows(api, f"{API}{path}/", **said(args))
 
 
-def tasks_list(args: argparse.Namespace, api: Api) -> Reply:
-    """List the tasks that match."""
-    return get_rows(api, f"{API}tasks/", project=args.project, status=args.status, search=args.search)
+def shows(kind: str) -> Run:
+    """Return what asks for the thing that the command names."""
+    return lambda args, api: api.get(path_of(kind, args.ref))
+
+
+def sends(verb: str, kind: str = "tasks") -> Run:
+    """Return what sends the command's options to a verb of the thing that it names, or of the run's task."""
+
+    def run(args: argparse.Namespace, api: Api) -> Reply:
+        path = task_path(args, api, verb) if kind == "tasks" else path_of(kind, args.ref, verb)
+        return api.post(path, **said(args))
+
+    return run
+
+
+def said(args: argparse.Namespace) -> dict[str, object]:
+    """Return the options that were given, under the names by which the API takes them. Raises Stop."""
+    told = {name: value for name, value in vars(args).items() if name not in OURS and value is not False}
+    return {name: value.content() if isinstance(value, Named) else value for name, value in told.items()}
+
+
+class Named(str):
+    """What may name a file that is to be sent in its place; it is read only once everything else fits."""
+
+    __slots__ = ()
+
+    def content(self) -> str | Reply | None:
+        """Return the text itself, or that of the file it names; a single word must name a file."""
+        if not self or len(self) > MAX_PATH or "\n" in self:
+            return self
+        return read_small(self) if os.path.isfile(self) or not re.search(r"\s", self.strip()) else self
+
+
+class HandedIn(Named):
+    """The name of a file to hand in: its text is sent, or an object if the name ends in .json."""
+
+    __slots__ = ()
+
+    def content(self) -> str | Reply | None:
+        """Return what the file holds. Raises Stop."""
+        text = read_small(self)
+        if not self.lower().endswith(".json"):
+            return text
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise Stop(USAGE, f"{self} is not JSON: line {error.lineno}: {error.msg}.") from None
+        except (ValueError, RecursionError):
+            raise Stop(USAGE, f"{self} is not JSON that can be read.") from None
+        if not isinstance(data, dict):
+            raise Stop(USAGE, f"{self} must hold a JSON object.")
+        return data
 
 
 def tasks_show(args: argparse.Namespace, api: Api) -> Reply:
@@ -641,23 +674,7 @@ def tasks_show(args: argparse.Namespace, api: Api) -> Reply:
 
 def tasks_add(args: argparse.Namespace, api: Api) -> Reply:
     """Add a task as the last of its project."""
-    return api.post(
-        f"{API}tasks/",
-        project=args.project,
-        title=args.title,
-        body=words_of(args.body),
-        section=args.section,
-        severity=args.severity,
-        source=args.source,
-        tags=args.tag or None,
-        depends_on=args.after or None,
-    )
-
-
-def rollback(args: argparse.Namespace, api: Api) -> Reply:
-    """Roll the rounds of a task back after the one to keep."""
-    path = task_path(args, api, "rollback")
-    return api.post(path, to_round=args.to, reason=words_of(args.reason))
+    return api.post(f"{API}tasks/", **said(args))
 
 
 def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
@@ -666,45 +683,29 @@ def tasks_update(args: argparse.Namespace, api: Api) -> Reply:
         return tasks_submit(args, api)
     if args.response is not None or args.sha is not None:
         raise Stop(USAGE, "--response and --sha belong to `--status review`.")
-    return api.post(task_path(args, api, "status"), status=args.status, notes=args.notes, model=args.model)
+    return sends("status")(args, api)
 
 
 def tasks_submit(args: argparse.Namespace, api: Api) -> Reply:
     """Hand in a commit, with the answers to the last review."""
     path = task_path(args, api, "submit")
-    response = document(args.response)
+    fields = said(args)
     sha = head() if args.sha is None else args.sha
     if os.environ.get("STEROIDS_CONTEXT"):
         where = api.where()
         check_descent(where.base, sha)
         if where.pulled:
             bring(api, where.pulled, sha)
-    return api.post(path, sha=sha, response=response, notes=args.notes, model=args.model)
-
-
-def tasks_approve(args: argparse.Namespace, api: Api) -> Reply:
-    """Approve what was handed in, as its reviewer."""
-    path = task_path(args, api, "approve")
-    return api.post(path, **verdict_of(args))
+    fields.pop("status", None)
+    return api.post(path, **{**fields, "sha": sha})
 
 
 def tasks_reject(args: argparse.Namespace, api: Api) -> Reply:
     """Reject what was handed in, as its reviewer, and say why."""
     path = task_path(args, api, "reject")
-    if not args.file and not (args.notes or "").strip():
+    if not args.review and not (args.notes or "").strip():
         raise Stop(USAGE, "Say why: give --notes or --file.")
-    return api.post(path, **verdict_of(args))
-
-
-def verdict_of(args: argparse.Namespace) -> Reply:
-    """Return the fields of a review to send."""
-    return {
-        "notes": args.notes,
-        "review": document(args.file),
-        "check": args.check or None,
-        "confirm": args.confirm or None,
-        "model": args.model,
-    }
+    return api.post(path, **said(args))
 
 
 def show_verdict(args: argparse.Namespace, reply: Reply) -> str:
@@ -752,153 +753,15 @@ def git_bytes(*words: str, folder: str = ".") -> bytes:
     return done.stdout
 
 
-def comment(args: argparse.Namespace, api: Api) -> Reply:
-    """Comment on a task."""
-    moves = {name: True for name in ("back", "disagree", "resolve") if getattr(args, name)}
-    path = task_path(args, api, "comment")
-    return api.post(path, body=args.body, target=args.target, parent=args.parent, **moves)
-
-
-def blocked(args: argparse.Namespace, api: Api) -> Reply:
-    """Report that only a human can help."""
-    return api.post(task_path(args, api, "blocked"), reason=args.reason)
-
-
-def escalate(args: argparse.Namespace, api: Api) -> Reply:
-    """Report that others have to solve the task."""
-    return api.post(task_path(args, api, "escalate"), reason=args.reason, notes=args.notes)
-
-
 def opinion(args: argparse.Namespace, api: Api) -> Reply:
     """Give an opinion: a judge says who is right, a mediator what both could live with."""
     given = [args.verdict is not None, args.proposal is not None, args.none]
     if sum(given) != 1:
         raise Stop(USAGE, "Say one thing.", "A judge gives --verdict; a mediator --proposal, or --none.")
-    return api.post(
-        task_path(args, api, "opinion"),
-        verdict=args.verdict,
-        reasons=words_of(args.reasons),
-        proposal=words_of(args.proposal),
-        trade_off=words_of(args.trade_off),
-        none=args.none or None,
-        model=args.model,
-    )
-
-
-def words_of(text: str | None) -> str | None:
-    """Return the text itself, or that of the file it names; a single word must name a file."""
-    if not text or len(text) > MAX_PATH or "\n" in text:
-        return text
-    return read_small(text) if os.path.isfile(text) or not re.search(r"\s", text.strip()) else text
-
-
-# --- Commands on disputes ---
-
-
-def dispute_create(args: argparse.Namespace, api: Api) -> Reply:
-    """Put a disagreement before a human."""
-    return api.post(
-        task_path(args, api, "dispute"),
-        reason=args.reason,
-        position=args.position,
-        finding=args.finding,
-        severity=args.severity,
-        model=args.model,
-    )
-
-
-def dispute_log(args: argparse.Namespace, api: Api) -> Reply:
-    """Record a minor disagreement."""
-    return api.post(task_path(args, api, "log"), notes=args.notes, minor=True, model=args.model)
-
-
-def dispute_list(args: argparse.Namespace, api: Api) -> Reply:
-    """List the disputes that match."""
-    stale = 1 if args.stale else None
-    return get_rows(api, f"{API}disputes/", status=args.status, stale=stale, recent=args.recent)
-
-
-def dispute_show(args: argparse.Namespace, api: Api) -> Reply:
-    """Return one dispute with its conflicts."""
-    return api.get(path_of("disputes", args.ref))
-
-
-def dispute_resolve(args: argparse.Namespace, api: Api) -> Reply:
-    """Rule on a dispute. The notes are the rationale and, without --text, a ruling in own words.
-
-    The server knows which words a card takes: they are in its options.
-    """
-    return api.post(
-        path_of("disputes", args.ref, "resolve"),
-        decision=args.decision,
-        notes=args.notes,
-        conflict=args.conflict,
-        all=args.all or None,
-        text=args.text,
-        cites=args.cites,
-    )
-
-
-def dispute_synthesis(args: argparse.Namespace, api: Api) -> Reply:
-    """Propose option C in a person's words."""
-    return api.post(
-        path_of("disputes", args.ref, "synthesis"),
-        text=words_of(args.text),
-        trade_off=words_of(args.trade_off),
-        covers_both=args.covers_both or None,
-        conflict=args.conflict,
-    )
-
-
-def dispute_ask_judge(args: argparse.Namespace, api: Api) -> Reply:
-    """Ask a judge for an opinion, which rules on nothing."""
-    return api.post(path_of("disputes", args.ref, "ask-judge"), conflict=args.conflict)
-
-
-def dispute_amend(args: argparse.Namespace, api: Api) -> Reply:
-    """Have a ruling drafted into the specification."""
-    return api.post(path_of("disputes", args.ref, "amend"), conflict=args.conflict)
-
-
-def dispute_branches(args: argparse.Namespace, api: Api) -> Reply:
-    """List the branches of disputed work."""
-    return get_rows(api, f"{API}disputed-work/", project=args.project)
-
-
-# --- Commands on amendments, which bring rulings into a specification ---
-
-
-def amendment_list(args: argparse.Namespace, api: Api) -> Reply:
-    """List the amendments that match."""
-    return get_rows(api, f"{API}amendments/", project=args.project, state=args.state)
-
-
-def amendment_show(args: argparse.Namespace, api: Api) -> Reply:
-    """Return one amendment with its words and its diff."""
-    return api.get(path_of("amendments", args.ref))
-
-
-def amendment_approve(args: argparse.Namespace, api: Api) -> Reply:
-    """Approve exactly the version that was looked at."""
-    return api.post(path_of("amendments", args.ref, "approve"), version=args.seen)
-
-
-def amendment_drop(args: argparse.Namespace, api: Api) -> Reply:
-    """Drop an amendment."""
-    return api.post(path_of("amendments", args.ref, "drop"), version=args.seen)
-
-
-def amendment_reword(args: argparse.Namespace, api: Api) -> Reply:
-    """Have an amendment drafted again, in other words."""
-    return api.post(path_of("amendments", args.ref, "reword"), version=args.seen, words=words_of(args.words))
+    return sends("opinion")(args, api)
 
 
 # --- Commands on hosts, which run the agents ---
-
-
-def runners_status(args: argparse.Namespace, api: Api) -> Reply:
-    """List the hosts and what each is doing."""
-    return get_rows(api, f"{API}hosts/")
 
 
 def runners_turn(args: argparse.Namespace, api: Api) -> Reply:
@@ -1533,13 +1396,8 @@ def count(text: str) -> int:
     return int(text)
 
 
-def round_number(text: str) -> int:
-    """Parse the number of a round; 0 is before the first."""
-    return 0 if text == "0" else count(text)
-
-
-def version(text: str) -> int:
-    """Parse a version; 0 is the first."""
+def from_zero(text: str) -> int:
+    """Parse the number of a round or a version; 0 is before the first round, and the first version."""
     return 0 if text == "0" else count(text)
 
 
@@ -1578,6 +1436,11 @@ class Word(argparse.ArgumentParser):
 def option(*names: str, **told: Any) -> Takes:
     """Return what adds an argument to a command, in the terms of `add_argument`."""
     return lambda word: word.add_argument(*names, **told)
+
+
+def words(name: str, **told: Any) -> Takes:
+    """Return what adds an option that takes a text, or the file that holds it."""
+    return option(name, metavar="FILE|TEXT", type=Named, **told)
 
 
 def either(*options: Takes, required: bool = False) -> Takes:
@@ -1621,7 +1484,7 @@ class Group:
         self,
         name: str,
         summary: str,
-        run: Callable[[argparse.Namespace, Api], Reply],
+        run: Run,
         *takes: Takes,
         show: Callable[[argparse.Namespace, Reply], str] = show_message,
         ref: str = "",
@@ -1646,26 +1509,29 @@ class Group:
 
 MODEL = option("--model", metavar="M", help="a label")
 CONFLICT = option("--conflict", metavar="CODE", help="only this one of several")
-TRADE_OFF = option("--trade-off", metavar="FILE|TEXT", help="what each side gives up")
+TRADE_OFF = words("--trade-off", help="what each side gives up")
 SEVERITY = option("--severity", type=str.lower, choices=SEVERITIES)
 PROJECT = option("--project", metavar="P")
 SUBMISSION = (  # what comes with a commit
-    option("--response", metavar="FILE", help=ANSWERS),
+    option("--response", metavar="FILE", type=HandedIn, help=ANSWERS),
     option("--sha", metavar="SHA", help="the commit, if not HEAD"),
     option("--notes", metavar="N"),
     MODEL,
 )
 VERDICT = (
     option("--notes", metavar="N"),
-    option("--file", metavar="F", help="the review: Markdown, perhaps with YAML front matter, or .json"),
+    option(
+        "--file", dest="review", metavar="F", type=HandedIn,
+        help="the review: Markdown, perhaps with YAML front matter, or .json",
+    ),
     option("--check", action="store_true", help="only say how the review is read"),
     option("--confirm", action="store_true", help="take it as it is read"),
     MODEL,
-)
+)  # fmt: skip
 OPINION = (  # of a judge or a mediator
     option("--verdict", type=str.upper, choices=VERDICTS, help="a judge: who is right"),
-    option("--reasons", metavar="FILE|TEXT", help="why, with the places that show it"),
-    option("--proposal", metavar="FILE|TEXT", help="a mediator: what both could live with"),
+    words("--reasons", help="why, with the places that show it"),
+    words("--proposal", help="a mediator: what both could live with"),
     TRADE_OFF,
     option("--none", action="store_true", help="a mediator: there is no middle way"),
     MODEL,
@@ -1689,7 +1555,7 @@ def add_commands(top: Group) -> None:
     """Add the commands of `steroids ...`."""
     top.group("tasks", "what is to be done", add_tasks, aliases=("task",))
     top.add(
-        "projects", "list the projects that you may see", projects_list,
+        "projects", "list the projects that you may see", lists("projects"),
         option("--status", metavar="S", type=status),
         option("--search", metavar="X"),
         show=show_projects,
@@ -1698,13 +1564,16 @@ def add_commands(top: Group) -> None:
     top.group("amendment", "what rulings add to a specification", add_amendments)
     top.group("runners", "the hosts that run agents", add_runners)
     top.add(
-        "rollback", "take rounds of a task back", rollback,
-        option("--to", required=True, metavar="N", type=round_number, help="the last that stays; 0: none"),
-        option("--reason", required=True, metavar="FILE|TEXT", help="the next prompt says so"),
+        "rollback", "take rounds of a task back", sends("rollback"),
+        option(
+            "--to", dest="to_round", required=True, metavar="N", type=from_zero,
+            help="the last that stays; 0: none",
+        ),
+        words("--reason", required=True, help="the next prompt says so"),
         ref="task",
     )  # fmt: skip
     top.add(
-        "comment", "say something on a task", comment,
+        "comment", "say something on a task", sends("comment"),
         option("--body", required=True, metavar="TEXT"),
         option("--target", metavar="T", help="what it is about, such as a finding's code"),
         option("--parent", metavar="N", type=count, help="the comment that is answered"),
@@ -1716,12 +1585,12 @@ def add_commands(top: Group) -> None:
         ref="task",
     )  # fmt: skip
     top.add(
-        "blocked", "say that the task cannot go on without a human", blocked,
+        "blocked", "say that the task cannot go on without a human", sends("blocked"),
         option("--reason", required=True, metavar="TEXT"),
         ref="task",
     )  # fmt: skip
     top.add(
-        "escalate", "pass a task that you cannot do on to specialists", escalate,
+        "escalate", "pass a task that you cannot do on to specialists", sends("escalate"),
         option("--reason", choices=ESCALATIONS, default="unknown", help="what it takes"),
         option("--notes", required=True, metavar="TEXT", help="what you tried and where it failed"),
         ref="task",
@@ -1751,7 +1620,7 @@ def add_commands(top: Group) -> None:
 def add_tasks(tasks: Group) -> None:
     """Add the commands of `steroids tasks ...`."""
     tasks.add(
-        "list", "list tasks", tasks_list,
+        "list", "list tasks", lists("tasks"),
         PROJECT,
         option("--status", metavar="S", type=status),
         option("--search", metavar="X"),
@@ -1768,21 +1637,26 @@ def add_tasks(tasks: Group) -> None:
         "add", "add a task to a project that you maintain", tasks_add,
         option("title", metavar="TITLE"),
         option("--project", required=True, metavar="P"),
-        option("--body", metavar="FILE|TEXT", help="what is asked"),
+        words("--body", help="what is asked"),
         option("--section", metavar="S", help="made where it is not there; default: the first one"),
         SEVERITY,
         option("--source", metavar="PATH", help="the specification, such as docs/SPEC.md#login"),
-        option("--tag", metavar="T", action="append"),
-        option("--after", metavar="REF", action="append", help="a task that is to be done first"),
+        option("--tag", dest="tags", metavar="T", action="append"),
+        option(
+            "--after", dest="depends_on", metavar="REF", action="append",
+            help="a task that is to be done first",
+        ),
     )  # fmt: skip
     tasks.add("submit", "hand in HEAD for review", tasks_submit, *SUBMISSION, ref="task")
-    tasks.add("approve", "approve what was handed in", tasks_approve, *VERDICT, show=show_verdict, ref="task")
+    tasks.add(
+        "approve", "approve what was handed in", sends("approve"), *VERDICT, show=show_verdict, ref="task"
+    )
     tasks.add("reject", "send it back; say why", tasks_reject, *VERDICT, show=show_verdict, ref="task")
 
 
 def add_runners(runners: Group) -> None:
     """Add the commands of `steroids runners ...`."""
-    runners.add("status", "every host and what it is at", runners_status, show=show_runners)
+    runners.add("status", "every host and what it is at", lists("hosts"), show=show_runners)
     for name, summary, verb in (
         ("start", "let a host take new runs again", "resume"),
         ("stop", "let a host take no new runs; what is under way goes on to its end", "drain"),
@@ -1798,7 +1672,7 @@ def add_runners(runners: Group) -> None:
 def add_disputes(disputes: Group) -> None:
     """Add the commands of `steroids dispute ...`."""
     disputes.add(
-        "create", "put a disagreement before a human", dispute_create,
+        "create", "put a disagreement before a human", sends("dispute"),
         option("--reason", required=True, metavar="R", help="such as security_concern"),
         option("--position", metavar="P", help="what you hold, and why"),
         option("--finding", metavar="CODE", help="the finding it is about"),
@@ -1807,26 +1681,28 @@ def add_disputes(disputes: Group) -> None:
         ref="task",
     )  # fmt: skip
     disputes.add(
-        "log", "record a minor disagreement; nothing waits for it", dispute_log,
-        option("--minor", action="store_true", help="always so"),
+        "log", "record a minor disagreement; nothing waits for it", sends("log"),
+        option("--minor", action="store_true", default=True, help="always so"),
         option("--notes", required=True, metavar="N"),
         MODEL,
         ref="task",
     )  # fmt: skip
     disputes.add(
-        "list", "list disputes", dispute_list,
+        "list", "list disputes", lists("disputes"),
         option("--status", choices=("open", "resolved")),
-        option("--stale", action="store_true", help="only those that are open for too long"),
+        option(
+            "--stale", action="store_const", const=1, help="only those that are open for too long"
+        ),
         option("--recent", metavar="N", type=count, help="only the last N"),
         show=show_disputes,
     )  # fmt: skip
     disputes.add(
-        "show", "show a dispute with both positions", dispute_show, show=show_dispute, ref="the dispute"
+        "show", "show a dispute with both positions", shows("disputes"), show=show_dispute, ref="the dispute"
     )
-    words = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
+    rulings = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
     disputes.add(
-        "resolve", "rule on a dispute", dispute_resolve,
-        option("--decision", required=True, metavar="WORD", help=words),
+        "resolve", "rule on a dispute", sends("resolve", "disputes"),
+        option("--decision", required=True, metavar="WORD", help=rulings),
         option("--notes", metavar="N", help="why; for custom also the ruling itself"),
         option("--text", metavar="T", help="the ruling itself, in your own words"),
         option("--cites", metavar="REF", help="the precedents that it follows, such as C-9 or C-9,D-7"),
@@ -1835,37 +1711,41 @@ def add_disputes(disputes: Group) -> None:
     )  # fmt: skip
     ref = "a dispute or conflict"
     disputes.add(
-        "synthesis", "propose a middle way: option C", dispute_synthesis,
-        option("--text", required=True, metavar="FILE|TEXT", help="what both sides could live with"),
+        "synthesis", "propose a middle way: option C", sends("synthesis", "disputes"),
+        words("--text", required=True, help="what both sides could live with"),
         TRADE_OFF,
         option("--covers-both", action="store_true", help="it meets both concerns"),
         CONFLICT,
         ref=ref,
     )  # fmt: skip
-    disputes.add("ask-judge", "ask a judge for an opinion", dispute_ask_judge, CONFLICT, ref=ref)
+    disputes.add("ask-judge", "ask a judge for an opinion", sends("ask-judge", "disputes"), CONFLICT, ref=ref)
     amend = "have a ruling drafted into the specification"
-    disputes.add("amend", amend, dispute_amend, CONFLICT, ref=ref)
+    disputes.add("amend", amend, sends("amend", "disputes"), CONFLICT, ref=ref)
     listed = "list disputed work that was pushed"
-    disputes.add("branches", listed, dispute_branches, PROJECT, show=show_branches)
+    disputes.add("branches", listed, lists("disputed-work"), PROJECT, show=show_branches)
 
 
 def add_amendments(amendments: Group) -> None:
     """Add the commands of `steroids amendment ...`."""
     amendments.add(
-        "list", "list amendments", amendment_list,
+        "list", "list amendments", lists("amendments"),
         PROJECT,
         option("--state", choices=AMENDMENT_STATES),
         show=show_amendments,
     )  # fmt: skip
     shown = "show what an amendment adds, and where"
-    amendments.add("show", shown, amendment_show, show=show_amendment, ref="its number")
-    seen = option("--seen", required=True, metavar="V", type=version, help="its version, as `show` told it")
-    words = option("--words", required=True, metavar="FILE|TEXT", help="what is to be added")
-    approve, drop = "land exactly what you looked at", "refuse it: nothing comes of it"
-    amendments.add("approve", approve, amendment_approve, seen, ref="its number")
-    amendments.add("drop", drop, amendment_drop, seen, ref="its number")
-    reword = "have it drafted again, with other words"
-    amendments.add("reword", reword, amendment_reword, seen, words, ref="its number")
+    amendments.add("show", shown, shows("amendments"), show=show_amendment, ref="its number")
+    seen = option(
+        "--seen", dest="version", required=True, metavar="V", type=from_zero,
+        help="its version, as `show` told it",
+    )  # fmt: skip
+    added = words("--words", required=True, help="what is to be added")
+    for verb, summary, takes in (
+        ("approve", "land exactly what you looked at", (seen,)),
+        ("drop", "refuse it: nothing comes of it", (seen,)),
+        ("reword", "have it drafted again, with other words", (seen, added)),
+    ):
+        amendments.add(verb, summary, sends(verb, "amendments"), *takes, ref="its number")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
