@@ -1,7 +1,6 @@
 """Claude Code: it reads its prompt from standard input and writes events as lines of JSON."""
 
 from collections import OrderedDict
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +10,7 @@ from agents.providers.reports import (
     MESSAGE_MAX,
     TEXT_MAX,
     ErrorClass,
-    Lines,
-    Report,
+    EventReader,
     count,
     dollars,
     mapping,
@@ -72,7 +70,7 @@ class Claude(Cli):
         return ClaudeReader()
 
 
-class ClaudeReader:
+class ClaudeReader(EventReader):
     """Reads the events of Claude Code.
 
     Every error seen so far had the `subtype` success, so `is_error` and the API's status decide. Until the
@@ -81,15 +79,14 @@ class ClaudeReader:
     """
 
     def __init__(self) -> None:
-        self.report = Report()
-        self.feed = Lines(self._event, self._text).feed
+        super().__init__()
         self._requests: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
 
     def _event(self, event: dict[str, Any]) -> None:
         match event.get("type"), event.get("subtype"):
             case "system", "init":
                 session, model = words(event.get("session_id")), words(event.get("model"))
-                self.report = replace(self.report, session_id=session, model=model)
+                self._note(session_id=session, model=model)
             case "system", "api_retry":
                 self._trouble(event.get("error"), event.get("error_status"), words(event.get("error")))
             case "system", "permission_denied":
@@ -103,20 +100,20 @@ class ClaudeReader:
         """Take a line of standard error as the error, if no event has arrived yet."""
         if not self.report.is_ended and not self.report.session_id:
             error = error_of(line)
-            self.report = replace(self.report, message=words(line, MESSAGE_MAX), error=error)
+            self._note(message=words(line, MESSAGE_MAX), error=error)
 
     def _assistant(self, event: dict[str, Any]) -> None:
         message = mapping(event.get("message"))
         pieces = [mapping(piece) for piece in sequence(message.get("content"))]
         said = [words(piece.get("text"), TEXT_MAX) for piece in pieces if piece.get("type") == "text"]
         text = "".join(said)[:TEXT_MAX] or self.report.text
-        self.report = replace(self.report, text=text)
+        self._note(text=text)
         if name := event.get("error"):
             self._trouble(name, event.get("error_status"), text)
         else:
             self._estimate(message, pieces)
             if self.report.error != ErrorClass.PERMISSION:
-                self.report = replace(self.report, error=None, message="")
+                self._note(error=None, message="")
 
     def _estimate(self, message: dict[str, Any], pieces: list[dict[str, Any]]) -> None:
         usage, name = mapping(message.get("usage")), words(message.get("id"))
@@ -129,8 +126,7 @@ class ClaudeReader:
         if len(self._requests) > REQUESTS_KEPT:
             self._requests.popitem(last=False)
         grown = [after - earlier for after, earlier in zip(now, before, strict=True)]
-        self.report = replace(
-            self.report,
+        self._note(
             tokens_in=self.report.tokens_in + grown[0],
             tokens_cached=self.report.tokens_cached + grown[1],
             tokens_out=self.report.tokens_out + grown[2],
@@ -140,8 +136,7 @@ class ClaudeReader:
         usage, models = mapping(event.get("usage")), mapping(event.get("modelUsage"))
         bases = [mapping(each).get("costBasis") for each in models.values()]
         text = words(event.get("result"), TEXT_MAX)
-        self.report = replace(
-            self.report,
+        self._note(
             text=text or self.report.text,
             tokens_in=count(usage.get("input_tokens")) + count(usage.get("cache_creation_input_tokens")),
             tokens_cached=count(usage.get("cache_read_input_tokens")),
@@ -156,7 +151,7 @@ class ClaudeReader:
         elif denied := [mapping(each) for each in sequence(event.get("permission_denials"))]:
             self._denied(words(denied[0].get("tool_name")), "")
         elif self.report.error != ErrorClass.PERMISSION:
-            self.report = replace(self.report, error=None, message="", retry_at=None)
+            self._note(error=None, message="", retry_at=None)
 
     def _trouble(self, name: Any, status: Any, text: str, before: ErrorClass | None = None) -> None:
         """Note an error and its class.
@@ -168,8 +163,7 @@ class ClaudeReader:
         named = NAMES.get(words(name))
         said = error_of(text, code)
         error = said if said in {ErrorClass.PROMPT, ErrorClass.QUOTA} else named or said or before
-        self.report = replace(
-            self.report,
+        self._note(
             error=error or ErrorClass.CRASH,
             message=words(text, MESSAGE_MAX) or f"status {code}",
             retry_at=retry_at(text, datetime.now(UTC)),
@@ -177,4 +171,4 @@ class ClaudeReader:
 
     def _denied(self, tool: str, message: str) -> None:
         text = message or f"{tool or 'A tool'} was denied."
-        self.report = replace(self.report, error=ErrorClass.PERMISSION, message=text)
+        self._note(error=ErrorClass.PERMISSION, message=text)

@@ -1,13 +1,12 @@
 """Codex: its configuration is a file in the run's home, and it reports errors only in words."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agents.providers.base import Launch
 from agents.providers.clis import Cli
-from agents.providers.reports import MESSAGE_MAX, TEXT_MAX, ErrorClass, Lines, Report, count, mapping, words
+from agents.providers.reports import MESSAGE_MAX, TEXT_MAX, ErrorClass, EventReader, count, mapping, words
 from agents.providers.troubles import error_of, retry_at
 
 OWN_SERVER = "https://api.openai.com/v1"
@@ -77,52 +76,52 @@ def _toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-class CodexReader:
+class CodexReader(EventReader):
     """Reads the events of Codex.
 
     `usage` counts from the beginning of the thread, so the last one holds. Errors have no codes, only words.
     """
 
+    knows_cost = False
+
     def __init__(self) -> None:
-        self.report = Report(cost_known=False)
-        self.feed = Lines(self._event, self._text).feed
+        super().__init__()
         self._waits = 0
 
     def _event(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "thread.started":
-                self.report = replace(self.report, session_id=words(event.get("thread_id")))
+                self._note(session_id=words(event.get("thread_id")))
             case "item.completed":
                 self._item(mapping(event.get("item")))
             case "error":  # either of a retry that is under way, or the final one
                 message = words(event.get("message"), MESSAGE_MAX)
                 self._trouble(message, ErrorClass.NETWORK)
                 self._waits = self._waits + 1 if WAITING in message else 0
-                self.report = replace(self.report, is_hopeless=self._waits >= WAITS_MAX)
+                self._note(is_hopeless=self._waits >= WAITS_MAX)
             case "turn.completed":
                 self._usage(mapping(event.get("usage")))
-                self.report = replace(self.report, is_ended=True, error=None, message="", retry_at=None)
+                self._note(is_ended=True, error=None, message="", retry_at=None)
             case "turn.failed":
                 message = words(mapping(event.get("error")).get("message"), MESSAGE_MAX)
                 self._usage(mapping(event.get("usage")))
                 self._trouble(message, ErrorClass.CRASH)
-                self.report = replace(self.report, is_ended=True)
+                self._note(is_ended=True)
 
     def _item(self, item: dict[str, Any]) -> None:
         if item.get("type") == "error":  # only ever a warning
             return
         if item.get("type") == "agent_message":
-            self.report = replace(self.report, text=words(item.get("text"), TEXT_MAX))
+            self._note(text=words(item.get("text"), TEXT_MAX))
         self._waits = 0
         if not self.report.is_ended:
-            self.report = replace(self.report, error=None, message="", retry_at=None, is_hopeless=False)
+            self._note(error=None, message="", retry_at=None, is_hopeless=False)
 
     def _usage(self, usage: dict[str, Any]) -> None:
         if not usage:
             return
         cached = count(usage.get("cached_input_tokens"))
-        self.report = replace(
-            self.report,
+        self._note(
             tokens_in=max(count(usage.get("input_tokens")) - cached, 0),
             tokens_cached=cached,
             tokens_out=count(usage.get("output_tokens")),  # reasoning is part of it
@@ -130,11 +129,10 @@ class CodexReader:
 
     def _text(self, line: str) -> None:
         if not self.report.session_id:
-            self.report = replace(self.report, message=words(line, MESSAGE_MAX), error=error_of(line))
+            self._note(message=words(line, MESSAGE_MAX), error=error_of(line))
 
     def _trouble(self, message: str, otherwise: ErrorClass) -> None:
-        self.report = replace(
-            self.report,
+        self._note(
             error=error_of(message) or otherwise,
             message=message or "It gave no reason.",
             retry_at=retry_at(message, datetime.now(UTC)),

@@ -1,13 +1,21 @@
 """Gemini CLI: its exit code is the server's status modulo 256, and 0 if it was ended from outside."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agents.providers.base import Launch
 from agents.providers.clis import Cli
-from agents.providers.reports import MESSAGE_MAX, TEXT_MAX, ErrorClass, Lines, Report, count, mapping, words
+from agents.providers.reports import (
+    MESSAGE_MAX,
+    TEXT_MAX,
+    ErrorClass,
+    EventReader,
+    Report,
+    count,
+    mapping,
+    words,
+)
 from agents.providers.troubles import error_of, of_status, retry_at
 
 ATTEMPTS = 2
@@ -76,26 +84,28 @@ class Gemini(Cli):
         return of_status(BY_EXIT.get(exit_code)) or said or ErrorClass.CRASH
 
 
-class GeminiReader:
+class GeminiReader(EventReader):
     """Reads the events of Gemini CLI.
 
     The type of an error is always "unknown", so its words decide. The statistics are of this run alone.
     """
 
+    knows_cost = False
+
     def __init__(self) -> None:
-        self.report = Report(cost_known=False)
-        self.feed = Lines(self._event, self._text).feed
+        super().__init__()
         self._is_new = True  # the next piece of text begins a message
 
     def _event(self, event: dict[str, Any]) -> None:
         match event.get("type"):
             case "init":
                 session, model = words(event.get("session_id")), words(event.get("model"))
-                self.report = replace(self.report, session_id=session, model=model)
+                self._note(session_id=session, model=model)
             case "message" if event.get("role") == "assistant":
                 before = "" if self._is_new or not event.get("delta") else self.report.text
                 text = (before + words(event.get("content"), TEXT_MAX))[:TEXT_MAX]
-                self.report, self._is_new = replace(self.report, text=text), False
+                self._note(text=text)
+                self._is_new = False
             case "message" | "tool_use" | "tool_result":
                 self._is_new = True
             case "error" if event.get("severity") == "error":
@@ -108,8 +118,7 @@ class GeminiReader:
         asked, cached = count(stats.get("input_tokens")), count(stats.get("cached"))
         out = count(stats.get("output_tokens"))
         thought = count(stats.get("total_tokens")) - asked - out  # only part of the total, but paid for
-        self.report = replace(
-            self.report,
+        self._note(
             tokens_in=max(asked - cached, 0),
             tokens_cached=cached,
             tokens_out=out + max(thought, 0),
@@ -119,7 +128,7 @@ class GeminiReader:
         if message or (event.get("status") == "error" and self.report.error is None):
             self._trouble(message)
         elif event.get("status") != "error":
-            self.report = replace(self.report, error=None, message="", retry_at=None)
+            self._note(error=None, message="", retry_at=None)
 
     def _text(self, line: str) -> None:
         """Look for an error on standard error, which is mostly noise.
@@ -139,8 +148,7 @@ class GeminiReader:
         found = error or error_of(message) or known or ErrorClass.CRASH
         if known == ErrorClass.QUOTA and found == ErrorClass.RATE:
             found = known
-        self.report = replace(
-            self.report,
+        self._note(
             error=found,
             message=words(message, MESSAGE_MAX) or "It gave no reason.",
             retry_at=retry_at(message, datetime.now(UTC)) or self.report.retry_at,

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Container
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -128,7 +127,7 @@ def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**9
 
 
-class OpencodeReader:
+class OpencodeReader(reports.EventReader):
     """Reads the events of opencode.
 
     Each step says what it used. While it retries it writes no event, and an answer that broke off it asks for
@@ -136,19 +135,18 @@ class OpencodeReader:
     """
 
     def __init__(self) -> None:
-        self.report = reports.Report()
-        self.feed = reports.Lines(self._event, self._text).feed
+        super().__init__()
         self._broken_off = 0
 
     def _event(self, event: dict[str, Any]) -> None:
         part = reports.mapping(event.get("part"))
         if session := reports.words(event.get("sessionID")):
-            self.report = replace(self.report, session_id=session)
+            self._note(session_id=session)
         match event.get("type"):
             case "step_start":
-                self.report = replace(self.report, is_ended=False)
+                self._note(is_ended=False)
             case "text":
-                self.report = replace(self.report, text=reports.words(part.get("text"), reports.TEXT_MAX))
+                self._note(text=reports.words(part.get("text"), reports.TEXT_MAX))
             case "step_finish":
                 self._step(part)
             case "error":
@@ -158,8 +156,7 @@ class OpencodeReader:
         tokens, reason = reports.mapping(part.get("tokens")), reports.words(part.get("reason"))
         cache, cost = reports.mapping(tokens.get("cache")), reports.dollars(part.get("cost"))
         known = self.report.cost
-        self.report = replace(
-            self.report,
+        self._note(
             tokens_in=self.report.tokens_in
             + reports.count(tokens.get("input"))
             + reports.count(cache.get("write")),
@@ -173,11 +170,9 @@ class OpencodeReader:
         self._broken_off = self._broken_off + 1 if reason == "unknown" else 0
         if self._broken_off >= BROKEN_OFF_MAX:
             message = f"{self._broken_off} answers in a row broke off; it asks for ever."
-            self.report = replace(
-                self.report, error=reports.ErrorClass.NETWORK, message=message, is_hopeless=True
-            )
+            self._note(error=reports.ErrorClass.NETWORK, message=message, is_hopeless=True)
         elif reason != "unknown":
-            self.report = replace(self.report, error=None, message="", retry_at=None, is_hopeless=False)
+            self._note(error=None, message="", retry_at=None, is_hopeless=False)
 
     def _error(self, error: dict[str, Any]) -> None:
         data = reports.mapping(error.get("data"))
@@ -186,8 +181,7 @@ class OpencodeReader:
         code = status if isinstance(status, int) and not isinstance(status, bool) else None
         said = error_of(f"{message} {reports.words(data.get('responseBody'), 2000)}", code)
         now = datetime.now(UTC)
-        self.report = replace(
-            self.report,
+        self._note(
             error=NAMES.get(reports.words(error.get("name"))) or said or reports.ErrorClass.CRASH,
             message=message or reports.words(error.get("name")) or "It gave no reason.",
             retry_at=_header(reports.mapping(data.get("responseHeaders")), now) or retry_at(message, now),
@@ -203,9 +197,7 @@ class OpencodeReader:
         if error := error_of(said):
             found = retry_at(said, datetime.now(UTC))
             hopeless = bool(logged) and error == reports.ErrorClass.QUOTA
-            self.report = replace(
-                self.report, message=said, error=error, retry_at=found, is_hopeless=hopeless
-            )
+            self._note(message=said, error=error, retry_at=found, is_hopeless=hopeless)
 
 
 def _header(headers: dict[str, Any], now: datetime) -> datetime | None:

@@ -5,8 +5,8 @@ bounded time; it never approves, hands in or lands anything, so a forged event g
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -88,13 +88,27 @@ class SilentReader:
         return Report()
 
 
-class Lines:
-    """Cuts bytes into lines; JSON objects go to `on_event`, everything else to `on_text`."""
+class EventReader(ABC):
+    """Reads a command that writes events, a JSON object in each line, and text between them."""
 
-    def __init__(self, on_event: Callable[[dict[str, Any]], None], on_text: Callable[[str], None]) -> None:
-        self._on_event, self._on_text = on_event, on_text
+    knows_cost = True  # the command never guesses the price of a model
+
+    def __init__(self) -> None:
+        self.report = Report(cost_known=self.knows_cost)
         self._rest = bytearray()
         self._skipping = False  # inside a line that is too long
+
+    @abstractmethod
+    def _event(self, event: dict[str, Any]) -> None:
+        """Take an event."""
+
+    @abstractmethod
+    def _text(self, line: str) -> None:
+        """Take a line that is no event."""
+
+    def _note(self, **changes: Any) -> None:
+        """Change what the report says."""
+        self.report = replace(self.report, **changes)
 
     def feed(self, chunk: bytes) -> None:
         *whole, rest = chunk.split(b"\n")
@@ -119,16 +133,14 @@ class Lines:
         line = raw.decode("utf-8", "replace").strip()
         if not line:
             return
-        if not line.startswith("{"):
-            self._on_text(line)
-            return
         try:
-            event = read_json(line)
+            event = read_json(line) if line.startswith("{") else None
         except (ValueError, RecursionError):
-            self._on_text(line)
-            return
+            event = None
         if isinstance(event, dict):
-            self._on_event(event)
+            self._event(event)
+        else:
+            self._text(line)
 
 
 # --- Reading values of any type ---------------------------------------------------------------------------
