@@ -33,6 +33,14 @@ LOG_PIECES = 5
 CHECKED_MAX = 10  # agents that one action checks at most
 
 
+def _section(title: str | None, *fields: Any) -> Any:
+    return title, {"fields": fields}
+
+
+def _folded(title: str, *fields: Any) -> Any:
+    return title, {"classes": ("collapse",), "fields": fields}
+
+
 @admin.register(Agent)
 class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
     list_display = (
@@ -45,25 +53,14 @@ class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
     form = AgentForm
     readonly_fields = ("last_check",)
     fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "last_check", ("name", "role"), "provider", "command_line", "model", "key", "passes",
-                    "hosts", "again", "cassettes", "domains", "watches", "projects", "is_active",
-                )
-            },
+        _section(
+            None, "last_check", ("name", "role"), "provider", "command_line", "model", "key", "passes",
+            "hosts", "again", "cassettes", "domains", "watches", "projects", "is_active",
         ),
-        (
-            "Advanced",
-            {
-                "classes": ("collapse",),
-                "fields": (
-                    ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
-                    "base_url", "sign_in_file", "account", "host_label", "cost_input", "cost_output",
-                    "cost_cache_read", "limit_context", "limit_output",
-                ),
-            },
+        _folded(
+            "Advanced", ("kind", "vendor"), "tier", ("priority", "slots"), "focus", "instructions", "program",
+            "base_url", "sign_in_file", "account", "host_label", "cost_input", "cost_output",
+            "cost_cache_read", "limit_context", "limit_output",
         ),
     )  # fmt: skip
 
@@ -270,46 +267,20 @@ class RunAdmin(base.ReadOnlyAdmin, base.ProjectScopedAdmin):
     list_select_related = ("task__project", "host")
     search_fields = ("agent_label", "task__title", "reason")
     fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    ("task", "project"),
-                    ("role", "round"),
-                    ("status", "outcome", "error_class"),
-                    "reason",
-                    "log",
-                )
-            },
+        _section(
+            None, ("task", "project"), ("role", "round"), ("status", "outcome", "error_class"), "reason",
+            "log",
         ),
-        (
-            "Who and when",
-            {
-                "fields": (
-                    ("agent_label", "model"),
-                    ("host", "tier"),
-                    ("queued_at", "started_at"),
-                    ("last_output_at", "ended_at"),
-                )
-            },
+        _section(
+            "Who and when", ("agent_label", "model"), ("host", "tier"), ("queued_at", "started_at"),
+            ("last_output_at", "ended_at"),
         ),
-        (
-            "For those who look closely",
-            {
-                "classes": ("collapse",),
-                "fields": (
-                    ("seat", "task_version"),
-                    ("fence", "lease_until"),
-                    ("exit_code", "is_counted"),
-                    ("submission", "review"),
-                    "sha",
-                    "base_sha",
-                    "salvage_sha",
-                    "prompt_hash",
-                ),
-            },
+        _folded(
+            "For those who look closely", ("seat", "task_version"), ("fence", "lease_until"),
+            ("exit_code", "is_counted"), ("submission", "review"), "sha", "base_sha", "salvage_sha",
+            "prompt_hash",
         ),
-    )
+    )  # fmt: skip
     readonly_fields = ("log",)
     inlines = (PromptInline,)
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from disputes.protocol.text.documents import MAX_BYTES
 from tasks.configuration.stages import REASONS, UNKNOWN
-from tasks.filtering import DONE, OptionalText, SeverityField
+from tasks.filtering import DONE, Flag, OptionalText, SeverityField, Texts
 from tasks.models.choices import validate_sha
 from tasks.text.storable import all_storable
 
@@ -60,12 +60,8 @@ class SubmitSerializer(Body):
 class ReviewSerializer(Body):
     notes = OptionalText(max_length=NOTES_MAX, help_text="In place of a document: free words.")
     review = Document(required=False, default="", help_text="The findings, as a document.")
-    check = serializers.BooleanField(
-        required=False, default=False, help_text="Only say how the review is read; nothing is handed in."
-    )
-    confirm = serializers.BooleanField(
-        required=False, default=False, help_text="Take it as it was read, though the reader was unsure."
-    )
+    check = Flag(help_text="Only say how the review is read; nothing is handed in.")
+    confirm = Flag(help_text="Take it as it was read, though the reader was unsure.")
     model = OptionalText(max_length=120, help_text=MODEL)
 
 
@@ -112,15 +108,9 @@ class CommentSerializer(Body):
         default=None,
         help_text="The number of the comment that this answers.",
     )
-    back = serializers.BooleanField(
-        required=False, default=False, help_text="Object to the stage before, and send the task there."
-    )
-    disagree = serializers.BooleanField(
-        required=False, default=False, help_text="Say that the objection is wrong, and send the task on."
-    )
-    resolve = serializers.BooleanField(
-        required=False, default=False, help_text="Accept the objection, and mend it."
-    )
+    back = Flag(help_text="Object to the stage before, and send the task there.")
+    disagree = Flag(help_text="Say that the objection is wrong, and send the task on.")
+    resolve = Flag(help_text="Accept the objection, and mend it.")
 
 
 class GiveOpinionSerializer(Body):
@@ -130,9 +120,7 @@ class GiveOpinionSerializer(Body):
     reasons = OptionalText(max_length=NOTES_MAX, help_text="Why, for the person who rules.")
     proposal = OptionalText(max_length=NOTES_MAX, help_text="What both sides could live with.")
     trade_off = OptionalText(max_length=NOTES_MAX, help_text="What each side gives up.")
-    none = serializers.BooleanField(
-        required=False, default=False, help_text="There is no middle ground to propose."
-    )
+    none = Flag(help_text="There is no middle ground to propose.")
     model = OptionalText(max_length=120, help_text=MODEL)
 
     def validate_verdict(self, value: str) -> str:
@@ -146,18 +134,12 @@ class HandedInSerializer(serializers.Serializer[Any]):
     task = serializers.CharField()
     status = serializers.CharField(help_text="That of the task now.")
     round = serializers.IntegerField()
-    conflicts = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Names of those that this opened."
-    )
+    conflicts = Texts(required=False, help_text="Names of those that this opened.")
     findings = serializers.ListField(
         child=serializers.DictField(), required=False, help_text="As they were read from the review."
     )
-    dropped = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="Findings that were left out, and why."
-    )
-    read_as = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="How the review is read, a line each."
-    )
+    dropped = Texts(required=False, help_text="Findings that were left out, and why.")
+    read_as = Texts(required=False, help_text="How the review is read, a line each.")
 
 
 class MeSerializer(serializers.Serializer[Any]):

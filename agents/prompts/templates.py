@@ -26,31 +26,27 @@ FILTERS = frozenset(
 )
 OPERATORS = frozenset({"and", "or", "not", "in", "is", "==", "!=", "<", ">", "<=", ">="})
 
-# --- The variables that a text may use, each with a value of its type ---
+# --- The variables that a text may use ---
 
-COMMON: dict[str, Any] = {
-    "ref": "", "title": "", "round": 1, "stage": "", "stage_about": "", "model": "", "name": "",
-    "instructions": "", "body": "", "source": "", "source_name": "", "guide": "",
+COMMON = {
+    "ref", "title", "round", "stage", "stage_about", "model", "name", "instructions", "body", "source",
+    "source_name", "guide",
 }  # fmt: skip
-OPINION: dict[str, Any] = COMMON | {
-    "conflict": "", "severity": "", "sha": "", "place": "", "item": "", "objection": "", "code": "",
-    "diff": "", "diff_of": "", "evidence": "",
+OPINION = COMMON | {
+    "conflict", "severity", "sha", "place", "item", "objection", "code", "diff", "diff_of", "evidence",
 }  # fmt: skip
-SHAPES: dict[str, dict[str, Any]] = {
-    "coder": COMMON
-    | {
-        "prepare": "", "build": "", "test": "", "docs_only": False, "known_red": "", "red_tests_pass": False,
-    },
+SHAPES = {
+    "coder": COMMON | {"prepare", "build", "test", "docs_only", "known_red", "red_tests_pass"},
     "reviewer": COMMON
     | {
-        "sha": "", "again": False, "focus": "", "is_verified": False, "is_green": False, "red_tests": "",
-        "seconds": "", "answers": "", "response": "", "diff": "", "must_settle": "",
+        "sha", "again", "focus", "is_verified", "is_green", "red_tests", "seconds", "answers", "response",
+        "diff", "must_settle",
     },
-    "engineer": COMMON | {"brief": "", "gaps": "", "other_gaps": "", "documents": "", "last_review": ""},
+    "engineer": COMMON | {"brief", "gaps", "other_gaps", "documents", "last_review"},
     "examiner": COMMON
     | {
-        "sha": "", "focus": "", "final": False, "brief": "", "gaps": "", "other_gaps": "", "proposal": "",
-        "answers": "", "earlier_findings": "", "checks": "", "diff": "",
+        "sha", "focus", "final", "brief", "gaps", "other_gaps", "proposal", "answers", "earlier_findings",
+        "checks", "diff",
     },
     "judge": OPINION,
     "mediator": OPINION,
@@ -185,7 +181,7 @@ def _syntax(text: str) -> list[Fault]:
     return []
 
 
-def _faults(text: str, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]:
+def _faults(text: str, shape: set[str], used: set[str]) -> Iterator[Fault]:
     """Yield the tags, filters and variables that are not allowed, in the order of the text."""
     in_comment, depth = False, 0
     for token in DebugLexer(text).tokenize():
@@ -209,7 +205,7 @@ def _faults(text: str, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]
                     yield from _in_expression(part, line, shape, used)
 
 
-def _in_expression(expression: str, line: int, shape: dict[str, Any], used: set[str]) -> Iterator[Fault]:
+def _in_expression(expression: str, line: int, shape: set[str], used: set[str]) -> Iterator[Fault]:
     """Yield the faults of one variable with its filters, and add the names it uses to `used`."""
     plain = re.sub(r"\"[^\"]*\"|'[^']*'", "''", expression)
     if bad := [name for name in re.findall(r"\|\s*([A-Za-z_]\w*)", plain) if name not in FILTERS]:

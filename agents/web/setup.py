@@ -35,72 +35,6 @@ COLOURS = {
 # --- What people may do -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One button: who may press it, and in which states of the branch."""
-
-    name: str
-    label: str
-    hint: str
-    roles: frozenset[str]
-    states: frozenset[str]
-
-
-KNOWN = frozenset(Base.values) - {Base.TRYING}
-VERBS = {
-    verb.name: verb
-    for verb in (
-        Verb("try", "Try again", "The branch is fetched, and its commands run once more.", RULE, KNOWN),
-        Verb(
-            "accept", "Accept as it is",
-            "Work begins. What is red now does not count against anybody; what is newly red does.",
-            RULE, frozenset({Base.RED}),
-        ),
-        Verb(
-            "find", "Let the coder find the commands",
-            "A coder gets the task to find them; what it finds is verified by running it.",
-            RULE, frozenset({Base.RED, Base.BROKEN}),
-        ),
-        Verb(
-            "again", "Look for commands again",
-            "The three commands are cleared, and what may fit is tried.", MAINTAIN, KNOWN,
-        ),
-    )
-}  # fmt: skip
-
-
-def mark_of(project: Project) -> str:
-    """Return a mark of the state a page showed, so that nobody acts on an outdated one."""
-    return f"{project.base_state} {project.base_at.timestamp() if project.base_at else 0}"
-
-
-def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -> str:
-    """Press a button and return what follows. Raises Refused: no_right, changed, wrong_state."""
-    verb = VERBS[name]
-    require_role(role, project, verb.roles, "do this")
-    actor = Actor.person(user)
-    with transaction.atomic():
-        project = locked(Project.objects).get(pk=project.pk)
-        check_shown(project, mark)
-        if project.base_state not in verb.states:
-            raise Refused(
-                "wrong_state",
-                f"{project.target_branch} is in another state: {project.get_base_state_display().lower()}.",
-                "Reload the page and look at it again.",
-            )
-        return ACTS[name](project, actor)
-
-
-def check_shown(project: Project, mark: str) -> None:
-    """Raise Refused("changed") if the branch was looked at since the page was made."""
-    if mark != mark_of(project):
-        raise Refused(
-            "changed",
-            f"{project.target_branch} was looked at meanwhile: {project.get_base_state_display().lower()}.",
-            "This page shows how it is now.",
-        )
-
-
 def _try(project: Project, actor: Actor) -> str:
     base.try_again(project, actor=actor)
     return f"{project.branch} is being looked at again."
@@ -126,9 +60,71 @@ def _look_again(project: Project, actor: Actor) -> str:
     return "Commands are being looked for."
 
 
-ACTS: dict[str, Callable[[Project, Actor], str]] = {
-    "try": _try, "accept": _accept, "find": _find, "again": _look_again,
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One button: who may press it, in which states of the branch, and what it does."""
+
+    name: str
+    label: str
+    hint: str
+    roles: frozenset[str]
+    states: frozenset[str]
+    act: Callable[[Project, Actor], str]
+
+
+KNOWN = frozenset(Base.values) - {Base.TRYING}
+VERBS = {
+    verb.name: verb
+    for verb in (
+        Verb("try", "Try again", "The branch is fetched, and its commands run once more.", RULE, KNOWN, _try),
+        Verb(
+            "accept", "Accept as it is",
+            "Work begins. What is red now does not count against anybody; what is newly red does.",
+            RULE, frozenset({Base.RED}), _accept,
+        ),
+        Verb(
+            "find", "Let the coder find the commands",
+            "A coder gets the task to find them; what it finds is verified by running it.",
+            RULE, frozenset({Base.RED, Base.BROKEN}), _find,
+        ),
+        Verb(
+            "again", "Look for commands again",
+            "The three commands are cleared, and what may fit is tried.", MAINTAIN, KNOWN, _look_again,
+        ),
+    )
 }  # fmt: skip
+
+
+def mark_of(project: Project) -> str:
+    """Return a mark of the state a page showed, so that nobody acts on an outdated one."""
+    return f"{project.base_state} {project.base_at.timestamp() if project.base_at else 0}"
+
+
+def carry_out(project: Project, name: str, *, user: Any, role: str, mark: str) -> str:
+    """Press a button and return what follows. Raises Refused: no_right, changed, wrong_state."""
+    verb = VERBS[name]
+    require_role(role, project, verb.roles, "do this")
+    actor = Actor.person(user)
+    with transaction.atomic():
+        project = locked(Project.objects).get(pk=project.pk)
+        check_shown(project, mark)
+        if project.base_state not in verb.states:
+            raise Refused(
+                "wrong_state",
+                f"{project.target_branch} is in another state: {project.get_base_state_display().lower()}.",
+                "Reload the page and look at it again.",
+            )
+        return verb.act(project, actor)
+
+
+def check_shown(project: Project, mark: str) -> None:
+    """Raise Refused("changed") if the branch was looked at since the page was made."""
+    if mark != mark_of(project):
+        raise Refused(
+            "changed",
+            f"{project.target_branch} was looked at meanwhile: {project.get_base_state_display().lower()}.",
+            "This page shows how it is now.",
+        )
 
 
 # --- What the page shows ----------------------------------------------------------------------------------

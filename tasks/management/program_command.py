@@ -57,6 +57,11 @@ class ProgramCommand(BaseCommand):
             raise CommandError(f"The output cannot be written: {error}.") from error
         return done
 
+    def say(self, text: str) -> None:
+        """Write the text at once, for whoever waits for it."""
+        self.stdout.write(text)
+        self.stdout.flush()
+
 
 class _Unwritable(Exception):
     """What a command says cannot be written. The text says why."""

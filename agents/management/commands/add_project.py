@@ -77,10 +77,6 @@ class Command(ProgramCommand):
             return
         projects.follow(project, self.say)
 
-    def say(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
-
     def _leads(self, names: list[str]) -> list[Any]:
         users = get_user_model().objects
         leads = list(users.filter(is_superuser=True))

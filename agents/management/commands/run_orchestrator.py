@@ -52,13 +52,13 @@ class Command(ProgramCommand):
             return
         is_served = not options["no_web"]
         resident = Resident(
-            web=is_served, until_idle=options["until_idle"], say=self._say,
-            each_turn=(lambda: None) if options["quiet"] else EventLines(self._say),
+            web=is_served, until_idle=options["until_idle"], say=self.say,
+            each_turn=(lambda: None) if options["quiet"] else EventLines(self.say),
         )  # fmt: skip
         try:
             status = Supervisor(loop=lambda: self._loop(resident), web=is_served).run()
         except AlreadyRunning as error:
-            self._say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
+            self.say(f"{error} {f'Steroids Web answers on {error.url}' if error.url else ''}".strip())
             return
         except NoApiServer as error:
             raise CommandError(str(error)) from error
@@ -80,10 +80,6 @@ class Command(ProgramCommand):
             return 1
         return 0
 
-    def _say(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
-
     def _once(self) -> None:
         try:
             once()
@@ -97,9 +93,9 @@ class Command(ProgramCommand):
         if password is None:
             return
         if self.stdout.isatty():
-            self._say(f"Sign in as admin with the password {password} (shown only now).")
+            self.say(f"Sign in as admin with the password {password} (shown only now).")
             return
-        self._say(f"Sign in as admin; the password is in {first_hour.keep_password(password)}.")
+        self.say(f"Sign in as admin; the password is in {first_hour.keep_password(password)}.")
 
     def _report(self) -> None:
         """Print a table of the tasks, then the disputes that wait for a person.
@@ -114,14 +110,14 @@ class Command(ProgramCommand):
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         for row in rows:
-            self._say(
+            self.say(
                 "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
             )
         waiting = Conflict.objects.open().select_related("dispute__task__project", "finding")
-        self._say("\nOpen disputes:" if waiting else "\nNo open disputes.")
+        self.say("\nOpen disputes:" if waiting else "\nNo open disputes.")
         for conflict in waiting:
             task = conflict.dispute.task
-            self._say(
+            self.say(
                 f"  {conflict.dispute.ref}  {task.ref if task else '-'}  {conflict.severity.upper()}  "
                 f"{conflict.question}"
             )

@@ -40,7 +40,7 @@ class Command(ProgramCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         check_database()
-        asker = Asker({name: options[name] for name in ANSWERS}, self._say, never=options["yes"])
+        asker = Asker({name: options[name] for name in ANSWERS}, self.say, never=options["yes"])
         walked = first_hour.walk(asker, check_agents=not options["no_check"])
         why = base.keeps_waiting(walked.project).rstrip(".")
         waits = f"No coder begins in {walked.project.slug}: {why}." if why else ""
@@ -49,12 +49,6 @@ class Command(ProgramCommand):
         if options["run"]:
             call_command("run_orchestrator", stdout=self.stdout, stderr=self.stderr)
         elif waits:
-            self._say(
-                f"Not ready yet. {waits} Once it is started, the set-up page offers what to do: {START}"
-            )
+            self.say(f"Not ready yet. {waits} Once it is started, the set-up page offers what to do: {START}")
         else:
-            self._say(f"Ready. Start it: {START}")
-
-    def _say(self, text: str) -> None:
-        self.stdout.write(text)
-        self.stdout.flush()
+            self.say(f"Ready. Start it: {START}")
