@@ -4,7 +4,6 @@ Only plain values and sections leave this module, so that no template sees a dat
 """
 
 import copy
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -41,7 +40,6 @@ NAMES_MAX = 4 * 1024
 CLARIFIED_MAX = 24 * 1024
 EXAMPLE_MAX = 48 * 1024
 NOTICE_MAX = 16 * 1024
-ASKED_FOR = {"title": "title", "body": "description", "source": "specification"}
 
 
 def _guidelines(project: Expression) -> QuerySet[Guideline]:
@@ -70,10 +68,10 @@ def _verifications(project: Expression, sha: Expression) -> QuerySet[Verificatio
     return Verification.objects.filter(project=project, sha=sha).order_by("-at")[:1]
 
 
-def _edits(task: Expression, since: Expression) -> QuerySet[Event, str]:
-    """Return the notes of the edits, which name the fields: those of pages, and those of a TODO.md."""
-    kinds = ("task_edited", "edited")
-    return Event.objects.filter(task=task, kind__in=kinds, at__gt=since).order_by("pk").values_list("note")
+def _edits(task: Expression, since: Expression) -> QuerySet[Event, Any]:
+    """Return the data of the edits, which name the fields: those of pages, and those of a TODO.md."""
+    edits = Event.objects.filter(task=task, kind__in=("task_edited", "edited"), at__gt=since)
+    return edits.order_by().values_list("data", flat=True)
 
 
 def _clashes(task: Expression) -> QuerySet[Landing]:
@@ -140,8 +138,8 @@ def _reworded(task: Task, last: Submission | None) -> dict[str, str] | None:
     """Return what of the task's words was changed since its last submission, or None if nothing was."""
     if last is None:
         return None
-    notes = " ".join(note for (note,) in _edited.rows(task.pk, last.at))
-    changed = [words for name, words in ASKED_FOR.items() if name in re.split(r"[\s,.]+", notes)]
+    fields = {name for edit in _edited.found(task.pk, last.at) for name in edit["fields"]}
+    changed = [words for name, words in Task.ASKED_FOR.items() if name in fields]
     return {"what": enumerated(changed, "and"), "sha": last.sha[:12]} if changed else None
 
 

@@ -395,15 +395,19 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Record an event for whatever the user edited, which also rings the loop."""
         super().save_related(request, form, formsets, change)
-        touched = [*self.touched(form), *chain.from_iterable(map(rows_touched, formsets))]
+        fields = self.touched(form)
+        touched = [*fields, *chain.from_iterable(map(rows_touched, formsets))]
         if touched or not change:
-            self.record(request, form.instance, "edited" if change else "added", ", ".join(touched))
+            what = "edited" if change else "added"
+            self.record(request, form.instance, what, ", ".join(touched), {"fields": fields})
 
     def touched(self, form: Any) -> list[str]:
         """Return the changed fields that the event is to name."""
         return [*form.changed_data]
 
-    def record(self, request: HttpRequest, obj: Any, what: str, note: str = "") -> None:
+    def record(
+        self, request: HttpRequest, obj: Any, what: str, note: str, data: dict[str, Any] | None = None
+    ) -> None:
         """Record an event such as `task_edited` or `section_added` in the user's name."""
         record(
             Project.objects.get(pk=self.project_id(obj)),
@@ -411,6 +415,7 @@ class ProjectScopedAdmin(ScopedAdmin, BaseAdmin):
             actor=Actor.person(request.user),
             task=obj if isinstance(obj, Task) else getattr(obj, "task", None),
             note=note,
+            data=data,
         )
 
 

@@ -93,7 +93,7 @@ def too_late_for(task: Task, changed: set[str], *, waits: bool) -> str:
     said = []
     if not task.round or task.status in {Status.PENDING, Status.CANCELLED}:
         return ""
-    if changed & {"title", "body", "source"}:
+    if changed & Task.ASKED_FOR.keys():
         if task.landed_at:
             said.append(f"{task.ref} has landed as it was asked for before; reopen it to have the rest done.")
         elif task.accepted_id:

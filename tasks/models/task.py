@@ -118,6 +118,8 @@ class Task(TaskMoves):
         ROUNDS = "rounds", "Rounds"  # the session of a project of documents, whose other tasks are its gaps
 
     BESIDE_GAPS = (Origin.ROUNDS, Origin.SETUP, Origin.AMENDMENT)
+    # The columns that say what is asked for, in the words that people use for them.
+    ASKED_FOR = {"title": "title", "body": "description", "source": "specification"}
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="tasks", db_index=False)
     section = models.ForeignKey(Section, on_delete=models.PROTECT, related_name="tasks", db_index=False)

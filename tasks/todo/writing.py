@@ -91,7 +91,8 @@ def _save_entries(compared: Comparison, actor: Actor) -> None:
             if "title" in entry.changed:
                 retitled(row)
             note = f"Changed in TODO.md: {', '.join(entry.changed)}."
-            record(compared.project, "edited", actor=actor, task=row, note=note)
+            fields = {"fields": entry.changed}
+            record(compared.project, "edited", actor=actor, task=row, note=note, data=fields)
     Task.objects.bulk_create(new, batch_size=AT_ONCE)
     record_created(compared.project, new, actor=actor)
 

@@ -525,17 +525,17 @@ def test_a_coder_is_told_that_its_task_was_reworded_meanwhile(world: World) -> N
     reject(submission, "No test")
     task = submission.task
     run = run_for(world, task)
-    for kind, note, is_later, words in (
-        ("task_edited", "title, severity", False, ""),
-        ("task_edited", "severity, added a-1 after a-2", True, ""),
-        ("task_edited", "body, tags", True, "changed the task's description."),
-        ("edited", "Changed in TODO.md: title.", True, "changed the task's title and description."),
+    for kind, fields, is_later, words in (
+        ("task_edited", ["title", "severity"], False, ""),
+        ("task_edited", ["severity"], True, ""),
+        ("task_edited", ["body", "tags"], True, "changed the task's description."),
+        ("edited", ["title"], True, "changed the task's title and description."),
     ):
-        event = record(task.project, kind, task=task, note=note)
+        event = record(task.project, kind, task=task, data={"fields": fields})
         if not is_later:
             Submission.objects.filter(pk=submission.pk).update(at=event.at)
         text = told(world, Run.objects.get(pk=run.pk))
-        assert ("## What is asked for was changed" in text) == bool(words), note
+        assert ("## What is asked for was changed" in text) == bool(words), fields
         assert words in text
 
 
