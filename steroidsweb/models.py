@@ -8,6 +8,7 @@ from tasks.database.clock import estimated_time
 from tasks.database.triggers import no_change, no_deletion
 from tasks.models import Membership
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 # What browsers say of themselves. Most also name others, so the first that fits counts.
 BROWSERS = (
@@ -116,10 +117,7 @@ class Invitation(models.Model):
     at = MomentField("invited at", editable=False)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True, editable=False)
-    used_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, editable=False,
-        related_name="+",
-    )  # fmt: skip
+    used_by = person(editable=False)
 
     objects = InvitationQuerySet.as_manager()
 

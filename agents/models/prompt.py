@@ -1,10 +1,10 @@
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from agents.models.run import Run
 from tasks.models import Project
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 
 class PromptText(models.Model):
@@ -18,9 +18,7 @@ class PromptText(models.Model):
     text = models.TextField()
     hash = models.CharField(max_length=64, editable=False)
     is_active = models.BooleanField("in use", default=True)
-    by_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    by_user = person()
     at = MomentField()
 
     class Meta:

@@ -1,12 +1,12 @@
 import secrets
 from hashlib import sha256
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from agents.models.agent import Agent
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 TOKEN_PREFIX = "stx_"  # noqa: S105  (a public prefix, so that scanners recognise a leaked token)
 
@@ -23,9 +23,7 @@ def token_hash(token: str) -> str:
 class Token(models.Model):
     """A token of a person or of a pulled agent. Only its hash is stored."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="tokens"
-    )
+    user = person(on_delete=models.CASCADE, related_name="tokens")
     agent = models.ForeignKey(
         Agent, null=True, blank=True, on_delete=models.CASCADE, related_name="tokens",
         help_text="An agent elsewhere that claims its own work.",

@@ -7,6 +7,7 @@ from django.db.models import Q
 from disputes.models.decision import Decision
 from tasks.models import Task
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 
 class AmendmentQuerySet(models.QuerySet["Amendment"]):
@@ -43,10 +44,7 @@ class Amendment(models.Model):
     )  # fmt: skip
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     asked_at = MomentField()
-    settled_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
-        help_text="Who approved or dropped it.",
-    )  # fmt: skip
+    settled_by = person(on_delete=models.PROTECT, help_text="Who approved or dropped it.")
     settled_at = models.DateTimeField(null=True, blank=True)
 
     objects = AmendmentQuerySet.as_manager()

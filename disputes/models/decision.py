@@ -3,7 +3,6 @@
 from operator import attrgetter
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
@@ -13,6 +12,7 @@ from tasks.database.triggers import Trigger, no_change, no_change_of, no_deletio
 from tasks.events import Actor
 from tasks.models import Rollback
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 # ARB-7
 NO_POLICY_ON_CRITICAL = Trigger(
@@ -86,23 +86,18 @@ class Decision(models.Model):
         help_text="The task before it moved, so that undo can restore it.",
     )
     expects_change = models.BooleanField()
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"
-    )
+    user = person(on_delete=models.PROTECT, related_name="decisions")
     authority = models.CharField(max_length=6, choices=Authority, default=Authority.PERSON)
-    policy_set_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+",
-        help_text="Who set the policy by which the program ruled.",
-    )  # fmt: skip
+    policy_set_by = person(
+        on_delete=models.PROTECT, help_text="Who set the policy by which the program ruled."
+    )
     shown_hash = models.CharField(max_length=64, blank=True)
     at = MomentField()
     effective_at = MomentField()
     used_at = models.DateTimeField(null=True, blank=True)
     used_by_run = models.PositiveBigIntegerField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
-    revoked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
-    )
+    revoked_by = person(on_delete=models.PROTECT)
     revoked_reason = models.CharField(max_length=300, blank=True)
     seconds = models.FloatField(
         null=True, blank=True, editable=False, help_text="How long the person had the card before them."
@@ -118,10 +113,7 @@ class Decision(models.Model):
     retired_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since when nobody is shown it as a precedent."
     )
-    retired_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, editable=False, on_delete=models.PROTECT,
-        related_name="+",
-    )  # fmt: skip
+    retired_by = person(editable=False, on_delete=models.PROTECT)
     archived_by = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="decisions",
         help_text="Its round was rolled back; it may be made again.",

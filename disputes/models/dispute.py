@@ -1,12 +1,12 @@
 """The queue: one dispute for everything about a task, or a whole project, that waits for a human."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Case, Q, Value, When
 
 from tasks import base
 from tasks.models import SEVERITY_CHOICES, Project, Task
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 from tasks.states import SEVERITY_RANK, Severity
 from tasks.text.counting import counted
 
@@ -68,19 +68,11 @@ class Dispute(models.Model):
     opened_at = MomentField()
     closed_at = models.DateTimeField(null=True, blank=True)
     closed_reason = models.CharField(max_length=40, blank=True)
-    claimed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text="Who looks at it now; keeps nobody from ruling.",
-    )  # fmt: skip
+    claimed_by = person(help_text="Who looks at it now; keeps nobody from ruling.")
     claimed_until = models.DateTimeField(null=True, blank=True)
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL,
-        related_name="assigned_disputes",
-    )  # fmt: skip
+    assignee = person(related_name="assigned_disputes")
     snoozed_at = models.DateTimeField(null=True, blank=True)
-    snoozed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    snoozed_by = person()
     snoozed_until = models.DateTimeField(null=True, blank=True)
     snoozed_for = models.CharField(max_length=12, blank=True, choices=SNOOZE_CONDITIONS)
 

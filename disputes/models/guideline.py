@@ -1,6 +1,5 @@
 """Guidelines: what a project has settled for good, shown in the prompts of coders and reviewers."""
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
@@ -9,6 +8,7 @@ from disputes.models.decision import Decision
 from tasks.database.clock import estimated_time
 from tasks.models import Project, Task
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 GUIDELINE_DAYS = 180  # the default when somebody writes one; after that it has to be renewed
 TEXT_MAX = 2_000
@@ -34,9 +34,7 @@ class Guideline(models.Model):
         Decision, null=True, blank=True, on_delete=models.PROTECT, related_name="guidelines",
         verbose_name="ruling", help_text="The ruling that it comes from.",
     )  # fmt: skip
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
-    )
+    by = person(blank=False, editable=False)
     at = MomentField("since", editable=False)
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="Nobody is told of it from then on; empty: never."

@@ -2,13 +2,13 @@
 
 import uuid
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from disputes.models.dispute import Dispute
 from tasks.models import Event, Project
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 
 class Channel(models.Model):
@@ -21,9 +21,7 @@ class Channel(models.Model):
         PEOPLE = "people", "Mail, chat and other services"
         WEBHOOK = "webhook", "Signed JSON webhook"
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="channels"
-    )
+    user = person(on_delete=models.CASCADE, related_name="channels")
     project = models.ForeignKey(
         Project, null=True, blank=True, on_delete=models.CASCADE, related_name="channels",
         help_text="Only what happens there; empty means all of the person's projects.",

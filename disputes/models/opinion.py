@@ -1,9 +1,9 @@
-from django.conf import settings
 from django.db import models
 from django.db.models import OuterRef, Q
 
 from disputes.models.conflict import Conflict
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 
 
 class OpinionQuerySet(models.QuerySet["Opinion"]):
@@ -44,10 +44,7 @@ class Opinion(models.Model):
     conflict = models.ForeignKey(Conflict, on_delete=models.PROTECT, related_name="opinions")
     kind = models.CharField(max_length=8, choices=Kind)
     state = models.CharField(max_length=6, choices=State, default=State.ASKED)
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text="Empty: the project's policy asked.",
-    )  # fmt: skip
+    asked_by = person(help_text="Empty: the project's policy asked.")
     asked_at = MomentField()
     verdict = models.CharField(max_length=8, blank=True, choices=Verdict)
     reasons = models.TextField(blank=True)

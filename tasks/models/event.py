@@ -3,7 +3,6 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.db import models, transaction
 
 from tasks import hooks
@@ -12,6 +11,7 @@ from tasks.database.prepared import PreparedInsert
 from tasks.database.triggers import no_change, no_deletion
 from tasks.events import SYSTEM, Actor
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 from tasks.models.project import Project
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ class Event(models.Model):
     from_status = models.CharField(max_length=20, blank=True)
     to_status = models.CharField(max_length=20, blank=True)
     actor_kind = models.CharField(max_length=8, choices=ActorKind)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
-    )
+    user = person(on_delete=models.PROTECT)
     run_number = models.PositiveBigIntegerField(null=True, blank=True)
     label = models.CharField(max_length=120)
     note = models.TextField(blank=True)

@@ -1,12 +1,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from tasks.models.choices import SEVERITY_CHOICES
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 from tasks.models.project import Project
 from tasks.models.submission import Rollback, Submission
 from tasks.models.task import Task
@@ -41,9 +41,7 @@ class Review(models.Model):
     by_agent = models.CharField(max_length=120)
     by_model = models.CharField(max_length=120, blank=True)
     by_vendor = models.CharField(max_length=60, blank=True)
-    by_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    by_user = person()
     turn = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="The task's turn; the reviews of one turn count together."
     )
@@ -110,9 +108,7 @@ class Finding(models.Model):
     )
     is_withdrawn = models.BooleanField(default=False)
     first_severity = models.CharField(max_length=8, blank=True, help_text="Before a person changed it.")
-    lowered_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    lowered_by = person()
     lowered_reason = models.TextField(blank=True)
     rolled_back = models.ForeignKey(
         Rollback, null=True, blank=True, editable=False, on_delete=models.PROTECT, related_name="findings"
@@ -232,9 +228,7 @@ class Comment(models.Model):
     body = models.TextField()
     by_label = models.CharField(max_length=120)
     by_kind = models.CharField(max_length=8)
-    by_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    by_user = person()
     status = models.CharField(max_length=8, choices=Status, default=Status.OPEN)
     resolution = models.CharField(
         max_length=8, blank=True, choices=[("accepted", "Accepted"), ("rejected", "Rejected")]

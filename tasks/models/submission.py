@@ -1,9 +1,9 @@
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from tasks.models.choices import SHA, validate_sha
 from tasks.models.moments import MomentField
+from tasks.models.person import person
 from tasks.models.project import Project
 from tasks.models.task import Task
 
@@ -21,9 +21,7 @@ class Rollback(models.Model):
     to_round = models.PositiveSmallIntegerField(help_text="The task begins again after this round.")
     reason = models.TextField()
     by_label = models.CharField(max_length=120)
-    by_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    by_user = person()
     at = MomentField()
 
     class Meta:
@@ -83,9 +81,7 @@ class Submission(models.Model):
     by_agent = models.CharField(max_length=120)
     by_model = models.CharField(max_length=120, blank=True)
     by_vendor = models.CharField(max_length=60, blank=True)
-    by_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    by_user = person()
     state = models.CharField(max_length=8, choices=State, default=State.RECEIVED)
     problem = models.CharField(max_length=500, blank=True, help_text="Why it is red or lost.")
     only_on = models.CharField(
