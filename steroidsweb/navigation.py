@@ -8,8 +8,10 @@ from django.templatetags.static import static
 MEMBER, SUPERUSER = "member", "superuser"  # who sees an entry; without either word, everybody does
 
 
-def _item(title: str, icon: str, view: str, permission: str = MEMBER) -> dict[str, Any]:
-    return {"title": title, "icon": icon, "view": [f"admin:{view}"], "permission": permission}
+def _item(title: str, icon: str, to: str, permission: str | None = MEMBER, **more: Any) -> dict[str, Any]:
+    """Return an entry that leads to an address, or to a page of the admin by its view."""
+    target = {"link": to} if to.startswith("/") else {"view": [f"admin:{to}"]}
+    return {"title": title, "icon": icon, "permission": permission, **target, **more}
 
 
 def _file(name: str) -> Callable[[Any], str]:
@@ -23,22 +25,11 @@ GROUPS: list[dict[str, Any]] = [
     {
         "title": "Work",
         "items": [
-            {"title": "Dashboard", "icon": "space_dashboard", "view": ["admin:index"]},
-            {
-                "title": "Queue",
-                "icon": "gavel",
-                "link": "/queue/",
-                "badge": "queue",
-            },
-            {"title": "Board", "icon": "view_kanban", "link": "/board/", "permission": MEMBER},
-            {
-                "title": "Runs",
-                "icon": "smart_toy",
-                "link": "/runs/",
-                "permission": MEMBER,
-                "badge": "runs",
-            },
-            {"title": "Insights", "icon": "insights", "link": "/insights/", "permission": MEMBER},
+            _item("Dashboard", "space_dashboard", "index", None),
+            _item("Queue", "gavel", "/queue/", None, badge="queue"),
+            _item("Board", "view_kanban", "/board/"),
+            _item("Runs", "smart_toy", "/runs/", badge="runs"),
+            _item("Insights", "insights", "/insights/"),
         ],
     },
     {
@@ -72,22 +63,19 @@ GROUPS: list[dict[str, Any]] = [
             _item("Hosts", "dns", "agents_host_changelist", SUPERUSER),
             _item("Users", "person", "auth_user_changelist", SUPERUSER),
             _item("Invitations", "person_add", "steroidsweb_invitation_changelist", SUPERUSER),
-            _item("Authenticators", "phonelink_lock", "mfa_authenticator_changelist", SUPERUSER)
-            | {"app": "allauth.mfa"},
-            {"title": "Notifications", "icon": "notifications", "link": "/notifications/"},
+            _item(
+                "Authenticators", "phonelink_lock", "mfa_authenticator_changelist", SUPERUSER,
+                app="allauth.mfa",
+            ),
+            _item("Notifications", "notifications", "/notifications/", None),
             _item("Audit", "policy", "steroidsweb_auditentry_changelist", SUPERUSER),
-            {"title": "Sessions", "icon": "devices", "link": "/sessions/"},
-            {"title": "Tokens", "icon": "key", "view": ["admin:agents_token_changelist"]},
-            {"title": "REST API", "icon": "api", "link": "/api/docs/"},
-            {
-                "title": "Background jobs",
-                "icon": "schedule",
-                "view": ["admin:app_list", "django_q"],
-                "permission": SUPERUSER,
-            },
+            _item("Sessions", "devices", "/sessions/", None),
+            _item("Tokens", "key", "agents_token_changelist", None),
+            _item("REST API", "api", "/api/docs/", None),
+            _item("Background jobs", "schedule", "", SUPERUSER, view=["admin:app_list", "django_q"]),
         ],
     },
-]
+]  # fmt: skip
 
 SCRIPTS = ("htmx", "count", "select2", "focus", "scrolling", "sent", "printing")
 UNFOLD: dict[str, Any] = {

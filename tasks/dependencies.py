@@ -11,20 +11,19 @@ from tasks.models.project import Project, Section
 from tasks.models.task import Dependency, Task
 from tasks.states import Status
 
-# A task that dependants need not wait for: its code is on the target branch, it was cancelled, or a review, a
-# person or an import says that it is done.
-SATISFIED = (
-    Q(landed_at__isnull=False)
-    | Q(status=Status.CANCELLED)
-    | Q(status=Status.COMPLETED, finished_by__in=["hand", "import", "review"])
-)
+
+def _satisfied(of: str = "") -> Q:
+    """Return the condition that dependants need not wait for a task, which the lookup `of` leads to.
+
+    Its code is on the target branch, it was cancelled, or a review, a person or an import says that it is
+    done.
+    """
+    by = ["hand", "import", "review"]
+    is_done = Q((f"{of}status", Status.COMPLETED), (f"{of}finished_by__in", by))
+    return Q((f"{of}landed_at__isnull", False)) | Q((f"{of}status", Status.CANCELLED)) | is_done
 
 
-SATISFIED_ON = (
-    Q(on__landed_at__isnull=False)
-    | Q(on__status=Status.CANCELLED)
-    | Q(on__status=Status.COMPLETED, on__finished_by__in=["hand", "import", "review"])
-)
+SATISFIED, SATISFIED_ON = _satisfied(), _satisfied("on__")
 
 
 def _children_of(project_id: int) -> dict[int | None, list[int]]:

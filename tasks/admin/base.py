@@ -305,11 +305,7 @@ class ReadOnlyAdmin:
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 class AllowedAdmin:
@@ -330,11 +326,7 @@ class AllowedAdmin:
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.allowed(request, self.change_roles, obj)
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.allowed(request, self.change_roles, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.allowed(request, self.change_roles, obj)
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 class SuperuserAdmin(AllowedAdmin, EveryAdmin):

@@ -13,16 +13,12 @@ from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTas
 from tasks.todo.last_reading import Earlier, LastReading
 from tasks.todo.outline import Entry, Outline, Place, as_item, as_sentence, first_circle
 
-# What a marker means for a new task: it has never run here, so it can be neither under way nor in dispute.
+# What other markers mean for a new task: it has never run here, so it is neither under way nor in dispute.
 STATUS_OF_NEW = {
-    Status.PENDING: Status.PENDING,
     Status.IN_PROGRESS: Status.PENDING,
     Status.REVIEW: Status.PENDING,
-    Status.COMPLETED: Status.COMPLETED,
     Status.DISPUTED: Status.DEFERRED,
     Status.FAILED: Status.DEFERRED,
-    Status.DEFERRED: Status.DEFERRED,
-    Status.CANCELLED: Status.CANCELLED,
 }
 FIELDS = ("title", "body", "source", "severity", "tags")
 ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
@@ -174,7 +170,7 @@ class Comparison:
 
     def planned(self, place: Place, item: TodoTask) -> Entry:
         """Plan a new task."""
-        status = STATUS_OF_NEW[item.status]
+        status = STATUS_OF_NEW.get(item.status, item.status)
         row = Task(
             project=self.project,
             title=item.title,
