@@ -1,7 +1,7 @@
 """Ending a project by one of the exits that are open, extending it, and resuming it (END-10)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,44 +26,49 @@ from tasks.models.event import record
 from tasks.text.counting import counted
 
 
+@dataclass(frozen=True, slots=True)
+class EndRequest:
+    """What a person says in order to end a project.
+
+    `phrases` holds what was typed for each gate (critical, high), `rationales` a reason for each grave task
+    or conflict that is left, by its code, `confirmed` the codes of the other ones, `checked` the points of
+    the final review. To abandon the project takes `confirm`.
+    """
+
+    kind: str = ""
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    rationales: Mapping[str, str] = field(default_factory=dict)
+    confirmed: Collection[str] = ()
+    checked: Collection[str] = ()
+    reason: str = ""
+    confirm: bool = False
+
+
 @transaction.atomic
-def end_project(
-    project: Project,
-    kind: str,
-    *,
-    user: Any,
-    typed: Mapping[str, str] | None = None,
-    rationales: Mapping[str, str] | None = None,
-    confirmed: Collection[str] = (),
-    checked: Collection[str] = (),
-    reason: str = "",
-    confirm: bool = False,
-) -> Project:
+def end_project(project: Project, said: EndRequest, *, user: Any) -> Project:
     """End the project by the exit that the person chose, if the procedure allows it (END-1 to END-7).
 
-    `typed` holds the phrase for each gate (critical, high), `rationales` a reason for each grave task or
-    conflict that is left, by its code, `confirmed` the codes of the other ones, `checked` the points of the
-    final review, and `confirm` is needed to abandon the project. Raises Refused: "no_right", "already_ended",
-    "unknown_exit", "unconfirmed", "not_landed", "exit_closed", "not_ready", "gates".
+    Raises Refused: "no_right", "already_ended", "unknown_exit", "unconfirmed", "not_landed", "exit_closed",
+    "not_ready", "gates".
     """
     project = locked(Project.objects).get(pk=project.pk)
     require(user, project, MAINTAIN, "end the work")
     if project.exit_type:
         raise Refused("already_ended", f"{project.name} has ended already.", "Take it up again first.")
-    if kind not in TITLES:
+    if said.kind not in TITLES:
         offered = ", ".join(TITLES)
-        raise Invalid("unknown_exit", f"{kind} is no end.", f"There are {offered}.")
-    chosen, actor, now = Exit(kind), Actor.person(user), estimated_time()
+        raise Invalid("unknown_exit", f"{said.kind} is no end.", f"There are {offered}.")
+    chosen, actor, now = Exit(said.kind), Actor.person(user), estimated_time()
     standing = standing_of(project)
     standing = replace(
         standing,
         asked=ask_for(chosen, standing),
-        ready=not final_review(project, standing, checked),
-        acknowledgement=_acknowledgement(typed or {}, rationales or {}, confirmed, actor, now),
+        ready=not final_review(project, standing, said.checked),
+        acknowledgement=_acknowledgement(said, actor, now),
     )
     result = decide(standing, project.config)
-    _check_end(project, chosen, result, standing, checked=checked, confirm=confirm)
-    return _end(project, chosen, result, standing, actor, reason, now)
+    _check_end(project, said, result, standing)
+    return _end(project, chosen, result, standing, actor, said.reason, now)
 
 
 @transaction.atomic
@@ -101,35 +106,21 @@ def _end(
     return project
 
 
-def _acknowledgement(
-    typed: Mapping[str, str],
-    rationales: Mapping[str, str],
-    confirmed: Collection[str],
-    actor: Actor,
-    now: datetime,
-) -> Acknowledgement:
+def _acknowledgement(said: EndRequest, actor: Actor, now: datetime) -> Acknowledgement:
     return Acknowledgement(
-        phrases={gate: typed.get(gate, "") for gate in DEMANDS},
-        rationales=dict(rationales),
-        confirmed=frozenset(confirmed),
+        phrases={gate: said.phrases.get(gate, "") for gate in DEMANDS},
+        rationales=dict(said.rationales),
+        confirmed=frozenset(said.confirmed),
         by=actor.label,
         at=now.isoformat(),
     )
 
 
-def _check_end(
-    project: Project,
-    kind: Exit,
-    result: Result,
-    standing: Standing,
-    *,
-    checked: Collection[str],
-    confirm: bool,
-) -> None:
+def _check_end(project: Project, said: EndRequest, result: Result, standing: Standing) -> None:
     """Raise Refused if the result of the procedure is not the exit that was chosen."""
-    keep = "What you typed is kept."
+    kind, keep = Exit(said.kind), "What you typed is kept."
     if kind is Exit.ABANDONED:
-        if not confirm:
+        if not said.confirm:
             raise Invalid("unconfirmed", "Confirm that the project is to be abandoned.", keep)
         return
     waiting = exits.unlanded(project)
@@ -145,7 +136,7 @@ def _check_end(
             ],
         )  # fmt: skip
     if result.exit is not kind:
-        blockers = final_review(project, standing, checked)
+        blockers = final_review(project, standing, said.checked)
         raise Invalid(
             "not_ready", "The final review is not passed.", keep,
             details=[{"gate": "final review", "reason": blocker, "codes": []} for blocker in blockers],

@@ -438,7 +438,8 @@ def test_a_session_with_every_turn_that_a_session_takes(
 
     # It ends with an acknowledgement of what is left.
     left = f"spec-{project.tasks.get(gap=name(10)).number}"
-    endings.end_project(project, "good_enough", user=lea, confirmed=[left], reason="The bank is slow.")
+    said = endings.EndRequest("good_enough", confirmed=[left], reason="The bank is slow.")
+    endings.end_project(project, said, user=lea)
     project.refresh_from_db()
     assert project.exit_type == "good_enough"
     assert [each["code"] for each in project.exit_summary["limitations"]] == [left]

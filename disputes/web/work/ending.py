@@ -8,6 +8,7 @@ from django.utils.functional import cached_property
 
 from disputes import alerts
 from disputes.completion import exits
+from disputes.completion.endings import EndRequest
 from disputes.models import Conflict
 from disputes.protocol.completion.acknowledgement import DEMANDS, Gate, Leftover, gate_of, gates_for
 from disputes.protocol.completion.closing import JUDGED, matrix
@@ -38,26 +39,15 @@ class GateView:
     """One gate: its exact phrase, what was typed, and the points behind it."""
 
     name: str
-    phrase: str
+    phrase: str  # empty where no point needs a reason of its own
     typed: str
     points: list[LeftPoint]
 
-    @property
-    def needs_reasons(self) -> bool:
-        return bool(self.phrase)
-
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(EndRequest):
     """Everything that a person sent, kept so that a refusal loses nothing."""
 
-    kind: str = ""
-    phrases: dict[str, str] = field(default_factory=dict)
-    rationales: dict[str, str] = field(default_factory=dict)
-    confirmed: tuple[str, ...] = ()
-    checked: tuple[str, ...] = ()
-    reason: str = ""
-    confirm: bool = False
     resume_reason: str = ""
 
 
@@ -92,9 +82,7 @@ class EndingPage:
             return f"{last.get_state_display()}, and its warning was answered"
         return state_words(self.standing.convergence)
 
-    @property
-    def severities(self) -> list[str]:
-        return [severity.value for severity in Severity]
+    severities = [severity.value for severity in Severity]
 
     @cached_property
     def matrix(self) -> list[tuple[str, list[int], int]]:
@@ -139,10 +127,6 @@ class EndingPage:
         ]
         return GateView(gate.value, DEMANDS[gate].phrase, self.typed.phrases.get(gate, ""), points)
 
-    @property
-    def is_list_confirmed(self) -> bool:
-        return bool(self.typed.confirmed)
-
     @cached_property
     def blockers(self) -> tuple[str, ...]:
         """What the program itself finds in the way; the points of the checklist are the maintainer's."""
@@ -170,15 +154,6 @@ class EndingPage:
     @cached_property
     def checkpoints(self) -> list[Checkpoint]:
         return list(self.project.checkpoints.standing().order_by("-number")[:LATEST])
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        """How the project last ended; empty if it never has."""
-        return self.project.exit_summary
-
-    @property
-    def ended_as(self) -> str:
-        return self.project.get_exit_type_display()
 
 
 STATE_WORDS = {

@@ -77,10 +77,7 @@ def ending(request: HttpRequest, slug: str) -> HttpResponse:
         require(request.user, project, MAINTAIN, "end the work")
         if not typed.kind:
             raise Invalid("incomplete", "Choose an end.", "What you typed is kept.")
-        ended = endings.end_project(
-            project, typed.kind, user=request.user, typed=typed.phrases, rationales=typed.rationales,
-            confirmed=typed.confirmed, checked=typed.checked, reason=typed.reason, confirm=typed.confirm,
-        )  # fmt: skip
+        ended = endings.end_project(project, typed, user=request.user)
         return f"{ended.name} has ended: {ended.get_exit_type_display().lower()}."
 
     return _after(request, slug, end, typed)

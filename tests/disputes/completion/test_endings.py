@@ -11,6 +11,7 @@ from agents.loop import orchestrator
 from agents.models import Run
 from disputes import alerts, opening
 from disputes.completion import endings, exits
+from disputes.completion.endings import EndRequest
 from disputes.models import Conflict, Dispute, Flag
 from disputes.protocol.completion.closing import JUDGED
 from disputes.protocol.completion.termination import Exit
@@ -52,7 +53,7 @@ def conflict_on(task: Task, severity: str) -> Conflict:
 
 
 def end(project: Project, kind: str, user: User, **kwargs: Any) -> Project:
-    return endings.end_project(project, kind, user=user, **kwargs)
+    return endings.end_project(project, EndRequest(kind, **kwargs), user=user)
 
 
 def acknowledged(project: Project) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def acknowledged(project: Project) -> dict[str, Any]:
     standing = exits.standing_of(project)
     codes = [each.code for each in (*standing.gaps, *standing.conflicts)]
     return {
-        "typed": {"critical": CRITICAL, "high": HIGH}, "rationales": dict.fromkeys(codes, "Known."),
+        "phrases": {"critical": CRITICAL, "high": HIGH}, "rationales": dict.fromkeys(codes, "Known."),
         "confirmed": codes, "checked": CHECKED, "confirm": True,
     }  # fmt: skip
 
@@ -154,14 +155,14 @@ def without(project: Project, **changes: Any) -> dict[str, Any]:
 @for_each("typed", ["i acknowledge", "I ACKNOWLEDGE", "I acknowledge.", ""])
 def test_the_phrase_is_exact(ledger: Project, lea: User, typed: str) -> None:
     create_task(ledger, severity="high")
-    refused = refusal(ledger, "user_approved", lea, **without(ledger, typed={"high": typed}))
+    refused = refusal(ledger, "user_approved", lea, **without(ledger, phrases={"high": typed}))
     assert (refused.code, refused.status) == ("gates", 422)
     assert "type exactly: I acknowledge" in refused.details[0]["reason"]
 
 
 def test_blanks_around_the_phrase_do_not_matter(ledger: Project, lea: User) -> None:
     create_task(ledger, severity="high")
-    assert end(ledger, "user_approved", lea, **without(ledger, typed={"high": f" {HIGH} "})).exit_type
+    assert end(ledger, "user_approved", lea, **without(ledger, phrases={"high": f" {HIGH} "})).exit_type
 
 
 def test_each_grave_task_needs_a_reason_of_its_own(ledger: Project, lea: User) -> None:
@@ -173,7 +174,7 @@ def test_each_grave_task_needs_a_reason_of_its_own(ledger: Project, lea: User) -
 def test_both_gates_stand_where_both_are_left(ledger: Project, lea: User) -> None:
     create_task(ledger, severity="high")
     create_task(ledger, severity="critical")
-    refused = refusal(ledger, "user_approved", lea, **without(ledger, typed={}))
+    refused = refusal(ledger, "user_approved", lea, **without(ledger, phrases={}))
     assert [each["gate"] for each in refused.details] == ["critical", "high"]
 
 
@@ -323,7 +324,7 @@ def test_cards_of_an_ended_project_wait_for_nobody_until_it_is_taken_up_again(
         pages = ("/queue/", "/queue/team/", "/admin/", PAGE)
         return [card in client.get(page).content.decode() for page in pages]
 
-    endings.end_project(ledger, "abandoned", user=lea, confirm=True)
+    end(ledger, "abandoned", lea, confirm=True)
     assert shown() == [False, False, False, True]
     assert "Ledger has ended; nothing is started in it" in client.get(card).content.decode()
     for page in (f"/tasks/{task.ref}/", f"/projects/{ledger.slug}/"):
