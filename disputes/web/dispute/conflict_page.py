@@ -22,7 +22,7 @@ from disputes.web.work.history import EVENTS, newest_events
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task
 from tasks.states import Severity
 
-DECISIONS, FILES, COMPARED = 5, 12, 5
+DECISIONS = 5
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
@@ -272,10 +272,6 @@ class ConflictPage:
         """Path, lines added and lines removed of each file that the submission changes."""
         return self.submission.diff_stat.get("files", []) if self.submission else []
 
-    @property
-    def shown_files(self) -> list[list[Any]]:
-        return self.files[:FILES]
-
     # --- The findings behind it ---
 
     severities = SEVERITY_CHOICES
@@ -289,11 +285,6 @@ class ConflictPage:
             return []
         answered = Answer.objects.filter(submission=self.conflict.submission, kind=Answer.Kind.DECLINED)
         return [answer.finding for answer in answered.select_related("finding")]
-
-    @property
-    def compared(self) -> list[Finding]:
-        """The task's findings that a person has to compare with earlier ones."""
-        return self.rows.compared[:COMPARED]
 
     # --- Ruling ---
 

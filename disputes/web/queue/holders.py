@@ -54,14 +54,6 @@ class HeldBy:
         return self.until - triage.CLAIM_FOR if self.until else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """One button that says until when to snooze."""
-
-    value: str
-    label: str
-
-
 @dataclass
 class Holders:
     """Everything about who holds one dispute, and what the person may do about it."""
@@ -123,21 +115,21 @@ class Holders:
         return f"{triage.snoozed_words(dispute)}{by}"
 
     @property
-    def endings(self) -> list[Ending]:
+    def endings(self) -> list[tuple[str, str]]:
         """The ways in which a snooze of this dispute may end."""
         return endings(self.dispute)
 
 
-def endings(dispute: Dispute | None = None) -> list[Ending]:
-    """Return the times to choose from, and what else may wake the dispute; None stands for any dispute."""
-    times = [Ending(value, label) for value, (label, _) in _times(timezone.localtime()).items()]
+def endings(dispute: Dispute | None = None) -> list[tuple[str, str]]:
+    """Return the times to choose from, and what else may wake the dispute; None stands for any dispute.
+
+    Each is the value of a button and its label.
+    """
+    times = [(value, label) for value, (label, _) in _times(timezone.localtime()).items()]
     if dispute is not None and dispute.task is None:
         return times
     waits = dispute is None or bool(dispute.task and dispute.task.waits_for)
-    conditions = [
-        Ending(value, label) for value, label in SNOOZE_CONDITIONS if value != triage.LANDING or waits
-    ]
-    return [*times, *conditions]
+    return times + [each for each in SNOOZE_CONDITIONS if each[0] != triage.LANDING or waits]
 
 
 def _times(now: datetime) -> dict[str, tuple[str, datetime]]:

@@ -140,14 +140,6 @@ class RollbackPage:
             "runs under way are stopped.",
         )  # fmt: skip
 
-    @property
-    def used(self) -> int:
-        return self.task.rollbacks.count()
-
-    @property
-    def budget(self) -> int:
-        return self.task.project.config.max_rollbacks_session
-
     @cached_property
     def earlier(self) -> list[Rollback]:
         return list(self.task.rollbacks.order_by("-pk")[:EARLIER_MAX])
