@@ -218,43 +218,34 @@ class Stages(Kind):
                 f"{where} is {shown(entry)}; a name or a mapping with a name is needed.", where
             )
         if unknown := sorted(str(word) for word in entry if word not in KEYS):
-            raise SettingsError(
-                f"{where}: {unknown[0][:60]} is unknown. Known are {', '.join(KEYS)}.",
-                f"{where}.{unknown[0]}",
-            )
+            raise _fault(where, f"{unknown[0][:60]} is unknown. Known are {', '.join(KEYS)}.", unknown[0])
         name = entry.get("name")
         if not isinstance(name, str) or not _NAME.match(name):
-            raise SettingsError(
-                f"{where}: its name is {shown(name)}; at most 40 of a-z, 0-9, - and _ are needed.", where
-            )
+            raise _fault(where, f"its name is {shown(name)}; at most 40 of a-z, 0-9, - and _ are needed.")
         if name in RESERVED:
-            raise SettingsError(f"{where}: {name} is a column of the board already.", where)
+            raise _fault(where, f"{name} is a column of the board already.")
         for word, given in entry.items():
             self._word(where, word, given)
         stage = replace(_KNOWN.get(name, Stage(name, agent_type=f"{name}-agent")), **entry)
         if stage.enter not in ENTERS:
-            raise SettingsError(
-                f"{where}: enter is {shown(stage.enter)}; it is one of {', '.join(ENTERS)}.", f"{where}.enter"
-            )
+            says = f"enter is {shown(stage.enter)}; it is one of {', '.join(ENTERS)}."
+            raise _fault(where, says, "enter")
         if stage.is_escalation and stage.reason not in REASONS:
-            raise SettingsError(
-                f"{where}: an escalation column has a reason, one of {', '.join(REASONS)}.", f"{where}.reason"
-            )
+            raise _fault(where, f"an escalation column has a reason, one of {', '.join(REASONS)}.", "reason")
         if not stage.is_escalation and stage.reason:
-            raise SettingsError(f"{where}: only an escalation column has a reason.", f"{where}.reason")
+            raise _fault(where, "only an escalation column has a reason.", "reason")
         return stage
 
     def _word(self, where: str, word: str, given: Any) -> None:
-        at = f"{where}.{word}"
         if word == "is_reviewed":
             if not isinstance(given, bool):
-                raise SettingsError(f"{where}: is_reviewed is {shown(given)}; true or false is needed.", at)
+                raise _fault(where, f"is_reviewed is {shown(given)}; true or false is needed.", word)
             return
         most = _LIMITS.get(word, ABOUT_MAX)
         if not isinstance(given, str) or len(given) > most:
-            raise SettingsError(f"{where}: {word} is a text of at most {most} characters.", at)
+            raise _fault(where, f"{word} is a text of at most {most} characters.", word)
         if word != "about" and not (given.isprintable() and given == given.strip()):
-            raise SettingsError(f"{where}: {word} is one line without spaces around it.", at)
+            raise _fault(where, f"{word} is one line without spaces around it.", word)
 
     def _together(self, key: str, stages: tuple[Stage, ...]) -> None:
         seen: dict[str, int] = {}
@@ -262,11 +253,9 @@ class Stages(Kind):
         for number, stage in enumerate(stages, 1):
             where = f"{key}.{number}"
             if stage.name in seen:
-                raise SettingsError(f"{where}: {stage.name} is entry {seen[stage.name]} already.", where)
+                raise _fault(where, f"{stage.name} is entry {seen[stage.name]} already.")
             if stage.is_escalation and stage.reason in reasons:
-                raise SettingsError(
-                    f"{where}: entry {reasons[stage.reason]} is for {stage.reason} already.", where
-                )
+                raise _fault(where, f"entry {reasons[stage.reason]} is for {stage.reason} already.")
             seen[stage.name] = number
             if stage.is_escalation:
                 reasons[stage.reason] = number
@@ -276,14 +265,12 @@ class Stages(Kind):
         usual = {stage.name for stage in ESCALATIONS if stage.reason not in reasons}
         for stage in stages:
             if stage.name in usual and not stage.is_escalation:
-                where = f"{key}.{seen[stage.name]}"
-                raise SettingsError(f"{where}: {stage.name} is the name of an escalation column.", where)
+                says = f"{stage.name} is the name of an escalation column."
+                raise _fault(f"{key}.{seen[stage.name]}", says)
+        last = pipeline[-1].name
         if not pipeline[-1].is_reviewed:
-            where = f"{key}.{seen[pipeline[-1].name]}"
-            raise SettingsError(
-                f"{where}: {pipeline[-1].name} is the last stage; what lands has been reviewed, so "
-                "is_reviewed is true there.", where,
-            )  # fmt: skip
+            says = f"{last} is the last stage; what lands has been reviewed, so is_reviewed is true there."
+            raise _fault(f"{key}.{seen[last]}", says)
 
     def plain(self, value: Any) -> list[Any]:
         return [_plain(stage) for stage in value]
@@ -295,6 +282,11 @@ class Stages(Kind):
 
     def says(self) -> str:
         return "a list of stages (names, or mappings with a name), or a preset: " + ", ".join(PRESETS)
+
+
+def _fault(where: str, says: str, word: str = "") -> SettingsError:
+    """Return the error about an entry, or about one word of it."""
+    return SettingsError(f"{where}: {says}", f"{where}.{word}" if word else where)
 
 
 def _plain(stage: Stage) -> Any:

@@ -24,7 +24,7 @@ AUTHOR_MAX = 120
 TARGET_MAX = 300
 SUFFIX = ".meta.yaml"
 STATUSES = ("open", "resolved")
-RESOLUTIONS = ("accepted", "rejected")
+RESOLUTIONS = ("", "accepted", "rejected")
 KEYS = ("id", "author", "timestamp", "target", "parent", "content", "status", "resolution")
 ITEM_KEYS = ("issue", "dispute_rounds", "dispute_agents", "status", "flag", "comments")
 _ID = regex(r"c[0-9]{3,6}\Z")
@@ -91,17 +91,7 @@ _Dumper.add_representer(str, _text)
 
 def write_meta(item: Item, artifact: str = "") -> str:
     """Return the text of the file; `read_meta` reads it back to an equal item."""
-    head: dict[str, Any] = {}
-    if item.issue:
-        head["issue"] = item.issue
-    if item.dispute_rounds:
-        head["dispute_rounds"] = item.dispute_rounds
-    if item.dispute_agents:
-        head["dispute_agents"] = list(item.dispute_agents)
-    if item.status:
-        head["status"] = item.status
-    if item.flag:
-        head["flag"] = item.flag
+    head: dict[str, Any] = {key: value for key in ITEM_KEYS if (value := getattr(item, key))}
     head["comments"] = [_row(comment) for comment in item.comments]
     text: str = yaml.dump(head, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     name = artifact.replace("\n", " ")
@@ -109,12 +99,8 @@ def write_meta(item: Item, artifact: str = "") -> str:
 
 
 def _row(comment: MetaComment) -> dict[str, Any]:
-    at = comment.timestamp.astimezone(UTC).replace(tzinfo=None)
-    row: dict[str, Any] = {"id": comment.id, "author": comment.author, "timestamp": at}
-    for key in ("target", "parent", "content", "status", "resolution"):
-        if value := getattr(comment, key):
-            row[key] = value
-    return row
+    row: dict[str, Any] = {key: value for key in KEYS if (value := getattr(comment, key))}
+    return row | {"timestamp": comment.timestamp.astimezone(UTC).replace(tzinfo=None)}
 
 
 def numbered(comments: Iterable[MetaComment]) -> tuple[MetaComment, ...]:
@@ -211,10 +197,9 @@ class _Reader:
         if len(self.faults) == before:
             if not _ID.match(values["id"]):
                 self.fault(node, f"{values['id'][:20]!r} is no id; c001 is one.")
-            if values.get("status", "open") not in STATUSES:
-                self.fault(node, f"{values['id']}: status is one of {', '.join(STATUSES)}.")
-            if values.get("resolution", "") not in {"", *RESOLUTIONS}:
-                self.fault(node, f"{values['id']}: resolution is one of {', '.join(RESOLUTIONS)}.")
+            for key, known in (("status", STATUSES), ("resolution", RESOLUTIONS)):
+                if values.get(key, known[0]) not in known:
+                    self.fault(node, f"{values['id']}: {key} is one of {', '.join(filter(None, known))}.")
         return MetaComment(**values) if len(self.faults) == before else None
 
     def check_parents(self, comments: list[MetaComment], lines: dict[str, int]) -> None:
