@@ -44,8 +44,8 @@ LOOKED_FOR = {
     "sqlite3.base": re.compile(r"DatabaseWrapper"),
     "formats": re.compile(r"[A-Z]+_FORMAT"),
 }
-# Decorators that register the definition somewhere: Django's, and `source` of the tallies.
-REGISTERING = {"register", "register_lookup", "receiver", "action", "source"}
+# Decorators that register the definition somewhere: Django's, `acting` of the API, `source` of the tallies.
+REGISTERING = {"register", "register_lookup", "receiver", "action", "acting", "source"}
 # Classes with these bases are found by their package.
 FINDS_ITSELF = re.compile(r"\bOpenApi\w+Extension$")
 # Methods that a package calls by a name made from a field, a right, an HTTP verb, a database, a kind of node.

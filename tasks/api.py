@@ -7,7 +7,6 @@ from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,7 +16,7 @@ from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import DONE, OptionalText, SeverityField, SeverityFilter
 from tasks.hooks import spent_line, waiting_line
-from tasks.idempotency import idempotent
+from tasks.idempotency import acting, idempotent
 from tasks.models import STATUS_CHOICES, Finding, Project, Task
 from tasks.models.project import EXITS
 from tasks.models.task import TaskQuerySet
@@ -354,9 +353,7 @@ class TaskViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         rests = "" if task.project.status == Project.Status.ACTIVE else f" {told['waiting']}"
         return {**told, "message": f"{task.ref} is added.{rests}"}
 
-    @extend_schema(request=StatusSerializer, responses=MovedTaskSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(StatusSerializer, MovedTaskSerializer)
     def status(self, request: Request, ref: str) -> dict[str, Any]:
         """Defer, cancel, finish, resume or reopen a task by hand."""
         task = self.get_object()

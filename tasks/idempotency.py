@@ -6,8 +6,11 @@ from functools import wraps
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
 from tasks.database.locking import repeated
 from tasks.database.prepared import Prepared, PreparedInsert
@@ -96,5 +99,15 @@ def idempotent(status: int = 200) -> Callable[[Callable[..., dict[str, Any]]], C
             return earlier_reply(request) or once(request, lambda: (method(view, request, **kwargs), status))
 
         return answer
+
+    return endpoint
+
+
+def acting(form: type[BaseSerializer[Any]], reply: type[BaseSerializer[Any]], **more: Any) -> Any:
+    """Make a POST below one row's address of a method that returns its reply; see `idempotent`."""
+
+    def endpoint(method: Callable[..., dict[str, Any]]) -> Any:
+        posted = action(detail=True, methods=["post"], **more)(idempotent()(method))
+        return extend_schema(request=form, responses=reply)(posted)
 
     return endpoint

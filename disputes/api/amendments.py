@@ -6,7 +6,6 @@ import django_filters
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +17,7 @@ from tasks.access import RULE, projects_for, require
 from tasks.api import ProjectNameFilter, validated
 from tasks.events import Actor
 from tasks.filtering import DONE
-from tasks.idempotency import idempotent
+from tasks.idempotency import acting
 from tasks.models import Submission
 
 AS_SHOWN = (
@@ -126,27 +125,21 @@ class AmendmentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(AmendmentDetailSerializer(self.get_object()).data)
 
-    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(SeenSerializer, SettledSerializer)
     def approve(self, request: Request, pk: str) -> dict[str, Any]:
         """Have exactly the commit that you looked at verified and landed. Only people may do this."""
         amendment, said = self._to_settle(request, SeenSerializer)
         task = amendments.approve(amendment, seen=said["version"], user=request.user)
         return self._told(f"Approved: {task.ref} is verified, then it lands.")
 
-    @extend_schema(request=SeenSerializer, responses=SettledSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(SeenSerializer, SettledSerializer)
     def drop(self, request: Request, pk: str) -> dict[str, Any]:
         """Drop the amendment. Only people may do this."""
         amendment, said = self._to_settle(request, SeenSerializer)
         amendments.drop(amendment, seen=said["version"], user=request.user)
         return self._told("The amendment is dropped.")
 
-    @extend_schema(request=RewordSerializer, responses=SettledSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(RewordSerializer, SettledSerializer)
     def reword(self, request: Request, pk: str) -> dict[str, Any]:
         """Have the amendment drafted again with other words. Only people may do this."""
         amendment, said = self._to_settle(request, RewordSerializer)

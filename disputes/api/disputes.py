@@ -7,7 +7,6 @@ from django.db.models import Expression, Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,7 +25,7 @@ from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
 from tasks.filtering import DONE, Flag, NewestFilter, OptionalText, SeverityFilter
-from tasks.idempotency import idempotent
+from tasks.idempotency import acting
 from tasks.text.counting import counted
 
 TEXT_MAX = 20_000
@@ -384,9 +383,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(DisputeDetailSerializer(self.get_object()).data)
 
-    @extend_schema(request=ResolveSerializer, responses=ActedSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(ResolveSerializer, ActedSerializer)
     def resolve(self, request: Request, ref: str) -> dict[str, Any]:
         """Rule on a conflict. Only people may do this, and it takes effect at once."""
         dispute, data = self._to_act(request, ResolveSerializer, "rule on a dispute", "rules")
@@ -404,9 +401,7 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         task = f"; {dispute.task.ref} is {dispute.task.status} now" if dispute.task else ""
         return _told(dispute, f"Ruled {named}{task}.")
 
-    @extend_schema(request=SynthesisSerializer, responses=ActedSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(SynthesisSerializer, ActedSerializer)
     def synthesis(self, request: Request, ref: str) -> dict[str, Any]:
         """Propose a synthesis on an open conflict; it becomes option C. Only people may do this."""
         dispute, data = self._to_act(request, SynthesisSerializer, "propose a synthesis", "does")
@@ -417,23 +412,17 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         )  # fmt: skip
         return _told(self.get_object(), f"Option C of {conflict.ref} is proposed by {made.by}.")
 
-    @extend_schema(request=AskSerializer, responses=ActedSerializer)
-    @action(detail=True, methods=["post"], url_path="ask-judge")
-    @idempotent()
+    @acting(AskSerializer, ActedSerializer, url_path="ask-judge")
     def ask_judge(self, request: Request, ref: str) -> dict[str, Any]:
         """Ask a judge for an opinion on an open disagreement; it is not a ruling. Only people may do this."""
         return self._ask(request, ref, Opinion.Kind.JUDGE)
 
-    @extend_schema(request=AskSerializer, responses=ActedSerializer)
-    @action(detail=True, methods=["post"], url_path="ask-mediator")
-    @idempotent()
+    @acting(AskSerializer, ActedSerializer, url_path="ask-mediator")
     def ask_mediator(self, request: Request, ref: str) -> dict[str, Any]:
         """Ask a mediator for a proposal, which becomes option C. Only people may do this."""
         return self._ask(request, ref, Opinion.Kind.MEDIATOR)
 
-    @extend_schema(request=AskSerializer, responses=AmendedSerializer)
-    @action(detail=True, methods=["post"])
-    @idempotent()
+    @acting(AskSerializer, AmendedSerializer)
     def amend(self, request: Request, ref: str) -> dict[str, Any]:
         """Have the ruling drafted into the project's specification. A person then approves the draft."""
         dispute, said = self._to_act(request, AskSerializer, "ask for an amendment", "does")

@@ -46,23 +46,19 @@ def decide(
     option: str,
     *,
     user: Any,
-    text: str = "",
-    rationale: str = "",
-    constraints: str = "",
-    expects_change: bool | None = None,
     shown: str = "",
     undo_seconds: float | None = None,
     bulk: Bulk | None = None,
     seconds: float | None = None,
-    cites: str = "",
+    **words: Any,
 ) -> Decision:
     """Rule on a conflict: one conditional UPDATE, the decision, and the task's move, or nothing at all.
 
     `shown` is the hash of what the person saw; empty skips that check (REST). `undo_seconds` is the project's
     setting if None; `bulk` is the bulk action that the ruling is part of; `seconds` is how long the person
-    had the card; `cites` names precedents by their conflicts or disputes. Raises Refused: "no_right",
-    "already_decided", "not_open", "stale_view", "unknown_option", "text_missing", "no_precedent", "too_many"
-    precedents, "rationale_missing" (CRITICAL needs one), or what the option itself raises.
+    had the card; `words` are those of `draft`. Raises Refused: "no_right", "already_decided", "not_open",
+    "stale_view", "unknown_option", "text_missing", "no_precedent", "too_many" precedents, "rationale_missing"
+    (CRITICAL needs one), or what the option itself raises.
     """
     project = conflict.dispute.project
     require(user, project, RULE, "rule")
@@ -76,10 +72,7 @@ def decide(
     if not conflict.is_open:
         raise refuse_second(conflict)
     refuse_stale(conflict, shown)
-    decision = draft(
-        conflict, option, text=text, rationale=rationale, constraints=constraints,
-        expects_change=expects_change, cites=cites,
-    )  # fmt: skip
+    decision = draft(conflict, option, **words)
     if choice.needs_text and not decision.text:
         raise Invalid("text_missing", "Your own words are missing.", f"“{choice.title}” needs a sentence.")
     if needs_rationale(conflict) and not decision.rationale:
@@ -89,9 +82,8 @@ def decide(
         )  # fmt: skip
     decision.user, decision.shown_hash = user, shown
     decision.bulk, decision.seconds = bulk, seconds
-    return _settle(
-        decision, Actor.person(user), note=rationale or text, undo_seconds=undo_seconds, shown=shown
-    )
+    note = words.get("rationale") or words.get("text", "")
+    return _settle(decision, Actor.person(user), note=note, undo_seconds=undo_seconds, shown=shown)
 
 
 def decide_by_policy(

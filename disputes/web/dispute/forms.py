@@ -1,6 +1,5 @@
 """The forms on the page of a dispute."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -48,11 +47,6 @@ class SynthesisForm(forms.Form):
     covers_both = forms.BooleanField(label="It meets both concerns", required=False)
 
 
-def _names(cited: Sequence[str] | None) -> str:
-    """Return the precedents that were ticked, separated by commas."""
-    return ",".join(cited or ())[:200]
-
-
 class RulingForm(forms.Form):
     """A ruling as it was typed. `rulings.decide` decides whether it is accepted."""
 
@@ -74,26 +68,13 @@ class RulingForm(forms.Form):
             self.add_error("option", "Choose an option first.")
         return data
 
-    def chosen(self, conflict: Conflict) -> dict[str, Any]:
-        """Return option and words, as `rulings.decide` and `rulings.preview` take them.
-
-        Only for own words does the person decide whether the code must change.
-        """
+    def chosen(self) -> dict[str, Any]:
+        """Return option and words, as `rulings.decide` and `rulings.preview` take them."""
         data = self.cleaned_data
+        cites = ",".join(data["cites"] or ())[:200]
         if data["discard"]:
             why = data["rationale"].strip()
             reason = f"{rulings.DISCARDED}: {why}" if why else rulings.DISCARDED
-            return {
-                "option": Option.UPHOLD_CODER.value, "text": "", "rationale": reason, "constraints": "",
-                "expects_change": False, "cites": _names(data["cites"]),
-            }  # fmt: skip
-        choice = conflict.choice(data["option"])
-        changes = choice.expects_change if choice else True
-        return {
-            "option": data["option"],
-            "text": data["text"],
-            "rationale": data["rationale"],
-            "constraints": data["constraints"],
-            "cites": _names(data["cites"]),
-            "expects_change": data["expects_change"] if data["option"] == Option.OTHER else changes,
-        }
+            return {"option": Option.UPHOLD_CODER.value, "rationale": reason, "cites": cites}
+        words = {name: data[name] for name in ("option", "text", "rationale", "constraints")}
+        return {**words, "expects_change": data["expects_change"], "cites": cites}

@@ -35,7 +35,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         with transaction.atomic():
             decision = rulings.decide(
                 conflict, user=request.user, shown=form.cleaned_data["shown"],
-                seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(conflict),
+                seconds=seconds_since(form.cleaned_data["since"], conflict), **form.chosen(),
             )  # fmt: skip
             if form.cleaned_data["amend"]:
                 amendments.ask(decision, user=request.user)

@@ -218,10 +218,9 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
     form = RulingForm(request.POST)
     if not form.is_valid() or conflict.choice(form.cleaned_data["option"]) is None:
         return JsonResponse({"error": "Choose an option first."}, status=422)
-    chosen = form.chosen(conflict)
+    chosen = form.chosen()
     if chosen["option"] in NOT_FOR_THE_CODER:
         return JsonResponse({"lines": []})
-    chosen["text"] = chosen["text"] or rulings.text_of(conflict, chosen["option"])
     try:
         lines = rulings.preview(conflict, **chosen)
     except Refused as error:
