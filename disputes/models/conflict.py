@@ -16,6 +16,7 @@ from tasks.events import SYSTEM, Actor
 from tasks.models import SEVERITY_CHOICES, Finding, Submission, Task
 from tasks.models.event import record
 from tasks.models.moments import MomentField
+from tasks.models.submission import RoundQuerySet
 
 if TYPE_CHECKING:
     from disputes.models.decision import Decision
@@ -30,7 +31,9 @@ class StaleConflict(Refused):
         super().__init__("stale", f"{conflict.ref} is not {conflict.state} any more.", "Reload the page.")
 
 
-class ConflictQuerySet(models.QuerySet["Conflict"]):
+class ConflictQuerySet(RoundQuerySet["Conflict"]):
+    path = "submission__"
+
     def of(self, task: Any) -> "ConflictQuerySet":
         """Return the conflicts of one task, given as a row, a key or an OuterRef."""
         return self.filter(dispute__task=task)
@@ -63,10 +66,6 @@ class ConflictQuerySet(models.QuerySet["Conflict"]):
     def awaited(self) -> "ConflictQuerySet":
         """Return the decided conflicts whose ruling is still to be carried out."""
         return self.filter(followed=Conflict.Followed.WAITING)
-
-    def standing(self) -> "ConflictQuerySet":
-        """Leave out the conflicts about submissions of rounds that were rolled back."""
-        return self.filter(submission__rolled_back__isnull=True)
 
     def disagreements(self) -> "ConflictQuerySet":
         """Return the conflicts with two sides, a reviewer's and a coder's."""

@@ -5,9 +5,12 @@ from django.db import models
 from disputes.models.conflict import Conflict
 from tasks.models import Finding, Project, Submission
 from tasks.models.moments import MomentField
+from tasks.models.submission import RoundQuerySet
 
 
-class FlagQuerySet(models.QuerySet["Flag"]):
+class FlagQuerySet(RoundQuerySet["Flag"]):
+    path = "submission__"
+
     def open(self) -> "FlagQuerySet":
         """Return the flags that nobody has dealt with."""
         return self.filter(status=Flag.Status.OPEN)
@@ -15,10 +18,6 @@ class FlagQuerySet(models.QuerySet["Flag"]):
     def unsettled(self) -> "FlagQuerySet":
         """Return the open flags, and those about which the coder was asked and has not answered."""
         return self.filter(status__in=[Flag.Status.OPEN, Flag.Status.ASKED])
-
-    def standing(self) -> "FlagQuerySet":
-        """Leave out the flags on submissions of rounds that were rolled back."""
-        return self.filter(submission__rolled_back__isnull=True)
 
     def settle_asked(self, *, is_answered: bool) -> None:
         """Settle the flags about which the coder was asked: it answered, or nobody waits for it any more."""

@@ -2,13 +2,7 @@ from django.db import models
 
 from tasks.models.moments import MomentField
 from tasks.models.project import Project
-from tasks.models.submission import Rollback
-
-
-class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
-    def standing(self) -> "CheckpointQuerySet":
-        """Leave out the checkpoints of session rounds that were taken back (RB-2)."""
-        return self.filter(rolled_back__isnull=True)
+from tasks.models.submission import Rollback, RoundQuerySet
 
 
 class Checkpoint(models.Model):
@@ -41,7 +35,7 @@ class Checkpoint(models.Model):
     )
     at = MomentField()
 
-    objects = CheckpointQuerySet.as_manager()
+    objects = RoundQuerySet.as_manager()
 
     class Meta:
         ordering = ["project", "-number"]

@@ -8,15 +8,13 @@ from tasks.models.choices import SEVERITY_CHOICES
 from tasks.models.moments import MomentField
 from tasks.models.person import person
 from tasks.models.project import Project
-from tasks.models.submission import Rollback, Submission
+from tasks.models.submission import Rollback, RoundQuerySet, Submission
 from tasks.models.task import Task
 from tasks.text.places import location_of
 
 
-class ReviewQuerySet(models.QuerySet["Review"]):
-    def standing(self) -> "ReviewQuerySet":
-        """Leave out the reviews of rounds that were rolled back."""
-        return self.filter(submission__rolled_back__isnull=True)
+class ReviewQuerySet(RoundQuerySet["Review"]):
+    path = "submission__"
 
     def of_turn(self, submission: Any, turn: Any) -> "ReviewQuerySet":
         """Return the reviews by all reviewers of the submission in this turn of its task."""
@@ -70,11 +68,7 @@ class Review(models.Model):
         return Review.objects.of_turn(self.submission_id, self.turn)
 
 
-class FindingQuerySet(models.QuerySet["Finding"]):
-    def standing(self) -> "FindingQuerySet":
-        """Leave out the findings of rounds that were rolled back."""
-        return self.filter(rolled_back__isnull=True)
-
+class FindingQuerySet(RoundQuerySet["Finding"]):
     def of_points(self, origins: Iterable[Any]) -> "FindingQuerySet":
         """Return every finding that raises one of these points, named by the keys of their first findings."""
         return self.filter(Q(pk__in=origins) | Q(first__in=origins))
@@ -159,22 +153,12 @@ class Finding(models.Model):
         return location_of(self.path, self.line)
 
 
-class AnswerQuerySet(models.QuerySet["Answer"]):
-    def standing(self) -> "AnswerQuerySet":
-        """Leave out the answers of rounds that were rolled back."""
-        return self.filter(submission__rolled_back__isnull=True)
+class AnswerQuerySet(RoundQuerySet["Answer"]):
+    path = "submission__"
 
     def given(self) -> "AnswerQuerySet":
         """Return the answers that a coder gave, without those that record a finding passed over."""
         return self.exclude(kind=Answer.Kind.SILENT)
-
-    def fetched(self) -> "AnswerQuerySet":
-        """Leave out the answers of submissions that could not be fetched."""
-        return self.exclude(submission__state=Submission.State.LOST)
-
-    def taken(self) -> "AnswerQuerySet":
-        """Return the answers of submissions that are neither lost nor red."""
-        return self.exclude(submission__state__in=Submission.UNTAKEN)
 
 
 class Answer(models.Model):

@@ -1,3 +1,5 @@
+from typing import Self, TypeVar
+
 from django.db import models
 from django.db.models import Q
 
@@ -6,6 +8,8 @@ from tasks.models.moments import MomentField
 from tasks.models.person import person
 from tasks.models.project import Project
 from tasks.models.task import Task
+
+Row = TypeVar("Row", bound=models.Model)
 
 FILES_TOLD = 500  # changed files that `diff_stat` names
 
@@ -37,19 +41,25 @@ class Rollback(models.Model):
         return f"round {self.from_round} back to {self.to_round}"
 
 
-class SubmissionQuerySet(models.QuerySet["Submission"]):
-    def standing(self) -> "SubmissionQuerySet":
-        """Leave out the submissions of rounds that were rolled back."""
-        return self.filter(rolled_back__isnull=True)
+class RoundQuerySet(models.QuerySet[Row]):
+    """Rows of rounds, such as submissions, or rows about a submission, to which the lookup `path` leads."""
 
-    def fetched(self) -> "SubmissionQuerySet":
+    path = ""
+
+    def standing(self) -> Self:
+        """Leave out the rows of rounds that were rolled back."""
+        return self.filter((f"{self.path}rolled_back__isnull", True))
+
+    def fetched(self) -> Self:
         """Leave out the submissions that could not be fetched."""
-        return self.exclude(state=Submission.State.LOST)
+        return self.exclude((f"{self.path}state", Submission.State.LOST))
 
-    def taken(self) -> "SubmissionQuerySet":
+    def taken(self) -> Self:
         """Return the submissions that are neither lost nor red; one of those two has answered no finding."""
-        return self.exclude(state__in=Submission.UNTAKEN)
+        return self.exclude((f"{self.path}state__in", Submission.UNTAKEN))
 
+
+class SubmissionQuerySet(RoundQuerySet["Submission"]):
     def newest_first(self) -> "SubmissionQuerySet":
         return self.order_by("-round", "-attempt")
 
