@@ -59,10 +59,6 @@ class TaskFilter(django_filters.FilterSet):
     severity = SeverityFilter()
     search = django_filters.CharFilter(method="filter_search", label="Words of the title or the text")
 
-    class Meta:
-        model = Task
-        fields = ["project", "status", "severity", "search"]
-
     def filter_search(self, queryset: QuerySet[Task], name: str, value: str) -> QuerySet[Task]:
         return queryset.filter(Q(title__icontains=value) | Q(body__icontains=value)).read_once()
 
@@ -72,10 +68,6 @@ class ProjectFilterSet(django_filters.FilterSet):
 
     status = django_filters.ChoiceFilter(choices=Project.Status.choices)
     search = django_filters.CharFilter(method="filter_search", label="Words of the name or the short name")
-
-    class Meta:
-        model = Project
-        fields = ["status", "search"]
 
     def filter_search(self, queryset: QuerySet[Project], name: str, value: str) -> QuerySet[Project]:
         return queryset.filter(Q(name__icontains=value) | Q(slug__icontains=value))

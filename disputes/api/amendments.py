@@ -32,10 +32,6 @@ class AmendmentFilter(django_filters.FilterSet):
     project = ProjectNameFilter(field_name="decision__conflict__dispute__project__slug")
     state = django_filters.ChoiceFilter(choices=Amendment.State.choices)
 
-    class Meta:
-        model = Amendment
-        fields = ["project", "state"]
-
 
 class AmendmentSerializer(serializers.ModelSerializer[Amendment]):
     """An amendment in a list: what a ruling adds to the specification, and how far it has got."""
@@ -167,10 +163,6 @@ class DisputedWorkFilter(django_filters.FilterSet):
     """The filters of the list of disputed work."""
 
     project = ProjectNameFilter(field_name="task__project__slug")
-
-    class Meta:
-        model = Submission
-        fields = ["project"]
 
 
 class DisputedWorkSerializer(serializers.ModelSerializer[Submission]):

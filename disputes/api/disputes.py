@@ -46,10 +46,6 @@ class DisputeFilter(django_filters.FilterSet):
 
     recent = NewestFilter(label="Only the newest N")
 
-    class Meta:
-        model = Dispute
-        fields = ["project", "severity", "status", "stale", "recent"]
-
     def filter_status(self, queryset: QuerySet[Dispute], name: str, value: str) -> QuerySet[Dispute]:
         opened = Q(status=Dispute.Status.OPEN)
         return queryset.filter(opened if value == "open" else ~opened)

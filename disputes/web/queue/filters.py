@@ -1,5 +1,6 @@
 """The filters of the queue, which its URL may contain."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -31,17 +32,20 @@ ME, SOMEBODY, NOBODY = "me", "somebody", "nobody"
 MORE = ("reason", "coder", "reviewer", "model", "age", "holder")  # the filters behind "More"
 
 
-def _words(name: str) -> django_filters.CharFilter:
+def _words(name: str, method: Any) -> django_filters.CharFilter:
     """Return a filter by a name that is typed; the page suggests the names that it shows."""
     look = TextInput(attrs={"list": f"{name}s", "autocomplete": "off", "placeholder": name.capitalize()})
-    return django_filters.CharFilter(
-        method=f"of_{name}", label=name.capitalize(), max_length=120, widget=look
-    )
+    return django_filters.CharFilter(method=method, label=name.capitalize(), max_length=120, widget=look)
 
 
 def _holds(**lookups: Any) -> Exists:
     """Return a filter for disputes that have a conflict which matches the lookups."""
     return Exists(Conflict.objects.filter(dispute=OuterRef("pk"), **lookups))
+
+
+def _by(lookup: str) -> Callable[..., QuerySet[Dispute]]:
+    """Return what filters disputes by one lookup of their conflicts."""
+    return lambda disputes, name, value: disputes.filter(_holds(**{lookup: value}))
 
 
 def _others_who_may_rule(reader: Reader) -> QuerySet[Any, Any]:
@@ -88,11 +92,11 @@ class QueueFilter(django_filters.FilterSet):
     )
     severity = SeverityFilter(label="Severity", empty_label="Severity")
     reason = django_filters.ChoiceFilter(
-        method="of_reason", label="Reason", choices=Conflict.Reason.choices, empty_label="Reason"
+        method=_by("reason"), label="Reason", choices=Conflict.Reason.choices, empty_label="Reason"
     )
-    coder = _words("coder")
-    reviewer = _words("reviewer")
-    model = _words("model")
+    coder = _words("coder", _by("coder_label__iexact"))
+    reviewer = _words("reviewer", _by("reviewer_label__iexact"))
+    model = _words("model", "of_model")
     age = django_filters.ChoiceFilter(
         method="of_age", label="Older than", empty_label="Older than",
         choices=[*((value, label) for value, (label, _) in AGES.items()), (STALE, "its project’s limit")],
@@ -100,10 +104,6 @@ class QueueFilter(django_filters.FilterSet):
     holder = django_filters.ChoiceFilter(
         method="of_holder", label="Held by", empty_label="Held by", choices=()
     )
-
-    class Meta:
-        model = Dispute
-        fields = ["q", "project", "kind", "severity", *MORE]
 
     def __init__(self, *args: Any, reach: VisibleProjects, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -145,15 +145,6 @@ class QueueFilter(django_filters.FilterSet):
         """Filter by the kind of any conflict, or of any open one if the dispute is open."""
         still = Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind, status=Conflict.Status.OPEN))
         return disputes.filter(still | (~Q(status=Dispute.Status.OPEN) & Q(_holds(kind=kind))))
-
-    def of_reason(self, disputes: QuerySet[Dispute], name: str, reason: str) -> QuerySet[Dispute]:
-        return disputes.filter(_holds(reason=reason))
-
-    def of_coder(self, disputes: QuerySet[Dispute], name: str, label: str) -> QuerySet[Dispute]:
-        return disputes.filter(_holds(coder_label__iexact=label))
-
-    def of_reviewer(self, disputes: QuerySet[Dispute], name: str, label: str) -> QuerySet[Dispute]:
-        return disputes.filter(_holds(reviewer_label__iexact=label))
 
     def of_model(self, disputes: QuerySet[Dispute], name: str, model: str) -> QuerySet[Dispute]:
         """Filter by the coder's or the reviewer's model."""
