@@ -247,12 +247,10 @@ def _set_retired(precedent: Decision, user: Any, *, retired: bool) -> bool:
     conflict = precedent.conflict
     project = conflict.dispute.project
     require(user, project, RULE, "retire precedents" if retired else "take up precedents again")
-    values = {"retired_at": estimated_time(), "retired_by": user} if retired else {
-        "retired_at": None, "retired_by": None,
-    }  # fmt: skip
+    at, by = (estimated_time(), user) if retired else (None, None)
     with transaction.atomic():
         rows = Decision.objects.filter(pk=precedent.pk, retired_at__isnull=retired)
-        if not rows.update(**values):
+        if not rows.update(retired_at=at, retired_by=by):
             return False
         record(
             project, "precedent_retired" if retired else "precedent_restored", actor=Actor.person(user),

@@ -7,7 +7,6 @@ else leaves one event.
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Exists, Expression, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -19,7 +18,7 @@ from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import SYSTEM, Actor
-from tasks.models import Event, Membership, Project
+from tasks.models import Event, Membership
 from tasks.models.event import record
 
 CLAIM_FOR = timedelta(minutes=5)
@@ -275,12 +274,6 @@ def on_call(projects: Any, day: date | None = None) -> QuerySet[OnCall]:
         .select_related("user", "project")
         .order_by("last_day", "pk")
     )
-
-
-def people_on_call(project: Project, day: date | None = None) -> list[Any]:
-    """Return the people on call in the project that day, by default today; empty if the rota names nobody."""
-    on = on_call([project.pk], day).values("user")
-    return list(get_user_model().objects.filter(pk__in=on).order_by("pk"))
 
 
 def name_of(user: Any) -> str:

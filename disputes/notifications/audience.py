@@ -1,17 +1,15 @@
 """Who is told what: people by their part in it, each through one of their channels."""
 
 from collections.abc import Iterable, Iterator
-from datetime import date
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from disputes.models import Channel, Conflict, Decision, Dispute, Follow
 from disputes.notifications.notices import People, Topic
 from disputes.notifications.subjects import NoticeSubject
-from disputes.triage import people_on_call
+from disputes.triage import on_call
 from tasks.access import MAINTAIN, READ, RULE
 from tasks.database.clock import estimated_time
 from tasks.models import Membership, Project
@@ -86,13 +84,13 @@ def _group(group: People, subject: NoticeSubject) -> set[int | None]:
     event, project, dispute = subject.event, subject.event.project, subject.dispute
     match group:
         case People.DUTY:
-            return on_call(project)
+            return on_duty(project)
         case People.LEADS:
             return leads(project)
         case People.HOLDER:
             return holder(dispute)
         case People.HOLDER_ELSE_DUTY:
-            return holder(dispute) or on_call(project)
+            return holder(dispute) or on_duty(project)
         case People.AROUND:
             return _around(dispute)
         case People.ASSIGNED:
@@ -101,9 +99,9 @@ def _group(group: People, subject: NoticeSubject) -> set[int | None]:
             return _who_ruled(subject.conflict)
 
 
-def on_call(project: Project, day: date | None = None) -> set[int | None]:
-    """Return who looks after the queue that day; if nobody is on call, everybody who may rule."""
-    on_it = {user.pk for user in people_on_call(project, day or timezone.localdate())}
+def on_duty(project: Project) -> set[int | None]:
+    """Return who looks after the queue today; if nobody is on call, everybody who may rule."""
+    on_it = set(on_call([project.pk]).values_list("user", flat=True))
     return on_it or _present(project, role__in=RULE) or _superusers()
 
 

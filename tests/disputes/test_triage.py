@@ -241,13 +241,17 @@ def test_on_call_is_who_the_rota_names_that_day_and_who_may_rule(
     monday, sunday = date(2026, 11, 23), date(2026, 11, 29)
     for user in (tom, vera, otto):
         OnCall.objects.create(project=ledger, user=user, first_day=monday, last_day=sunday)
-    assert triage.people_on_call(ledger, monday) == [tom]
-    assert triage.people_on_call(ledger, sunday) == [tom]
-    assert triage.people_on_call(ledger, sunday + timedelta(days=1)) == []
+
+    def called(day: date | None = None) -> list[User]:
+        return [row.user for row in triage.on_call([ledger.pk], day)]
+
+    assert called(monday) == [tom]
+    assert called(sunday) == [tom]
+    assert called(sunday + timedelta(days=1)) == []
     OnCall.objects.create(
         project=ledger, user=lea, first_day=timezone.localdate(), last_day=timezone.localdate()
     )
-    assert lea in triage.people_on_call(ledger)
+    assert lea in called()
 
 
 def test_the_job_that_wakes_is_scheduled_each_minute(db: Any) -> None:
