@@ -100,7 +100,13 @@ ANONYMOUS = (
     TOO_DEEP,
     TICKED,
     *IN_SECTION_WITHOUT_FINDINGS,
-    no_finding("the section sums up", lambda c: c.purpose is Purpose.CLOSING),
+    no_finding(
+        "the section sums up",
+        lambda c: (
+            c.purpose is Purpose.CLOSING
+            and not (c.is_last_resort and c.section.states_verdict and c.has_severity)
+        ),
+    ),
     no_finding("it goes on with the finding above it", lambda c: not c.is_strong),
     NOTHING,
     no_finding("it says what became of an earlier finding", lambda c: c.start.tick and c.is_status),

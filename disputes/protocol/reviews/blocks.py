@@ -149,7 +149,11 @@ class _Walk:
     def _end_list_of_earlier(self, index: int) -> None:
         """End the list below a plain label that tells of earlier findings, at text of its own."""
         label = self.group
-        if label and label.purpose is Purpose.PRIOR and self.layout.lines[index].text[:1] not in " \t":
+        if (
+            label
+            and label.purpose in (Purpose.PRIOR, Purpose.PRAISE)
+            and self.layout.lines[index].text[:1] not in " \t"
+        ):
             self.group = None
 
     def _label_of_list(self, index: int, text: str) -> GroupLabel | None:
@@ -166,7 +170,9 @@ class _Walk:
     def _is_next_label(self, index: int, text: str) -> bool:
         """Whether a plain label stands where one with a severity did, and so ends the list of that one."""
         lines, above = self.layout.lines, self.group
-        if above is None or above.severity is None or text[-1] != ":" or len(text) > MAX_LABEL:
+        if above is None or text[-1] != ":" or len(text) > MAX_LABEL:
+            return False
+        if above.severity is None and above.purpose is not Purpose.PRAISE:
             return False
         is_plain = lines[above.index].text[:1].isalnum() and lines[index].text[:1].isalnum()
         return is_plain and not lines[index - 1].text.strip()

@@ -194,10 +194,10 @@ class Candidate:
     def is_sure_native(self) -> bool:
         """Whether a native id without marks is meant as an id all the same."""
         start = self.start
-        if self.purpose in LISTING:
+        if self.purpose in LISTING or start.words:
             return True
         if start.shape is Shape.ITEM or start.trailing:
-            return bool(start.words)
+            return False
         sure = start.native.isupper() or self.has_severity_below or read_severity(start.native) is not None
         return len(start.native) > 4 and sure and bool(start.title)
 

@@ -8,6 +8,7 @@ from disputes.protocol.reviews.first_lines.prose import NOTHING
 from disputes.protocol.reviews.first_lines.start import EMPTY
 from disputes.protocol.reviews.group_labels import ASKING
 from disputes.protocol.reviews.inline_severities import severity_in
+from disputes.protocol.reviews.markups import lines_of
 from disputes.protocol.reviews.review import PLAIN_APPROVALS, ReadReview
 from disputes.protocol.reviews.severity import GRAVE
 from disputes.protocol.reviews.verdict_words import read_verdict
@@ -45,7 +46,31 @@ REQUEST = regex(
     rf"|\b(?:must|should|ought to|ha(?:s|ve) to|needs? to|(?:i|we)(?:['’]d| would)) (?:\w+ )?{_DEEDS}\w*"
     r"|\b(?:must|should) (?:also )?(?:contain|be)\b|\bneeds (?:an?|another|more|some)\b"
     r"|\b(?<!nothing )(?<!nothing is )(?<!no )(?:forg[eo]t\w*|missing|misses|lacks?)\b"
+    r"|[.!]\s+(?:however|but|that said|still|yet|one thing)\b"
     rf"|(?:^|[.!?:]\s+)\W{{0,4}}{_DEEDS}e? (?!(?:is|was|are|looks?|works?|in|of|to|does)\b)\w",
+    re.IGNORECASE,
+)
+# A finding without a severity that says itself that nothing has to be done about it.
+OPTIONAL = regex(
+    r"\b(?:optional(?:ly)?|nit(?:s|pick\w*)?|fyi|consider|suggestions?|minor|nice to have|follow[ -]?up"
+    r"|non-blocking|not blocking|no action|for later|in passing|remark|observation)\b|^\W*note\b",
+    re.IGNORECASE,
+)
+# How many findings there are, as the review says: "3 findings", "Found 2 issues", "(1 critical, 2 high)".
+TALLIED = regex(
+    r"\b(?P<count>\d{1,2})\s?[x×]?\s(?:(?:new|open|further) )?"
+    r"(?P<what>findings?|issues?|problems?|blockers?"
+    r"|(?:critical|high|P0|P1)(?=\s*(?:[,;.)+*]|$|(?:severity|priority|issues?|findings?|and)\b)))\b",
+    re.IGNORECASE,
+)
+# How such a line begins, in which no finding may lie although it stands right below one.
+TALLY_FIRST = regex(
+    r"\W{0,4}(?:(?:total|summary|findings?|result|tally|found|i found|there are)\b|\d)", re.IGNORECASE
+)
+# Such a count of something else: of earlier findings, of a scale, of what was done.
+OTHERWISE = regex(
+    r"\b(?:resolved|fixed|addressed|closed|previous|prior|earlier|last|round \d|[rv]\d|all|of|from|were|was"
+    r"|no longer|withdrawn|tests?|lines?|files?|if|would|weights?|at least|more than|up to|than)\b",
     re.IGNORECASE,
 )
 # Words of a verdict that need not be known, because they only consent.
@@ -66,6 +91,7 @@ def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
         doubts = list(_points(_outside(read), has_findings=True))
         if not doubts and is_foreign(read.text):
             doubts += _places(_outside(read))
+        doubts += _untallied(read)
         if not any(found.severity for found in read.findings) and _in_sentences(read):
             doubts.append(
                 Problem(read.findings[0].line, "no finding has a severity, so none has to be settled")
@@ -95,6 +121,8 @@ def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tu
         *_swallowed(read),
         *_points(_outside(read), has_findings=bool(read.findings)),
         *_unknown_verdict(read),
+        *_untallied(read),
+        *(() if free_remarks else _unmarked(read)),
     ]
     is_plain = read.verdict is None or read.verdict in PLAIN_APPROVALS
     if doubts or not is_plain or says_no_issues(scan(read.text)):
@@ -108,13 +136,49 @@ def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tu
     return tuple(doubts)
 
 
+def _unmarked(read: ReadReview) -> Iterator[Problem]:
+    """Yield the first finding of an approval that has no severity and does not say that it is only a remark.
+
+    It may be meant as a demand, and the work would land without it.
+    """
+    if says_no_issues(scan(read.text)):
+        return
+    for found in read.findings:
+        if (
+            found.severity is None
+            and not found.withdrawn
+            and not OPTIONAL.search(f"{found.title} {found.text}")
+        ):
+            yield Problem(found.line, "this finding has no severity, so the work would land without it")
+            return
+
+
+def _untallied(read: ReadReview) -> Iterator[Problem]:
+    """Yield the first line that counts more findings, or more grave ones, than could be read."""
+    if read.prose is not None:
+        return
+    count, grave = len(read.findings), sum(found.severity in GRAVE for found in read.findings)
+    outside = {line.number for line in _outside(read)}
+    for line in lines_of(read.text):
+        if line.number not in outside and not TALLY_FIRST.match(line.text):
+            continue
+        if line.mode is not STATED or OTHERWISE.search(line.text):
+            continue
+        counted = [(int(match["count"]), match["what"].lower()) for match in TALLIED.finditer(line.text)]
+        of_all = max((number for number, what in counted if what[0] in "fi" or what[:3] == "pro"), default=0)
+        of_grave = sum(number for number, what in counted if what[0] in "bch" or what in ("p0", "p1"))
+        if of_all > count or of_grave > grave:
+            yield Problem(line.number, f"it counts more findings than the {count} that were read")
+            return
+
+
 def doubts_about_note(read: ReadReview) -> tuple[Problem, ...]:
     """Return what an approval is asked back about that has nothing but a note: a question or a request, too.
 
     A note is a sentence or two that need no answer. A question wants one, a request wants a change, and what
     is written in a form, such as a list, is a review.
     """
-    doubts = doubts_about_approval(read, free_remarks=not _has_form(read))
+    doubts = doubts_about_approval(read, free_remarks=not _has_form(read)) or tuple(_unmarked(read))
     if doubts or says_no_issues(scan(read.text)):
         return doubts
     for line in _outside(read):
@@ -184,7 +248,7 @@ def _untold(read: ReadReview) -> Iterator[Line]:
         for number in range(found.line, found.line + found.text.count("\n") + 1)
     }
     told |= {status.line for status in read.prior}
-    return (line for line in scan(text) if line.number not in told)
+    return (line for line in lines_of(text) if line.number not in told)
 
 
 def _places(lines: Iterable[Line]) -> Iterator[Problem]:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.layout import lay_out
+from disputes.protocol.reviews.markups import lines_of
 from disputes.protocol.reviews.review import ReadReview, find_findings, read_review
-from disputes.protocol.text.documents import STATED, scan
+from disputes.protocol.text.documents import STATED
 
 OF_DATA = ("data", "structure")
 SECTIONS = {
@@ -35,7 +36,7 @@ class ExplainedLine(NamedTuple):
 
 def explain_lines(text: str) -> Iterator[ExplainedLine]:
     """Explain each line of a review that is not blank. Raises DocumentError if it cannot be read."""
-    lines = scan(text)
+    lines = lines_of(text)
     layout = lay_out(lines)
     blocks, findings = find_findings(layout)
     review = read_review(text)

@@ -17,7 +17,7 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
-from disputes.protocol.text.documents import STATED, Line, joined
+from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.identifiers import first_gap
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
@@ -90,7 +90,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     codes = start.codes or (start.native.upper(),)
     stated, raw = _severities(block, fields)
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
-    text = joined(layout.lines[block.begin : block.end])
+    text = layout.written(block.begin, block.end)
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
     gap = section.gap or first_gap(text[:4000])
     title = _title(start, body) or impact

@@ -60,7 +60,7 @@ def label_of_list(index: int, text: str, *, is_note: bool) -> GroupLabel | None:
         if COUNTING.match(text):
             return GroupLabel(index, Purpose.ISSUES, None, "", 0, demands=True)
         purpose = purpose_of(text)
-        if purpose in (Purpose.PRIOR, Purpose.HISTORY):
+        if purpose in (Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE):
             return GroupLabel(index, purpose, None, "", 0)
         if purpose is Purpose.REQUIRED or (is_note and purpose is Purpose.ISSUES):
             return GroupLabel(index, purpose, None, "", 0, demands=True)

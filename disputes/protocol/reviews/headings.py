@@ -53,6 +53,7 @@ NOT_SEVERE = regex(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno
 NUMBERING = regex(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
 SETTLED = regex(r"\((?:all |both |now )*(?:resolved|addressed|fixed|closed)\b[^()]*\)", re.IGNORECASE)
 NUMBERED = regex(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
+TRACKED = regex(r"\bissue #\d+")  # in a tracker, which the review is about
 WORD = regex(r"[a-z]+")
 SCALED = regex(r"(?:p|priority|s|sev|severity)[ -]?[0-4]\b|[a-z]+")
 
@@ -165,7 +166,7 @@ PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
                 rf"\b{_NOUNS}\b|\bgaps (?:identified|found|remaining|in)\b|^gaps\b|\bclarifications?\b",
                 r"\b(?:remaining|identified|specification|spec|critical|missing|unresolved) gaps\b",
                 r"\bedge cases? (?:not|missing|gaps)|\b(?:missing|uncovered|unhandled|unaddressed) \w+",
-                r"\bcritique\b|\bareas (?:for|of) improvement\b|\bblocking\b",
+                r"\bcritique\b|^cons\b|\bareas (?:for|of) improvement\b|\bblocking\b",
             ],
         ),
     ]
@@ -259,7 +260,7 @@ def section_severity(title: str) -> tuple[Severity | None, bool]:
 @lru_cache(maxsize=1024)
 def purpose_of(title: str) -> Purpose:
     """Return what a heading says its section is for."""
-    words = bare(title)
+    words = TRACKED.sub("", bare(title))
     if not words:
         return Purpose.OTHER
     if SETTLED.search(title):

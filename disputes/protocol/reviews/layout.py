@@ -10,7 +10,7 @@ from disputes.protocol.reviews.first_lines.records import with_records
 from disputes.protocol.reviews.first_lines.scales import with_scales
 from disputes.protocol.reviews.first_lines.start import Start
 from disputes.protocol.reviews.headings import TOP, Purpose, Section, sections
-from disputes.protocol.text.documents import STATED, Line, Table, tables
+from disputes.protocol.text.documents import STATED, Line, Table, joined, tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,18 @@ class Layout:
     tables: tuple[Table, ...]
     titles: int  # how many headings of the first level there are
     has_list: bool  # whether a heading below the only title says that it lists issues
+    raw: Sequence[str] = ()  # the lines of the document as written, which may be in other marks (FND-10)
+
+    def written(self, begin: int, end: int) -> str:
+        """Return the text of these lines as written, or as read where a written line has several of them."""
+        first, last = self.lines[begin].number - 1, self.lines[end - 1].number
+        if last - first != end - begin or last > len(self.raw):
+            return joined(self.lines[begin:end])
+        return "\n".join(self.raw[first:last]).strip("\n")
 
 
-def lay_out(lines: Sequence[Line]) -> Layout:
-    """Arrange the lines of a scanned document."""
+def lay_out(lines: Sequence[Line], text: str = "") -> Layout:
+    """Arrange the lines of a scanned document; `text` is what is written."""
     opened = sections(lines)
     where: list[Section] = []
     current = TOP
@@ -48,4 +56,5 @@ def lay_out(lines: Sequence[Line]) -> Layout:
         section.own is Purpose.ISSUES and section.parent is not None and section.parent.level == 1
         for section in opened.values()
     )
-    return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles, has_list)
+    raw = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles, has_list, raw)

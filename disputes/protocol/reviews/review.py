@@ -5,7 +5,7 @@ write, and Markdown in many notations (FND-1 to FND-8, VER-1). Nothing unreadabl
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,16 +13,16 @@ from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
 from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
 from disputes.protocol.reviews.first_lines.start import EMPTY
-from disputes.protocol.reviews.folded import unfolded
 from disputes.protocol.reviews.headings import Purpose, purpose_of
 from disputes.protocol.reviews.layout import Layout, lay_out
+from disputes.protocol.reviews.markups import lines_of, without_thoughts
 from disputes.protocol.reviews.severity import GRAVE, read_severity
 from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
 from disputes.protocol.reviews.structure import Structure, read_structure
 from disputes.protocol.reviews.tables import find_rows, listed_severities
 from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
 from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verdicts, worst_verdict
-from disputes.protocol.text.documents import STATED, DocumentError, Line, Problem, list_item, scan
+from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.keywords import keywords, likeness
 from tasks.configuration.yaml_files import Lines
@@ -66,10 +66,9 @@ def read_review(document: str | Mapping[str, Any], *, rejects: bool = False) -> 
         return _from_structure(document)
     if (front := read_front_matter(document, ("verdict", "findings"))) and _is_form(front[0]):
         return _from_front_matter(*front, document)
-    lines = unfolded(document, scan(document))
-    if structure := read_structure(document, lines):
+    if structure := read_structure(document, list(without_thoughts(scan(document)))):
         return _from_data(structure, document, rejects=rejects)
-    return _from_markdown(document, lines, rejects=rejects)
+    return _from_markdown(document, rejects=rejects)
 
 
 def _is_form(data: Lines) -> bool:
@@ -95,7 +94,7 @@ def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
     findings = tuple(
         replace(found, line=entry.line) for found, entry in zip(read.findings, entries, strict=True)
     )
-    below = _from_markdown(prose, scan(prose))
+    below = _from_markdown(prose)
     worst = _worse(read.verdict, below.verdict)
     start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
     return replace(
@@ -132,7 +131,7 @@ def _from_data(data: Structure, text: str, *, rejects: bool) -> ReadReview:
 
     A plain approval counts as one with conditions if a grave finding stands (VER-5).
     """
-    around = _from_markdown(data.prose, scan(data.prose), rejects=rejects and not data.findings)
+    around = _from_markdown(data.prose, rejects=rejects and not data.findings)
     verdict = data.verdict
     if verdict in PLAIN_APPROVALS and any(found.severity in GRAVE for found in data.findings):
         verdict = Verdict.APPROVED_WITH_CONDITIONS
@@ -146,8 +145,8 @@ def _from_data(data: Structure, text: str, *, rejects: bool) -> ReadReview:
     return ReadReview(worst, raw, tuple(findings), text, stated, around.prior, prose=data.prose)
 
 
-def _from_markdown(text: str, lines: Sequence[Line], *, rejects: bool = False) -> ReadReview:
-    layout = lay_out(lines)
+def _from_markdown(text: str, *, rejects: bool = False) -> ReadReview:
+    layout = lay_out(lines_of(text), text)
     read, findings = find_findings(layout, rejects=rejects)
     blocks = read.blocks
     stated = stated_verdicts(layout, _inside(layout, blocks))

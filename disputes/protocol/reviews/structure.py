@@ -11,6 +11,7 @@ from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.headings import Purpose, purpose_of, section_severity
 from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
+from disputes.protocol.reviews.languages import verdict_in
 from disputes.protocol.reviews.tags import Entry, read_tags
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
@@ -220,4 +221,4 @@ def _verdict(data: Data) -> tuple[Verdict | None, str]:
 
 
 def _read(words: str) -> Verdict | None:
-    return verdict_alone(words.replace("_", " ")) or read_verdict(words)
+    return verdict_alone(words.replace("_", " ")) or read_verdict(verdict_in(words.casefold()) or words)

@@ -1,6 +1,6 @@
 """Reading findings that a review lists in a table, and what tables say about other findings (FND-6)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.candidate import SILENT
@@ -54,6 +54,22 @@ MAX_COMPARED = 60  # how many findings each row is compared with
 NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED])
 
 
+def names_columns(cells: Sequence[str]) -> bool:
+    """Whether cells are the names of columns, one of them that of a severity."""
+    names = [cell.strip("*` ").lower() for cell in cells]
+    told = {
+        *TITLE_COLUMNS,
+        *ID_COLUMNS,
+        *IMPACT_COLUMNS,
+        *SUGGESTION_COLUMNS,
+        "message",
+        "status",
+        "category",
+    }
+    others = [name for name in names if name not in SEVERITY_COLUMNS]
+    return len(others) < len(names) and all(name in told or _is_location(name) for name in others)
+
+
 def listed_severities(layout: Layout) -> dict[str, Severity]:
     """Return the severity of each code in the tables that state one; the first one counts."""
     found: dict[str, Severity] = {}
@@ -85,8 +101,8 @@ def find_rows(
     for table, section in _tables_of_issues(layout, blocks, lenient=lenient):
         if told is None:
             told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
-        for row in table.rows:
-            found = _row(layout, table, row, section)
+        for index, row in enumerate(table.rows, table.start + 2):
+            found = _row(layout.written(index, index + 1).strip(), table, row, section)
             if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
                 yield found
 
@@ -190,7 +206,7 @@ def _lists(table: Table, section: Section, *, alone: bool) -> bool:
     return severe
 
 
-def _row(layout: Layout, table: Table, row: Row, section: Section) -> Found | None:
+def _row(text: str, table: Table, row: Row, section: Section) -> Found | None:
     names = _names(table)
     column = _title_column(table)
     if column is None or column >= len(row.cells):
@@ -219,7 +235,7 @@ def _row(layout: Layout, table: Table, row: Row, section: Section) -> Found | No
         location=cell_at(next((i for i, name in enumerate(names) if _is_location(name)), None)),
         impact=cell(IMPACT_COLUMNS),
         suggestion=cell(SUGGESTION_COLUMNS),
-        text=layout.lines[row.line - 1].text.strip(),
+        text=text,
         line=row.line,
         format="table-row",
         gap=section.gap,

@@ -11,10 +11,8 @@ from tasks.text.regex import regex
 # Elements of which each is a finding.
 FINDINGS = frozenset(
     ["finding", "issue", "comment", "problem", "bug", "defect", "violation", "vulnerability", "concern"]
-    + ["blocker", "nit", "suggestion", "annotation"]
+    + ["blocker", "nit", "suggestion", "annotation", "error", "failure"]
 )
-# Elements in which an agent only thinks.
-THOUGHTS = frozenset(["thinking", "think", "thought", "thoughts", "analysis", "reasoning", "scratchpad"])
 HAS_TAGS = regex(rf"(?:^|\n)[ \t]*<(?:{'|'.join(sorted(FINDINGS))}|review|verdict)s?\b")
 TAG = regex(
     r"(?<!`)<(?P<close>/)?(?P<name>[A-Za-z_][\w.-]{0,40})"
@@ -66,7 +64,7 @@ class _Walk:
         self.entries: list[Any] = []
         self.prose: list[str] = []
         self.entry: Entry | None = None
-        self.name = self.part = self.thought = ""  # of the finding, of its part, and of a thought
+        self.name = self.part = self.file = ""  # of the finding, of its part, and of what is around them
         self.line, self.at = 1, 0
         self.ends: dict[str, int] = {}  # where each kind of tag is closed last
 
@@ -79,9 +77,7 @@ class _Walk:
             self._say(self.text[end : self.at])
             end = tag.end()
             name = tag["name"].lower()
-            if self.thought:
-                self.thought = "" if tag["close"] and name == self.thought else self.thought
-            elif tag["close"]:
+            if tag["close"]:
                 self._close(name, tag[0])
             else:
                 self._open(name, tag["attributes"], tag[0])
@@ -94,9 +90,7 @@ class _Walk:
     def _say(self, text: str) -> None:
         self.line += text.count("\n")
         told = "\n" * text.count("\n")
-        if self.thought:
-            pass
-        elif self.entry is not None:
+        if self.entry is not None:
             _add(self.entry, self.part or "problem", text)
         elif self.part:
             _add(self.keys, self.part, text)
@@ -118,8 +112,9 @@ class _Walk:
             self.entry, self.name, self.part = Entry(), name, ""
             self.entry.line = self.line
             self.entries.append(self.entry)
-        elif name in THOUGHTS:
-            self.thought = name
+            _add(self.entry, "file", self.file)
+        elif name == "file":
+            self.file = told.pop("name", "")
         else:
             self.part = name if name == "verdict" or self.is_key(as_words(name)) else ""
         for each, words in told.items():

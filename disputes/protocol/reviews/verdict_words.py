@@ -37,11 +37,7 @@ _REFUSING = (
     "patch is not correct", "the patch is incorrect", "the patch is not correct", "revise", "nack", "nak",
     "no go", "do not ship", "hold", "incomplete", "major issues", "not lgtm", "not approved",
     "not yet approved", "not accepted", "not acceptable",
-    "fail", "failed", "nicht freigegeben", "abgelehnt", "überarbeitung nötig", "überarbeitung erforderlich",
-    *(f"änderungen {word}" for word in ("erforderlich", "nötig", "notwendig", "gewünscht", "angefordert")),
-    *(f"cambios {word}" for word in ("solicitados", "requeridos", "necesarios")), "rechazado", "rechazada",
-    "modifications demandées", "modifications requises", "changements demandés", "changements requis",
-    "rejeté", "refusé",
+    "fail", "failed",
 )  # fmt: skip
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
@@ -54,8 +50,7 @@ VERDICT_WORDS: dict[str, Verdict] = {
         [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
     ),
     **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
-    # As `shown` spells them, which leaves nothing but the letters from a to z.
-    **{shown(phrase): Verdict.NEEDS_REVISION for phrase in _REFUSING},
+    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
 }
 # Words that state a verdict only alone and in the place of one; in prose they may mean anything.
 ONLY_ALONE = frozenset([
@@ -72,9 +67,7 @@ _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 PHRASE = regex(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
 # Each phrase contains one of these. Few sentences do, and no others can state a verdict.
 STEMS = (
-    "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis", "freigegeben",
-    "abgelehnt", "nderungen", "berarbeitung", "cambios", "rechazad", "modifications", "changements", "rejet",
-    "refus",
+    "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis",
 )  # fmt: skip
 # For places in which ONLY_ALONE counts too.
 STEMS_ALONE = (

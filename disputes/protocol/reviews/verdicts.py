@@ -21,8 +21,7 @@ LABEL = regex(
     r"(?P<label>(?:(?:final|overall(?: \w{1,12})?|(?:re-?)?review(?:er)?(?:'s)?"
     r"|round(?: \d{1,2})?(?: ?[-–—:])?|my|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
-    r"|opinion|judge?ment|fazit|urteil|ergebnis|entscheidung|bewertung|veredicto|resultado|conclusión|decisión"
-    r"|décision|résultat|avis)|overall(?: correctness)?)"
+    r"|opinion|judge?ment)|overall(?: correctness)?)"
     r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
     re.IGNORECASE,
 )
@@ -30,15 +29,7 @@ OF_A_ROUND = regex(r"\W*round \d{1,2}\W*", re.IGNORECASE)  # words behind a labe
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
-# Labels in other languages, of which not all denials are known.
-FOREIGN = frozenset(
-    ["fazit", "urteil", "ergebnis", "entscheidung", "bewertung", "veredicto", "resultado", "conclusión"]
-    + ["decisión", "décision", "résultat", "avis"]
-)
-LABEL_STARTS = frozenset(
-    ["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju", "fa", "ur", "er"]
-    + ["en", "be", "dé", "ré", "av"]
-)
+LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
 # Lines that may begin with a label, after marks, signs and numbers; few do.
 LIKE_A_LABEL = regex(
     rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
@@ -79,8 +70,10 @@ REFUSED = regex(
 # A person who does not approve: "I cannot approve this yet", "Not approved."
 WITHHELD = regex(
     r"(?:^\W*|\b(?:I|[Ww]e)(?: am| are|['’]m)? )"
-    r"(?:[Cc]an ?not|[Cc]an['’]t|[Ww]on['’]t|[Ww]ill not|would not|[Nn]ot)"
-    r" (?:yet )?(?:approv(?:e|ing)|merg(?:e|ing)|sign(?:ing)? (?:this |it )?off|accept(?:ing)?)"
+    r"(?:[Cc]an ?not|[Cc]an['’]t|[Ww]on['’]t|[Ww]ill not|would not|[Dd]o not|[Dd]on['’]t"
+    r"|[Nn]ot)"
+    r" (?:yet )?(?:recommend(?:ing)? (?:approval|approving|merging|landing)|approv(?:e|ing)"
+    r"|merg(?:e|ing)|sign(?:ing)? (?:this |it )?off|accept(?:ing)?)"
     r"(?=\s*(?:$|[.,:;!–—-]|(?:yet|this|it|as|like|now|until|before|because|for)\b))"
     r"|^\W*[Nn]ot (?:yet )?(?:approved|mergeable|ready (?:to|for) (?:merge|land|ship|be merged)\w*)\b"
 )
@@ -235,8 +228,6 @@ def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> V
         return _stated(words)
     if section.purpose is Purpose.PRIOR:
         return None
-    if label in FOREIGN and _stated(words) is Verdict.NEEDS_REVISION:
-        return Verdict.NEEDS_REVISION
     if inside:
         text = layout.lines[index].text
         if text[:1] in (" ", "\t", "#") or list_item(text) or not re.search(r"[A-Z]{5}", words):
@@ -372,8 +363,7 @@ def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
             continue
         names = [cell.strip("*` ").lower() for cell in table.header]
         column = next((i for i, name in enumerate(names) if name in VERDICT_COLUMNS), None)
-        for row in table.rows:
-            index = row.line - 1
+        for index, row in enumerate(table.rows, table.start + 2):
             if len(row.cells) == 2 and (match := verdict_label(row.cells[0])) and not match[1]:
                 words = row.cells[1]
             elif column and column < len(row.cells) and not VERSIONS & set(names):

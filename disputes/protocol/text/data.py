@@ -1,6 +1,8 @@
 """Reading documents that are data, JSON or YAML, as a whole, in fences, or among their lines."""
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,13 +15,16 @@ from tasks.text.storable import read_json
 YAML_MAX = 64 * 1024  # characters
 DEPTH_MAX = 8
 VALUES_MAX = 5_000
-FENCES = frozenset(["json", "yaml", "yml"])
+FENCES = frozenset(["json", "jsonl", "ndjson", "json5", "jsonc", "yaml", "yml", "toml"])
 # The first entry of a list of mappings.
 ENTRY = regex(r"- (?:severity|priority|title|file|path|location|id|code|finding)[ \t]*:")
 KEY = regex(r"[A-Za-z_]+[ \t]*:")
 NESTED = regex(r"[A-Za-z_]+[ \t]*:[ \t]*\n[ \t]+\S")  # a mapping in a mapping
 JSON_FIRST = regex(r"\{|\[\s*(?:\{|$)")
 TEXTS_MAX = 3
+BRACES = {"{": "}", "[": "]"}
+COMMENT = regex(r"^[ \t]*//.*$", re.MULTILINE)
+TABLE = regex(r"(?:^|\n)\[\[")  # of TOML
 
 
 class Data(NamedTuple):
@@ -65,7 +70,7 @@ def data_in(
     if not inside:
         return None
     prose = "\n".join(
-        line.text for index, line in enumerate(lines) if index not in inside and line.mode is not FENCED
+        "" if index in inside or line.mode is FENCED else line.text for index, line in enumerate(lines)
     )
     return Data(keys, found[:VALUES_MAX], prose)
 
@@ -82,10 +87,10 @@ def as_words(key: str) -> str:
 def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     text = text.strip()
     try:
-        if text.startswith("{"):
-            data = read_json(text)
-        elif text.startswith("["):
-            data = {next(iter(lists)): read_json(text)}
+        if text[:1] in BRACES and text[-1:] == BRACES[text[:1]]:
+            data = _in_braces(text, next(iter(lists)))
+        elif TABLE.search(text) and len(text) <= YAML_MAX:
+            data = tomllib.loads(text)
         elif ENTRY.match(text):
             data = read_plain(
                 f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX
@@ -97,6 +102,27 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     except (ValueError, RecursionError, FaultyFile):
         return None
     return {as_words(name): value for name, value in data.items()}
+
+
+def _in_braces(text: str, name: str) -> dict[str, Any]:
+    """Return the mapping in a text in braces; a list, or a mapping on each line, stands under this name.
+
+    Besides JSON that is JSON with single quotes, comments or trailing commas, which YAML allows.
+    """
+    try:
+        data = read_json(text)
+    except ValueError:
+        lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) > 1 and all(line[:1] == "{" and line.rstrip()[-1] == "}" for line in lines):
+            every = [read_json(line) for line in lines]
+            keys = {key: said for each in every if "severity" not in each for key, said in each.items()}
+            if not keys or "verdict" in keys:
+                return {**keys, name: [each for each in every if "severity" in each]}
+            raise
+        plain = COMMENT.sub("", text)
+        whole = plain if text[0] == "{" else f"{name}: {plain}"
+        return read_plain(whole, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
+    return data if isinstance(data, dict) else {name: data}
 
 
 def _fences(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:

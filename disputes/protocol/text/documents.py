@@ -148,7 +148,7 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
     opened: _Fence | None = None
     opened_at = -1
     for index, raw in enumerate(lines):
-        if ("```" in raw or "~~~" in raw) and (mark := _fence(raw, may_open=opened is None)):
+        if ("```" in raw or "~~~" in raw) and (mark := _fence_at(lines, index, may_open=opened is None)):
             modes[index] = FENCED
             if opened is None:
                 opened, opened_at = mark, index
@@ -161,6 +161,14 @@ def _modes(text: str, lines: list[str]) -> tuple[list[Mode], int]:
     if "<!--" in text:
         _pass_over_comments(lines, modes)
     return modes, opened_at if opened else -1
+
+
+def _fence_at(lines: Sequence[str], index: int, *, may_open: bool) -> _Fence | None:
+    """Return the marks of a fence on a line, or None; some underline a title, as in reStructuredText."""
+    mark = _fence(lines[index], may_open=may_open)
+    if mark and may_open and mark.mark[0] == "~" and len(mark.mark) > 3 and not mark.info and index:  # noqa: PLR2004
+        return None if abs(len(mark.mark) - len(lines[index - 1].rstrip())) < 2 else mark  # noqa: PLR2004
+    return mark
 
 
 def _pass_over_comments(lines: list[str], modes: list[Mode]) -> None:

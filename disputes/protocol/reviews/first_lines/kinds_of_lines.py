@@ -13,18 +13,13 @@ from disputes.protocol.text.documents import HEADING, ITEM, LIST_MARKERS, SMALL_
 from disputes.protocol.text.identifiers import LIKE_AN_ID, NATIVE_FIRST
 from tasks.text.regex import regex
 
-# An item that begins with other marks than those of a list: (1) text, #1 text, a) text, 1/ text.
-COUNTED = regex(r"(?:\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/)[ \t]+(?=\S)")
 # What is shown of a part that folds.
 SUMMARY = regex(
     r"(?:<details(?: open)?>\s*)?<summary>(?:<(?:b|strong)>)?(?P<text>[^<>]{1,300})"
     r"(?:</(?:b|strong)>)?</summary>(?:<blockquote>)?\s*$"
 )
-COUNTED_FIRST = frozenset("(#abcdefgh0123456789")
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
-FIRST = (
-    frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST | COUNTED_FIRST
-)
+FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
 CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
 WORDS_OF_A_LABEL = 3
@@ -80,8 +75,6 @@ def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
     first = text[:1]
     if match := kind_of_comment(text):
         return read_comment(match, text)
-    if first in COUNTED_FIRST and (match := COUNTED.match(text)):
-        return _item(text[match.end() :].strip(), indent, numbered=True)
     if first in "FIDPC" and (match := RECORD.fullmatch(text)):
         return read_record(match, text, indent)
     if first in CAPITALS and (match := severe_first(text)):

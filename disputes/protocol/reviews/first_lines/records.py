@@ -79,7 +79,7 @@ def _records(lines: Sequence[Line], starts: Sequence[Start | None]) -> Iterator[
             is_apart = True
             continue
         label = _labelled(line)
-        if record and _ends(record, label, is_apart, goes_on=start is None and line.mode is STATED):
+        if record and _ends(record, label, is_apart, goes_on=start is None and _is_text(line)):
             yield record
             record = None
         if label and label[0] != "status":
@@ -90,6 +90,10 @@ def _records(lines: Sequence[Line], starts: Sequence[Start | None]) -> Iterator[
         is_apart = False
     if record:
         yield record
+
+
+def _is_text(line: Line) -> bool:
+    return line.mode is STATED and not RULE.match(line.text)
 
 
 def _ends(record: Labelled, label: tuple[str, str] | None, is_apart: bool, *, goes_on: bool) -> bool:

@@ -11,7 +11,7 @@ COUNT = regex(r"\d+(?:/\d+)?(?: (?:issues?|findings?|total))?")
 EMPTY = regex(
     r"\W*(?:none|n/a|nil|nothing"
     r"|(?:no|zero)[ -](?:\w+ ){0,4}(?:issues?|concerns?|problems?|findings?|gaps?|blockers?))\b"
-    r"(?: (?:identified|found|noted|remaining|critical|at this time|to report|detected|observed)\b"
+    r"(?: (?:within|identified|found|noted|remaining|critical|at this time|to report|detected|observed)\b"
     r"|\W*$|[.,;:(*-])",
     re.IGNORECASE,
 )

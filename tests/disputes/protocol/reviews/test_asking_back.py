@@ -127,7 +127,7 @@ def test_an_approval_under_a_verdict_that_nobody_knows_is_asked_back() -> None:
         "Verdict: REVISE", "**Verdict:** ❌ Not approved", "Verdict: NO-GO", "Overall code verdict: NACK",
         "**The patch is incorrect.** It drops the lock.", "One regression. The patch is incorrect.",
         "Code-Review: -2", "-1: it leaks", "It leaks. NAK until that is gone.", "Don't merge this yet.",
-        "Not LGTM: it leaks.",
+        "Not LGTM: it leaks.", "I do not approve this change.", "I cannot recommend approval: it leaks.",
     ):  # fmt: skip
         assert read_review(f"{refusal}{low}").verdict is Verdict.NEEDS_REVISION, refusal
     for other in ("It is not that the patch is incorrect.", "Low: -1 is returned.", "Nacre is a gem."):
@@ -149,6 +149,16 @@ def test_an_approval_under_a_verdict_that_nobody_knows_is_asked_back() -> None:
         ("A great step from the last version, which was not mergeable.\n\nNO_ISSUES_FOUND", []),
         ("The critical path is well tested, and the names are good (at last). NO_ISSUES_FOUND", []),
         ("## Earlier findings\n\n- ISSUE-R1-001 (high): fixed\n\nApproved.", []),
+        # it counts more than is read, or what it raises binds nobody
+        (
+            "Verdict: APPROVED\n\nFound 2 issues (1 critical, 1 high).\n\nNO_ISSUES_FOUND",
+            [3],
+        ),
+        ("- [LOW] src/a.py:3 - a typo\n\n2 findings.\n\nApproved.", [3]),
+        ("- [LOW] src/a.py:3 - a typo\n\n1 finding, all 4 issues of v2 were fixed.\n\nApproved.", []),
+        ("APPROVED\n\n## Issues\n\n1. Rename `do_it`\n2. Missing test for the empty list", [5]),
+        ("APPROVED\n\n## Issues\n\n1. Nit: rename `do_it`\n2. A test of it is optional", []),
+        ("APPROVED\n\n## Issues\n\n- None within the scope.\n\nNO_ISSUES_FOUND", []),
         # a finding is not lost, and what is said beside it is not asked for, if it can be read
         ("- [HIGH] the lock leaks (critical for us)\n\nApproved.", []),
         ("- [LOW] src/a.py:3 - a typo\n\nGood tests, small change.\n\nApproved.", []),
@@ -171,6 +181,7 @@ def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str,
         ("Reject.\n\n> [HIGH] the lock leaks\n\nStill open.", [0]),
         ('Reject.\n\n```json\n{"findings": [{"severity": "high", "mess', [3, 0]),
         # counts and scales are no points
+        ("- [HIGH] a.py:3 - it leaks\n\nTotal: 3 findings (2 P0)\n\nReject.", [3]),
         ("- [HIGH] a.py:3 - it leaks\n\nTotal: 1 finding (0 P0, 1 high, 0 low)\n\nReject.", []),
         ("Scale (critical/high/low).\n\n- [HIGH] a.py:3 - it leaks\n\nReject. (high: 1, low: 0)", []),
         # nobody knows what a fence hides that is never closed
