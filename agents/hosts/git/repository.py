@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from agents.hosts import processes
@@ -34,6 +34,7 @@ LONG_INDEX = regex(r"(?m)^(index [0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*
 # The attributes that overrule those of a tree. Otherwise its author would choose by which of the host's
 # converters git takes files apart, and what lies on the disk could be ten times what was measured.
 AS_STORED = "* !working-tree-encoding !ident\n"
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is in the text
 UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
 
@@ -229,23 +230,16 @@ class Repository:
     def log(self, base: str, sha: str, most: int, length: int) -> list[dict[str, str]]:
         """Return the newest `most` commits that `sha` has and `base` lacks, with who made them and why.
 
-        Messages are cut after `length` characters, and what follows the first megabyte is left out.
+        Messages are cut after `length` characters, and what follows the first megabyte is left out. All is
+        taken as it is stored: a commit may name an encoding, and whoever chooses how git converts a text can
+        make any part of it vanish.
         """
-        form = "%H%n%an <%ae>, %as%n%cn <%ce>, %cs%n%B"
         done = run(
-            self.path, "log", "-z", f"--max-count={most}", f"--format={form}", f"{base}..{sha}",
-            limit=LOG_MAX, may_cut=True,
+            self.path, "log", "-z", f"--max-count={most}", "--format=raw", "--encoding=none",
+            f"{base}..{sha}", limit=LOG_MAX, may_cut=True,
         )  # fmt: skip
-        found = []
-        for entry in done.stdout.decode("utf-8", "replace").split("\0"):
-            commit, author, committer, message = (*entry.split("\n", 3), "", "", "")[:4]
-            if author:
-                found.append({
-                    "sha": commit, "author": _beginning(author, AUTHOR_MAX),
-                    "committer": _beginning(committer, AUTHOR_MAX),
-                    "message": _beginning(message.strip(), length),
-                })  # fmt: skip
-        return found
+        entries = done.stdout.decode("utf-8", "replace").split("\0")
+        return [_told(entry, length) for entry in entries if entry.startswith("commit ")]
 
     def count(self, base: str, sha: str) -> int:
         """Return how many commits `sha` has and `base` lacks."""
@@ -450,6 +444,30 @@ def _fits(mode: bytes, length: bytes, path: bytes) -> bool:
     if len(path) > NAME_MAX and (len(path) > PATH_MAX or max(map(len, path.split(b"/"))) > NAME_MAX):
         return False
     return mode != b"120000" or int(length) <= LINK_MAX
+
+
+def _told(raw: str, length: int) -> dict[str, str]:
+    """Return what a commit says, which git printed as it is stored, with its message indented."""
+    headers, _, message = raw.partition("\n\n")
+    first, *lines = headers.split("\n")
+    named = [line.partition(" ") for line in lines]
+    authors, committers = (
+        _beginning("; ".join(_signed(said) for name, _, said in named if name == kind), AUTHOR_MAX)
+        for kind in ("author", "committer")
+    )
+    words = "\n".join(line.removeprefix("    ") for line in message.split("\n"))
+    message = _beginning(words.strip(), length)
+    return {"sha": first.split()[1], "author": authors, "committer": committers, "message": message}
+
+
+def _signed(said: str) -> str:
+    """Return a name and address with the day, or all as it is if no day can be read: old tools wrote much."""
+    try:
+        who, seconds, zone = said.rsplit(" ", 2)
+        ahead = timedelta(hours=int(zone[:-2]), minutes=int(zone[0] + zone[-2:]))
+        return f"{who}, {EPOCH + timedelta(seconds=int(seconds)) + ahead:%Y-%m-%d}"
+    except (ValueError, OverflowError):
+        return said
 
 
 def _beginning(words: str, most: int) -> str:

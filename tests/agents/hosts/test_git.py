@@ -165,6 +165,32 @@ def test_a_history_with_the_harmless_faults_of_old_tools_is_taken(remote: Remote
         assert remote.head(kind) == sha
 
 
+def test_no_commit_chooses_what_people_see_of_it(remote: Remote) -> None:
+    """An encoding that the commit names, or a date that is none, hides neither its author nor its words."""
+    tree, who = git(remote.path, "rev-parse", "main^{tree}"), "Eve <eve@x>"
+    forms = (
+        ("1700000000 -0000\nencoding UTF-7", f"{who}, 2023-11-14"),
+        ("1700000000 -0000\nencoding UTF-16", f"{who}, 2023-11-14"),
+        ("1700000000 -0000\ngpgsig -----\n author Bob <b@x> 1 +0000\n \n x", f"{who}, 2023-11-14"),
+        (
+            f"1700000000 +0000\nauthor Ada <a@x> {10**12} +9900",
+            f"{who}, 2023-11-14; Ada <a@x> {10**12} +9900",
+        ),
+        (f"{'9' * 5000} +0000", f"{who} {'9' * 183}…"),
+    )
+    for author, shown in forms:
+        text = (
+            f"tree {tree}\nparent {remote.first}\nauthor +AAo-{who} {author}\n"
+            f"committer {who} 1700000000 -0130\n\nHello+AAA-World\n\n    author Bob <b@x> 1 +0000\n"
+        )
+        sha = git(remote.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text)
+        (told,) = Mirror(remote.path, "", "main", Network()).log(remote.first, sha, 20, 1000)
+        assert told == {
+            "sha": sha, "author": f"+AAo-{shown}", "committer": f"{who}, 2023-11-14",
+            "message": "Hello+AAA-World\n\n    author Bob <b@x> 1 +0000",
+        }, author  # fmt: skip
+
+
 def test_a_history_that_could_lead_git_astray_is_refused(remote: Remote, tmp_path: Path) -> None:
     tree = git(remote.path, "rev-parse", "main^{tree}")
     blob = git(remote.path, "rev-parse", "main:README.md")
