@@ -70,7 +70,7 @@ def copy_output(run: Run) -> bool:
     if log.st_size:
         _note_life(run, log.st_mtime)
     if raw := _whole(raw):
-        outputs.add(run, clean(raw))
+        outputs.add(run, clean(raw, run.agent))
         _set_copied(folder, copied + len(raw))
     return bool(raw)
 
@@ -120,7 +120,7 @@ def copy_rest(run: Run) -> None:
         file.seek(begin)
         if raw := file.read(TAIL):
             said = f"\n[{begin - copied} bytes left out]\n" if begin > copied else ""
-            outputs.add(run, said + clean(raw))
+            outputs.add(run, said + clean(raw, run.agent))
             _set_copied(folder, begin + len(raw))
 
 
@@ -134,7 +134,7 @@ def last_words(run: Run, report: Report) -> str:
     if report.text:
         return report.text
     tail = tail_of(run)
-    return clean(tail) if len(tail) < TAIL else f"[the beginning is left out]\n{clean(tail)}"
+    return ("" if len(tail) < TAIL else "[the beginning is left out]\n") + clean(tail, run.agent)
 
 
 def finish(run: Run, left: dict[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
         text = "The API could not be reached from this run for too long."
     else:
         text = _why_it_ended(run, outcome, last, reason)
-    trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run)))
+    trouble = provider_trouble.trouble_of(run.agent, report, last, reason, clean(tail_of(run), run.agent))
     if trouble:
         text = trouble.sentence
         outcome = Run.Outcome.PROVIDER if trouble.is_of_provider else outcome
@@ -194,7 +194,7 @@ def _finish_without_hand_in(run: Run, last: dict[str, Any], reason: str, report:
 
 def _why_it_ended(run: Run, outcome: str, last: dict[str, Any], reason: str) -> str:
     """Return a sentence that says how the run ended, from its shim's word; empty if it just did nothing."""
-    lines = clean(tail_of(run)).strip().splitlines()
+    lines = clean(tail_of(run), run.agent).strip().splitlines()
     said = lines[-1][:300] if lines else "no output"
     step = last.get("name") or "agent"
     match outcome:

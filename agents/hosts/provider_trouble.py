@@ -60,7 +60,7 @@ def trouble_of(
         error = provider.classify(report, last.get("code"), tail)
     except ProviderError:
         return None
-    trouble = Trouble(error, clean(report.message.encode())) if error else None
+    trouble = Trouble(error, clean(report.message.encode(), agent)) if error else None
     ended_well = not reason and last.get("code") == 0
     is_doubtful = trouble and trouble.is_of_provider and trouble.error is not ErrorClass.NETWORK
     return None if is_doubtful and ended_well else trouble

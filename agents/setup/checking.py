@@ -109,7 +109,7 @@ def _tried(agent: Agent, folder: Path) -> Checked:
     report = reader.report
     last = (left.get("steps") or [{"name": "agent", "code": None, "seconds": 0.0}])[-1]
     reason = str(left.get("reason", ""))
-    tail = outcomes.clean(read_log(folder / "output.log", 0, None, outcomes.TAIL))
+    tail = outcomes.clean(read_log(folder / "output.log", 0, None, outcomes.TAIL), agent)
     trouble = provider_trouble.trouble_of(agent, report, last, reason, tail)
     if trouble:
         return _in_trouble(agent, trouble, report)

@@ -1,16 +1,18 @@
 """The log of a live run becomes rows: whole, once, few of them, and alive for as long as it prints."""
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from agents import outputs
 from agents.hosts import outcomes, paths
 from agents.models import Run
 from tasks.models import Project
-from tests.factories import create_run, create_task
+from tests.factories import create_agent, create_run, create_task
 
 pytestmark = pytest.mark.django_db
 
@@ -100,17 +102,34 @@ def test_a_token_is_masked_however_it_is_coloured(run: Run) -> None:
     assert "aaa" not in kept(run)
 
 
-def test_what_the_hosts_own_variables_hold_is_masked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_host_and_the_agent_sign_in_with_is_masked(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Each agent sees its own key, and whoever may see the run reads its log."""
+    jwt, renew = f"eyJ{'h' * 30}.{'c' * 40}-_", f"1//0{'r' * 30}"
+    signed_in, key, folder = tmp_path / "auth.json", tmp_path / "key", tmp_path / "of-keys"
+    known = {"a_name_of_twenty_letters": jwt, "t": [{"r": renew}], "of": "https://id.example/a/long/path"}
+    signed_in.write_text(json.dumps(known | {"last_refresh": "2026-11-28T12:00:00.000000Z"}))
+    key.write_text("horse-7-a\n")
+    folder.mkdir()
+    run.agent = create_agent(settings={"sign_in_file": str(signed_in)})
     for name, value in (
         ("ANTHROPIC_API_KEY", "sk-canary-1234"), ("MY_TOKEN", "sk-canary-1234-longer"), ("A_SECRET", "short"),
         ("PIP_INDEX_URL", "https://me:canary-pass@pypi.example/simple"), ("PLAIN", "canary-of-no-matter"),
+        ("MY_KEY_FILE", str(key)), ("KEYS", str(folder)), ("LOST_KEY", f"/no/such/{'p' * 9}"),
     ):  # fmt: skip
         monkeypatch.setenv(name, value)
     say(run, "sk-canary-1234 sk-canary-1234-longer https://me:canary-pass@pypi.example short\n")
-    say(run, "canary-of-no-matter\n")
+    say(run, f"canary-of-no-matter /no/such/{'p' * 9}\n")
+    say(
+        run,
+        signed_in.read_text().replace('"', '\\"')
+        + f"\n{key.read_text()}{key} {folder} {settings.SECRET_KEY}\n",
+    )
     outcomes.copy_output(run)
-    assert kept(run) == "*** *** https://me:***@pypi.example short\ncanary-of-no-matter\n"
+    told = signed_in.read_text().replace(jwt, "***").replace(renew, "***").replace('"', '\\"')
+    first = "*** *** https://me:***@pypi.example short\ncanary-of-no-matter ***\n"
+    assert kept(run) == f"{first}{told}\n***\n{key} {folder} ***\n"
 
 
 def test_a_mark_that_an_agent_wrote_ends_no_copying(run: Run) -> None:
