@@ -6,18 +6,18 @@ makes one. Everybody else is refused: there is no open sign-up.
 """
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.providers.base import AuthError
-from allauth.socialaccount.providers.openid_connect.views import callback, login
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView, OAuth2View
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
 from requests import PreparedRequest, RequestException, Response, Session
@@ -31,11 +31,15 @@ from steroidsweb.env import ROLES
 from steroidsweb.models import AuditEntry
 from tasks.errors import Refused
 from tasks.models import Membership, Project
+from tasks.text.unseen import plain
 
 User = get_user_model()
 
 ANSWER_MAX = 1024 * 1024  # bytes of what the provider says at once
 SECONDS = 15.0  # in which it has to have said it
+UID_MAX = 191  # characters
+EMAIL_MAX = 254
+NAMES = ("preferred_username", "name", "given_name", "family_name")
 
 
 class _Bounded(HTTPAdapter):
@@ -56,6 +60,31 @@ class _Bounded(HTTPAdapter):
             if not isinstance(answer.json(), dict):
                 raise RequestException("It did not answer with an object of JSON.")
         return answer
+
+
+class _Claims(OpenIDConnectOAuth2Adapter):
+    """Takes of what the provider says of a person only what can be meant."""
+
+    def _fetch_user_info(self, access_token: str) -> dict[str, Any]:
+        return sound(super()._fetch_user_info(access_token))
+
+    def _decode_id_token(self, app: Any, id_token: str) -> dict[str, Any]:
+        return sound(super()._decode_id_token(app, id_token))
+
+
+def sound(claims: dict[str, Any]) -> dict[str, Any]:
+    """Return the claims without names and addresses that are none. Raises RequestException without a person.
+
+    A name loses what nobody sees; an address with such characters is not the one that it looks like.
+    """
+    who = str(claims["sub"]) if type(claims["sub"]) is int else claims["sub"]
+    if not isinstance(who, str) or not who or plain(who) != who or len(who) > UID_MAX:
+        raise RequestException("It did not say who that is: sub is no text of 1 to 191 characters.")
+    texts = {name: plain(claims[name]) for name in NAMES if isinstance(claims.get(name), str)} | {"sub": who}
+    email = claims.get("email")
+    if isinstance(email, str) and plain(email) == email and len(email.strip()) <= EMAIL_MAX:
+        texts["email"] = email
+    return {name: value for name, value in claims.items() if name not in {*NAMES, "email"}} | texts
 
 
 class SingleSignOn(DefaultSocialAccountAdapter):
@@ -103,20 +132,22 @@ class SingleSignOn(DefaultSocialAccountAdapter):
 
 
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Send the browser to the provider."""
-    return _by_way_of(login, request, provider_id)
+    """Send the browser to the provider. Of the address only what comes after the sign-in counts."""
+    to = request.GET.get(REDIRECT_FIELD_NAME)
+    request.GET = QueryDict(urlencode({REDIRECT_FIELD_NAME: to} if to else {}))  # type: ignore[assignment]
+    return _by_way_of(OAuth2LoginView, request, provider_id)
 
 
 def end(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Take the browser back from the provider."""
-    return _by_way_of(callback, request, provider_id)
+    return _by_way_of(OAuth2CallbackView, request, provider_id)
 
 
-def _by_way_of(
-    view: Callable[[HttpRequest, str], HttpResponse], request: HttpRequest, provider_id: str
-) -> HttpResponse:
+def _by_way_of(view: type[OAuth2View], request: HttpRequest, provider_id: str) -> HttpResponse:
+    if provider_id not in {app["provider_id"] for app in settings.OIDC.apps}:
+        raise Http404
     try:
-        return view(request, provider_id)
+        return view.adapter_view(_Claims(request, provider_id))(request)
     except RequestException as error:
         return _failed(request, str(error), next_url(request, ""))
     except LookupError as error:  # the library takes what the provider says as it comes
@@ -141,19 +172,36 @@ def _page(request: HttpRequest, refused: Refused, to: str) -> HttpResponse:
 
 
 def claims_of(sociallogin: Any) -> dict[str, Any]:
-    """Return what the provider says of the person; its userinfo takes precedence over the token."""
+    """Return what the provider says of the person; its userinfo takes precedence over the token.
+
+    Only whoever names an address says whether it is verified.
+    """
     said = sociallogin.account.extra_data
-    return {**(said.get("id_token") or {}), **(said.get("userinfo") or {})}
+    parts = said.get("id_token") or {}, said.get("userinfo") or {}
+    claims = {**parts[0], **parts[1]}
+    by_address = [part for part in parts if part.get("email") == claims.get("email")]
+    said_so = [part["email_verified"] for part in by_address if "email_verified" in part]
+    return claims | {"email_verified": said_so[-1:] == [True]}
 
 
 def email_of(claims: dict[str, Any]) -> str:
-    return str(claims.get("email") or "").strip().lower()
+    return folded(str(claims.get("email") or "").strip())
+
+
+def folded(email: str) -> str:
+    """Return the address in small letters; one of other letters than ASCII's stays, for a Kelvin is no k."""
+    return email.lower() if email.isascii() else email
 
 
 def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) -> Any:
     """Return the account that this sign-in is for. Raises Refused if there is none."""
-    email = email_of(claims)
-    domains, is_verified = settings.OIDC.domains, claims.get("email_verified") is True
+    email, said = email_of(claims), sociallogin.account.extra_data
+    if "userinfo" in said and "id_token" in said and said["userinfo"]["sub"] != said["id_token"]["sub"]:
+        raise Refused(
+            "two_people", f"{settings.OIDC.name} spoke of two people at once.",
+            "Try again; if it fails again, ask whoever runs this installation.", status=403,
+        )  # fmt: skip
+    domains, is_verified = settings.OIDC.domains, claims["email_verified"]
     if domains and not (is_verified and email.rpartition("@")[2] in domains):
         raise Refused(
             "wrong_domain", f"Only verified addresses of {', '.join(domains)} may sign in here.",
@@ -180,7 +228,8 @@ def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) 
 
 def _known_by(email: str) -> Any:
     """Return the one account with that e-mail address; None if there is none or several."""
-    found = list(User.objects.filter(email__iexact=email)[:2]) if email else []
+    rows = User.objects.filter(email__iexact=email) if email else []
+    found = [user for user in rows if folded(user.email) == email]
     return found[0] if len(found) == 1 else None
 
 
@@ -209,7 +258,7 @@ def _new_account(claims: dict[str, Any]) -> Any:
     if not is_free(f"{first} {last}"):
         first = last = ""  # the user name tells the two apart
     user = User(
-        username=name, email=email_of(claims)[:254], is_staff=True,
+        username=name, email=email_of(claims), is_staff=True,
         first_name=first[:150], last_name=last[:150],
     )  # fmt: skip
     user.set_unusable_password()

@@ -66,6 +66,7 @@ class Provider:
             "iat": now,
             "exp": now + 300,
             "sub": person["sub"],
+            **person.get("in_token", {}),
         }
         signed = jwt.encode(about, self.key, algorithm="RS256", headers={"kid": "one"})
         return {"access_token": access, "token_type": "Bearer", "expires_in": 300, "id_token": signed}

@@ -40,6 +40,7 @@ from django.contrib.auth.models import User
 from tests.factories import create_project, create_token
 root = User.objects.create_superuser("root", password="{PASSWORD}")
 User.objects.create_user("lea", email="Lea@team.example", password="{PASSWORD}", is_staff=True)
+User.objects.create_user("kai", email="kai@team.example", is_staff=True)
 create_project("ledger"); create_project("other")
 print(create_token(root, "laptop")[1])
 """
@@ -285,11 +286,11 @@ def test_people_sign_in_with_the_teams_own_provider(
     )  # fmt: skip
 
     def comes(
-        sub: str, email: str, groups: tuple[str, ...] = (), verified: bool = True, link: str = ""
+        sub: Any, email: Any, groups: tuple[str, ...] = (), verified: bool = True, link: str = "", **more: Any
     ) -> Browser:
         provider.person = {
             "sub": sub, "email": email, "email_verified": verified, "groups": list(groups),
-            "preferred_username": email.partition("@")[0], "name": f"Dr. {sub} of Team",
+            "preferred_username": str(email).partition("@")[0], "name": f"Dr. {sub} of Team", **more,
         }  # fmt: skip
         browser = Browser(url)
         browser.get(link or "/admin/login/?next=/queue/")
@@ -339,6 +340,33 @@ def test_people_sign_in_with_the_teams_own_provider(
         assert set(roles(folder, "stranger")) == {"ledger", "other"}
         invited.get(urlsplit(link).path)
         assert invited.status == 404
+
+        failed = "Signing in with Team ID failed"
+        for sub, email, more, why in (  # who is taken for somebody else, or is nobody
+            ("6", "\u212aai@team.example", {}, "nobody invited you"),
+            ("6", "kai\u200b@team.example", {}, "Only verified addresses"),
+            ("6", ["kai@team.example"], {}, "Only verified addresses"),
+            ("6", "x@team.example", {"email_verified": "true"}, "Only verified addresses"),
+            ("6", "kai@team.example", {"in_token": {"sub": "7"}}, "spoke of two people"),
+            (
+                "6",
+                None,
+                {"in_token": {"email": "kai@team.example", "email_verified": False}},
+                "Only verified",
+            ),
+            *((sub, "kai@team.example", {}, failed) for sub in (None, "", "x\0", "s" * 192, {"a": 1}, True)),
+        ):
+            refused = comes(sub, email, **more)
+            assert (refused.status, why in refused.text) == (403, True), (sub, email, refused.text)
+        count = "SELECT count(*) FROM auth_user"
+        before = folder.value(count)
+        strange = {"preferred_username": 7, "given_name": ["x"], "family_name": "Ro\u202ete\0", "name": {}}
+        assert comes(8, "kai@team.example", **strange).path == "/queue/", "known by the address"
+        new = comes("9", "new@team.example", ("all",), **strange)
+        assert (new.path, folder.rows(named, "new")) == ("/queue/", [("", "Rote")])
+        provider.person |= {"sub": "10", "email": "newer@team.example"}
+        new.get("/account/sign-in/team/login/?process=connect&next=/queue/")
+        assert (new.path, folder.value(count)) == ("/queue/", before + 2), "signed in as another one"
 
         provider.is_cancelled = True
         cancelled = comes("1", "lea@team.example")
