@@ -44,7 +44,7 @@ NAMED_MAX = 200
 TOLD_MAX = 20
 ANSWERED_MAX = 30  # times that a run hears of one host that it cannot be reached
 WEB_PORTS = (80, 443)
-TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+):(?P<port>[0-9]{1,5})", re.IGNORECASE)
+TARGET = re.compile(r"(?P<host>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}):(?P<port>[0-9]{1,5})", re.IGNORECASE)
 VERSIONS = {b"HTTP/1.1", b"HTTP/1.0"}
 WORD = re.compile(rb"[^\x00-\x20\x7f]+")
 HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*")
@@ -240,14 +240,18 @@ class Gate:
         """
         from disputes.notifications.courier import is_public
 
-        if host not in self.private_names:
+        known = self.private_names.get(host)
+        if known is None:
             try:
                 found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             except OSError:  # many networks with a proxy know no names of others
                 found = []
             private = bool(found) and not any(is_public(str(each[4][0])) for each in found)
-            self.private_names[host] = private or host.endswith(".localhost")
-        return self.private_names[host]
+            known = private or host.endswith(".localhost")
+            if len(self.private_names) >= NAMED_MAX:
+                self.private_names.clear()
+            self.private_names[host] = known
+        return known
 
     def through_upstream(self, host: str, port: int, is_plain: bool) -> tuple[socket.socket, bytes]:
         """Connect through the proxy that this host itself must use, and which looks up names itself.
@@ -297,8 +301,10 @@ class Gate:
         raise self.answer_to(shown, Refused("502 Bad Gateway", says)) from None
 
     def answer_to(self, shown: str, refused: Refused) -> Exception:
-        """Return the refusal; if that host was refused often, what closes the connection unanswered."""
+        """Return the refusal; if that host or many were refused, what closes the connection unanswered."""
         with self.lock:
+            if shown not in self.unreached and len(self.unreached) >= NAMED_MAX:
+                return ConnectionAbortedError(shown)
             self.unreached[shown] += 1
             return refused if self.unreached[shown] <= ANSWERED_MAX else ConnectionAbortedError(shown)
 

@@ -743,6 +743,22 @@ def test_who_asks_for_an_unreachable_host_without_an_end_hears_nothing_any_more(
     assert sandbox.unreached(tmp_path) == {"unnamed.example": "unnamed", "nothing.invalid": "away"}
 
 
+def test_who_asks_for_ever_other_hosts_fills_no_memory_of_the_gate(tmp_path: Path) -> None:
+    """It stands outside of the sandbox, where nobody counts what it takes for the run."""
+    (tmp_path / "output.log").touch()
+    door = gate.Gate(tmp_path, {"hosts": (), "trusted": [], "upstream": "", "api": False})
+    answers = []
+    for number in range(gate.NAMED_MAX + 3):
+        for name in (f"x{number}.example", "y" * 254 + f".{number}"):
+            here, inside = socket.socketpair()
+            with inside:
+                inside.sendall(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
+                door.one(here, threading.Semaphore())
+                answers.append(inside.recv(4096).decode()[9:12])
+    assert answers == ["403", "400"] * gate.NAMED_MAX + ["", "400"] * 3
+    assert len(door.unreached) == gate.NAMED_MAX
+
+
 def test_names_of_hosts_stand_for_hosts_and_ports() -> None:
     cases = (
         ("example.org", 443, ["example.org"], True), ("example.org", 80, ["EXAMPLE.org"], True),
