@@ -24,9 +24,11 @@ from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
 from disputes import opening
 from disputes.models import Conflict, Decision
+from disputes.models.conflict import ConflictQuerySet
 from tasks.database.clock import database_time, estimated_time
 from tasks.database.locking import repeated
 from tasks.database.prepared import Prepared, PreparedUpdate
+from tasks.events import SYSTEM
 from tasks.log_lines import about
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
@@ -321,20 +323,21 @@ _task_to_push, _unused = PreparedUpdate(_to_push, "not_before"), Prepared(_rulin
 
 
 def _doubt(landing: Landing, mirror: Mirror, error: Unreachable) -> None:
-    """Ask the remote's branch what became of a push that failed or gave no answer, and act on it."""
+    """Ask the remote's branch what became of a push that failed or gave no answer, and act on it.
+
+    A push that is refused again and again asks people, once, and goes on being tried: the remote may be
+    mended without anybody answering here.
+    """
     head = mirror.fetch_target()
     if mirror.is_ancestor(landing.sha, head):
         _landed(landing)
         return
     attempts = landing.attempts + 1
     moved = head != landing.seen_head
+    pause, problem = (0.0, "") if moved else (pause_after(attempts), str(error))
+    _release(landing, pause, status=Landing.Status.QUEUED, attempts=attempts, problem=problem[:500])
     if attempts >= settings.LANDING_ATTEMPTS_MAX and not moved:
-        _stick(landing, str(error))
-        return
-    pause = 0.0 if moved else pause_after(attempts)
-    _release(
-        landing, pause, status=Landing.Status.QUEUED, attempts=attempts, problem=str(error)[:500],
-    )  # fmt: skip
+        _ask(landing, problem)
 
 
 def _task_of(landing: Landing) -> Task:
@@ -351,6 +354,8 @@ def _landed(landing: Landing) -> None:
         if not _write(landing, problem="", claimed_until=None, **done):
             return
         if task.accepted_id == landing.submission_id and task.status in {Status.COMPLETED, Status.DISPUTED}:
+            if task.status == Status.DISPUTED:
+                _withdraw_card(landing, task)
             task.landed(landing.sha)
         else:
             record(
@@ -403,12 +408,41 @@ def _stick(landing: Landing, problem: str) -> None:
         task = _task_of(landing)
         if not _write(landing, status=Landing.Status.STUCK, problem=problem[:500], claimed_until=None):
             return
-        question = f"The remote refuses the push: {task.title}"
         if task.status == Status.DISPUTED:
             task.unaccept()
-            opening.ask_for_help(task, Conflict.Origin.LANDING, question, detail=problem)
-            return
-        try:
-            opening.stop_for_help(task, Conflict.Origin.LANDING, question, detail=problem)
-        except (StaleTask, IllegalMove):
-            log.info("Landing %s is stuck, but %s has moved on.", landing.pk, task.ref)
+        _ask_about(task, f"Landing is stuck: {task.title}", problem)
+
+
+@repeated
+def _ask(landing: Landing, problem: str) -> None:
+    """Ask a person about a push that the remote refuses, unless a card does, while it goes on being tried."""
+    with transaction.atomic():
+        task = _task_of(landing)
+        if task.accepted_id == landing.submission_id and not _cards(task).exists():
+            _ask_about(task, f"The remote refuses the push: {task.title}", problem, is_tried_on=True)
+
+
+def _cards(task: Task) -> ConflictQuerySet:
+    return Conflict.objects.of(task).open().filter(origin=Conflict.Origin.LANDING)
+
+
+def _withdraw_card(landing: Landing, task: Task) -> None:
+    """Drop the card that asks about the landing, if there is one: the remote has taken it meanwhile."""
+    cards, why = _cards(task).select_related("dispute__project", "dispute__task"), "the remote has taken it"
+    for card in cards:
+        card.drop(why)
+        opening.refresh(card.dispute, moot=why)
+    if cards and not opening.open_conflicts(task):
+        task.rule_accept(landing.submission, actor=SYSTEM, note=f"{cards[0].ref}: {why}.")
+
+
+def _ask_about(task: Task, question: str, detail: str, *, is_tried_on: bool = False) -> None:
+    ask = opening.ask_for_help if task.status == Status.DISPUTED else opening.stop_for_help
+    accepted = task.accepted
+    try:
+        ask(task, Conflict.Origin.LANDING, question, detail=detail)
+    except (StaleTask, IllegalMove):
+        log.info("The landing of %s is stuck, but it has moved on.", task.ref)
+        return
+    if is_tried_on:
+        Task.objects.filter(pk=task.pk).update(accepted=accepted)

@@ -31,7 +31,7 @@ class Wanted:
     unreviewed: tuple[str, ...]  # columns
     to_review: bool  # a reviewer is idle
     to_code: bool  # a coder is idle
-    branch_moves: bool  # a landing is about to be pushed, so new work waits until it is over
+    branch_moves: bool  # a landing is about to be pushed, or was refused, so new work waits until it is over
     shut: tuple[str, ...]  # columns in which no coder is idle
     climbing: tuple[str, ...]  # those of them in which a task at the end of its ladder goes on all the same
     focus: Q | None
@@ -129,8 +129,10 @@ _last_push = Prepared(_last_pushes)
 def waiting_tasks(until: datetime) -> list[Task]:
     """Return the tasks that the loop would start by `until` if it had the seats and the agents."""
     held = Conflict.objects.of(OuterRef("pk")).open().holding()
+    refused = outlook.refused().filter(project=OuterRef("project"))
     tasks = (
         Task.objects.startable(until)
+        .exclude(Exists(refused), status=Status.PENDING)
         .filter(project__status=Project.Status.ACTIVE)
         .annotate(last_state=_last_state())
         .filter(may_go_on())

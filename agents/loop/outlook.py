@@ -4,6 +4,7 @@ The loop runs two of them at every turn and the third now and then, and the larg
 so. A turn in which nothing is to be done costs two queries, however many projects there are.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import reduce
@@ -40,6 +41,7 @@ from tasks.states import Status
 
 NOBODY = "{}"  # what a checkpoint stores if no task is under way
 POLICIES = ("on_dispute", "prompt_user", "mediator", "judge_trust", "low_auto_resolve")
+TO_PUSH = (Landing.Status.QUEUED, Landing.Status.PUSHING)
 OWN_WAYS = ("model_ladder", "stages", "reviewers")
 
 
@@ -103,18 +105,35 @@ def being_kept(project: Combinable, since: Expression) -> QuerySet[Submission]:
     return received.filter(at__gt=since).alias(its_project=Subquery(its_project)).filter(its_project=project)
 
 
+def refused() -> QuerySet[Landing]:
+    """Return the landings whose push has failed and that have not been pushed since.
+
+    No new task begins in their projects: what it comes to would not land either. The next push that is
+    taken ends this by itself.
+    """
+    return Landing.objects.filter(status__in=TO_PUSH).exclude(problem="")
+
+
+def refused_in(projects: Iterable[int]) -> dict[int, Landing]:
+    """Return the oldest of the refused landings of each of these projects that has any, by project."""
+    fields = ("project", "problem", "not_before")
+    rows = refused().filter(project__in=projects).only(*fields).order_by("-pk")
+    return {landing.project_id: landing for landing in rows}
+
+
 def last_pushes(since: Expression) -> QuerySet[Landing]:
-    """Return the fresh landings that are about to be pushed and after which their branch rests.
+    """Return the landings for which new work waits: the last fresh one of a branch, and refused ones.
 
     New work had better begin after that push; otherwise it would be rebased and verified again for nothing.
     It waits for no more than a moment. If others are at work or wait to land, the branch will move under it
     anyway.
     """
-    due = Landing.objects.filter(status__in=(Landing.Status.QUEUED, Landing.Status.PUSHING))
+    due = Landing.objects.filter(status__in=TO_PUSH)
     others = Landing.objects.filter(project=OuterRef("project"), status__in=Landing.LIVE)
     at_work = Task.objects.ready().filter(project=OuterRef("project"), status__in=UNDER_WAY)
     last = due.exclude(Exists(others.exclude(pk=OuterRef("pk")))).exclude(Exists(at_work))
-    return last.filter(at__gt=since, not_before__isnull=True)
+    fresh = last.filter(at__gt=since, not_before__isnull=True)
+    return fresh | refused()
 
 
 def _live() -> RunQuerySet:

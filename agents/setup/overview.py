@@ -3,6 +3,7 @@
 from typing import Any
 
 from agents.crew import pauses
+from agents.loop import outlook
 from agents.models import Run
 from agents.web.dashboard import health
 from agents.web.log import plain, state_of
@@ -30,6 +31,7 @@ def overview() -> dict[str, Any]:
     found = health()
     projects = list(Project.objects.exclude(status=Project.Status.FINISHED).order_by("slug"))
     counts = counts_of(projects)
+    refused = outlook.refused_in(project.pk for project in projects)
     live = Run.objects.live().select_related("task__project", "host")
     opened = Dispute.objects.waiting().in_order().select_related("task__project", "project")
     moving = Task.objects.filter(project__in=projects, status__in=UNDER_WAY).order_by("project__slug", "rank")
@@ -49,7 +51,7 @@ def overview() -> dict[str, Any]:
         "projects": [
             {
                 "slug": each.slug, "status": each.status, "trouble": _line(each.trouble),
-                "waits": _line(held(each)) if each.status == Project.Status.ACTIVE else "",
+                "waits": _line(held(each, refused)) if each.status == Project.Status.ACTIVE else "",
                 "tasks": counts[each.pk],
             }
             for each in projects

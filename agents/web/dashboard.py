@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from agents.crew.choosing import Crew
 from agents.crew.coverage import unwatched
+from agents.loop import outlook
 from agents.models import Host, Run
 from agents.web import costs
 from agents.web.accounts import paused_accounts
@@ -76,6 +77,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     shows_setup = sets_up and not found.has_landed
     checklist = checklist_for(request.user, to_set_up) if shows_setup else None
     in_checklist = checklist.project if checklist else None
+    refused = outlook.refused_in(projects) if found.to_land else {}
     return {
         **context,
         "title": "Dashboard",
@@ -92,7 +94,11 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "spent": costs.today(projects.values()),
         "sections": _sections(request.user, projects),
         "paused": paused_accounts(request, crew) if found.has_pauses else [],
-        "held": [(each, why) for each in active if each != in_checklist and (why := held(each))],
+        "held": [
+            (each, why)
+            for each in active
+            if (each != in_checklist or each.pk in refused) and (why := held(each, refused))
+        ],
         "unwatched": unwatched(active, crew, is_escalated=found.is_escalated),
         "shows_health": bool(projects) or access.is_superuser(request),
         **health(),

@@ -98,16 +98,9 @@ def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
         case Option.RETRY:
             if is_held(task):
                 return "wait"
-            conflict = decision.conflict
-            if conflict.submission and _may_land_again(conflict):
-                if opening.open_conflicts(task):
-                    Task.objects.filter(pk=task.pk).update(accepted=conflict.submission)
-                    return "wait"
-                task.rule_accept(
-                    conflict.submission, actor=actor, note=note, not_before=decision.effective_at
-                )
-                return "accept"
             return _start_again(task, decision, actor, note)
+        case Option.LAND:
+            return "wait" if is_held(task) else _land_again(task, decision, actor, note)
         case Option.VERIFY:
             _followed(decision.conflict, actor)
             if is_held(task):
@@ -143,6 +136,8 @@ def _start_again(task: Task, decision: Decision, actor: Actor, note: str) -> str
         _followed(decision.conflict, actor)
         task.rule_review(actor=actor, note=note, not_before=after)
         return "review"
+    if decision.conflict.origin == Conflict.Origin.LANDING and last:
+        last.give_up_landing()
     started = task.submissions.standing().exists()
     to = Status.IN_PROGRESS if started else Status.PENDING
     task.retry(to, actor=actor, note=note, not_before=after)
@@ -172,12 +167,18 @@ def _check_amount(decision: Decision) -> None:
         raise Invalid("amount_missing", "By how much is the cap raised?", f"Begin with an amount of {unit}.")
 
 
-def _may_land_again(conflict: Conflict) -> bool:
-    """Whether the same commit may be pushed again after the remote refused it; after a clash it may not."""
-    if conflict.origin != Conflict.Origin.LANDING or conflict.submission is None:
-        return False
-    last = conflict.submission.landings.order_by("-pk").first()
-    return last is None or last.status != Landing.Status.CONFLICT
+def _land_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
+    """Bring the approved commit onto the target branch now, whether or not it is still being tried."""
+    submission = decision.conflict.submission
+    if submission is None:
+        return _start_again(task, decision, actor, note)
+    after = decision.effective_at
+    submission.landings.filter(status__in=Landing.LIVE).update(not_before=after)
+    if opening.open_conflicts(task):
+        Task.objects.filter(pk=task.pk).update(accepted=submission)
+        return "wait"
+    task.rule_accept(submission, actor=actor, note=note, not_before=after)
+    return "accept"
 
 
 def go_on(

@@ -1,7 +1,7 @@
 from typing import Self, TypeVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from tasks.models.choices import SHA, validate_sha
 from tasks.models.moments import MomentField
@@ -149,6 +149,11 @@ class Submission(models.Model):
 
     def __str__(self) -> str:
         return f"{self.sha[:8] or 'document'} (round {self.round})"
+
+    def give_up_landing(self) -> None:
+        """Take it that it does not get onto the target branch, so that its coder begins on that branch."""
+        untaken, over = self.landings.exclude(status=Landing.Status.LANDED), Landing.Status.CONFLICT
+        untaken.update(status=over, fence=F("fence") + 1)
 
 
 class Bundle(models.Model):

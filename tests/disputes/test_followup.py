@@ -416,7 +416,7 @@ def test_a_landing_that_was_tried_again_and_came_through_closes_its_card(ledger:
         project=ledger, task=task, submission=submission, sha=submission.sha, target="main", status="stuck"
     )
     conflict = opening.stop_for_help(task, "landing", "The remote refuses the push")
-    rule(conflict, "retry", tom)
+    rule(conflict, "land_again", tom)
     land(task)
     assert followup.sweep() == 1
     assert state(conflict) == ("applied", "closed")

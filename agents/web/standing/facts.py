@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from agents.crew import choosing
+from agents.loop import outlook
 from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
@@ -113,6 +114,11 @@ class Facts:
         fields = ("submission", "status", "problem", "not_before")
         rows = Landing.objects.filter(submission__in=accepted).only(*fields).order_by("pk")
         return {landing.submission_id: landing for landing in rows}
+
+    @cached_property
+    def refused(self) -> dict[int, Landing]:
+        """What the remote of each project does not take for now, by project."""
+        return outlook.refused_in(self.projects)
 
     @cached_property
     def unmet(self) -> dict[int, list[tuple[int, str]]]:

@@ -1,5 +1,6 @@
 """Why a task is not moving: the first reason that holds, in the order in which they have to go away."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -45,6 +46,7 @@ def standing_of(task: Task, facts: Facts) -> Standing:
         _under_way,
         _project,
         _branch,
+        _refused,
         _stopped,
         _gap,
         _session,
@@ -172,11 +174,17 @@ def of_project(project: Project, now: datetime) -> str:
     return ""
 
 
-def held(project: Project) -> str:
-    """Return what keeps coders from beginning in the project until it is mended; empty if nothing does."""
+def held(project: Project, refused: Mapping[int, Landing]) -> str:
+    """Return what keeps coders from beginning in the project until it is mended; empty if nothing does.
+
+    `refused` is what the remotes do not take, from `outlook.refused_in`.
+    """
     if why := of_project(project, estimated_time()):
         return why
-    return base.said(project) if project.base_state in {base.Base.RED, base.Base.BROKEN} else ""
+    if project.base_state in {base.Base.RED, base.Base.BROKEN}:
+        return base.said(project)
+    landing = refused.get(project.pk)
+    return refusal(landing, estimated_time()) if landing else ""
 
 
 def _project(task: Task, asked: Asked, facts: Facts) -> Standing | None:
@@ -202,6 +210,20 @@ def _branch(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     else:
         return Standing(WAIT, f"{branch} is tried before anybody works on it.", setup=project.slug)
     return Standing(HUMAN, line, setup=project.slug)
+
+
+def refusal(landing: Landing, now: datetime) -> str:
+    """Return that the remote does not take what is approved, and what follows."""
+    again = landing.not_before
+    when = f"tried again at {clock(again, now)}" if again and again > now else "tried again now"
+    return f"Nobody begins, because what is approved cannot be pushed ({when}): {landing.problem}"
+
+
+def _refused(task: Task, asked: Asked, facts: Facts) -> Standing | None:
+    """Return that new work waits, because it would not land either."""
+    if task.status != Status.PENDING or task.project_id not in facts.refused:
+        return None
+    return Standing(WAIT, refusal(facts.refused[task.project_id], asked.now), setup=task.project.slug)
 
 
 def _stopped(task: Task, asked: Asked, facts: Facts) -> Standing | None:

@@ -40,6 +40,7 @@ class Option(StrEnum):
     CANCEL = "cancel"
     FINISH = "finish"
     VERIFY = "verify"
+    LAND = "land_again"
     TRY_AGAIN = "try_again"
     ACCEPT_BASE = "accept_base"
     FIND_COMMANDS = "find_commands"
@@ -219,6 +220,21 @@ VERIFYING_OPTIONS = (
     replace(CANCEL, letter="4"),
 )  # fmt: skip
 
+# The approved commit does not get onto the target branch.
+LANDING_OPTIONS = (
+    Choice(
+        Option.LAND, "1", "Land it again",
+        "The approved commit is pushed once more, without a new round.{waiting}",
+    ),
+    replace(
+        RETRY, letter="2",
+        does="The coder does it again in new commits on the branch, with your words first.{waiting}",
+    ),
+    replace(DEFER, letter="3"),
+    replace(CANCEL, letter="4"),
+    replace(FINISH, letter="5"),
+)  # fmt: skip
+
 # The target branch itself is red, or cannot be built and tested here: no coder begins.
 BASE_OPTIONS = (
     Choice(
@@ -248,7 +264,7 @@ REWRITTEN_OPTIONS = (
     PAUSE,
 )  # fmt: skip
 
-BUDGET, VERIFYING, BASE, REWRITTEN = "budget", "verifying", "base", "rewritten"
+BUDGET, VERIFYING, BASE, REWRITTEN, LANDING = "budget", "verifying", "base", "rewritten", "landing"
 REJECTIONS = "rejections"
 # What is offered on cards for which the kind alone does not decide: by what the card is about.
 BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
@@ -258,6 +274,7 @@ BY_ORIGIN: dict[tuple[Kind, str], tuple[Choice, ...]] = {
     (Kind.HELP, BUDGET): BUDGET_OPTIONS,
     (Kind.HELP, REJECTIONS): (RETRY, DEFER, CANCEL, FINISH),
     (Kind.HELP, VERIFYING): VERIFYING_OPTIONS,
+    (Kind.HELP, LANDING): LANDING_OPTIONS,
 }
 
 # Two stages disagree over the work of the earlier one (ITM-3).

@@ -13,9 +13,11 @@ from agents.hosts import landing as landings
 from agents.hosts import paths, starting, submissions
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.reconciler import Reconciler, host_name
-from agents.loop import orchestrator, run_ends
+from agents.loop import candidates, orchestrator, run_ends
 from agents.models import Run
+from agents.setup.overview import overview
 from agents.verification import heads, verifying
+from agents.web.standing import standings
 from disputes import opening, rulings
 from disputes.models import Conflict
 from tasks.models import Event, Landing, Project, Submission, Task
@@ -98,7 +100,7 @@ def test_a_ruling_is_used_once_its_commit_is_pushed(world: World) -> None:
     Landing.objects.filter(pk=landing.pk).update(status=Landing.Status.STUCK)
     conflict = opening.stop_for_help(landing.task, Conflict.Origin.LANDING, "Will you look?")
     user = create_user("ruler", is_superuser=True)
-    decision = rulings.decide(conflict, "retry", user=user, undo_seconds=0)
+    decision = rulings.decide(conflict, "land_again", user=user, undo_seconds=0)
     orchestrator.tick()
     landing = advance(Landing.objects.get(status=Landing.Status.QUEUED))
     decision.refresh_from_db()
@@ -440,23 +442,52 @@ def test_each_refusal_is_waited_for_a_third_longer(world: World) -> None:
     assert all(1.2 < later / sooner < 1.5 for sooner, later in pairwise(waits)), waits
 
 
-def test_a_push_that_is_refused_for_ever_asks_a_human_who_may_send_it_on(world: World) -> None:
-    landing = world.accepted({"new.py": "one\n"})
+def test_a_remote_that_refuses_keeps_new_work_from_beginning_until_it_takes_something(world: World) -> None:
+    """The first refusal is enough; after some more one card asks, and what is mended goes on by itself."""
+    create_agent()
+    landing, new = world.accepted({"new.py": "one\n"}), world.task()
+    standing = partial(standings, [Task.objects.select_related("project", "section").get(pk=new.pk)])
+    world.verify(landing.sha)
+    Project.objects.update(base_state=Project.Base.GREEN, base_sha=world.remote.head())
     refuse(world)
-    landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX - 1)
-    assert landing.status == Landing.Status.QUEUED
     landing = advance(landing)
-    conflict = Conflict.objects.get()
-    assert landing.status == Landing.Status.STUCK
-    assert (conflict.kind, conflict.origin) == ("help", "landing")
-    assert "protected branch" in conflict.coder_position
-    assert task_of(landing).status == "disputed"
-    hook(world.remote.path, "pre-receive", "exit 0")
-    rulings.decide(conflict, "retry", user=create_user("ruler", is_superuser=True), undo_seconds=0)
     orchestrator.tick()
-    again = Landing.objects.get(status=Landing.Status.QUEUED)
-    assert advance(again).status == Landing.Status.LANDED
-    assert world.remote.head() == landing.sha
+    assert not Run.objects.filter(task=new).exists()
+    with rows_put_back():
+        Landing.objects.update(problem="")
+        orchestrator.tick()
+        assert Run.objects.filter(task=new).exists()
+    assert "protected branch" in standing()[new.pk].line
+    assert "protected branch" in overview()["projects"][0]["waits"]
+    assert not candidates.waiting_tasks(timezone.now())
+
+    landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX + 2)
+    card = Conflict.objects.get()
+    assert (card.kind, card.origin, landing.status) == ("help", "landing", Landing.Status.QUEUED)
+    assert "protected branch" in card.coder_position
+    assert task_of(landing).status == "disputed"
+    user = create_user("ruler", is_superuser=True)
+    for option, comes in [("retry", "in_progress"), ("land_again", "completed"), ("", "completed")]:
+        with rows_put_back():
+            if option:
+                rulings.decide(Conflict.objects.get(), option, user=user, text="Sign it.", undo_seconds=0)
+                assert task_of(landing).status == comes
+            if option == "retry":  # what was refused is done anew, on the branch
+                run = create_run(landing.task, role="coder")
+                assert starting.base_of(run, world.mirror) == world.remote.head()
+                assert advance(landing).status == Landing.Status.CONFLICT
+                continue
+            if option:  # refused once more, it asks once more
+                advance(landing)
+                assert Conflict.objects.exclude(pk=card.pk).get().is_open
+            hook(world.remote.path, "pre-receive", "exit 0")
+            assert advance(landing).status == Landing.Status.LANDED
+            assert (task_of(landing).status, task_of(landing).landed_sha) == (comes, landing.sha)
+            assert not Conflict.objects.open().exists()
+            orchestrator.tick()
+            assert Run.objects.filter(task=new).exists()
+            rewind(world, landing.sha + "^")
+            refuse(world)
 
 
 def test_a_shipped_task_whose_push_is_refused_asks_a_human_too(world: World) -> None:
@@ -465,10 +496,10 @@ def test_a_shipped_task_whose_push_is_refused_asks_a_human_too(world: World) -> 
     refuse(world)
     landing = world.landing(submission)
     Landing.objects.update(attempts=world.settings.LANDING_ATTEMPTS_MAX - 1)
-    assert advance(landing).status == Landing.Status.STUCK
+    assert advance(landing).status == Landing.Status.QUEUED
     assert Conflict.objects.filter(origin="landing", status="open").exists()
     orchestrator.tick()
-    assert not Landing.objects.filter(status__in=Landing.LIVE).exists()
+    assert Landing.objects.get(status__in=Landing.LIVE) == landing
 
 
 def test_an_unreachable_remote_is_tried_again_for_ever_after_a_bounded_wait(world: World) -> None:

@@ -545,8 +545,8 @@ def test_work_that_no_longer_fits_is_named(world: World) -> None:
     landing.save()
     landing.task.clash(note="It does not apply.")
     text = told(world, run_for(world, landing.task))
-    assert text.startswith("## The target branch moved on\n")
-    assert f"`{landing.submission.sha[:12]}` no longer fits:\n\n```text\nIt does not apply.\n```" in text
+    assert text.startswith("## Your approved commit did not land\n")
+    assert f"`{landing.submission.sha[:12]}` as it is:\n\n```text\nIt does not apply.\n```" in text
 
 
 # --- A reviewer -------------------------------------------------------------------------------------------

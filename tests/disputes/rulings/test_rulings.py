@@ -1463,7 +1463,7 @@ def test_a_refused_push_is_tried_again_with_the_same_commit(ledger: Project, tom
     conflict = landing_failed(ledger, "stuck")
     task, submission = conflict.task, conflict.submission
     assert not Task.objects.to_land().exists()
-    decision = rule(conflict, "retry", tom)
+    decision = rule(conflict, "land_again", tom)
     task = fresh(task)
     assert (task.status, task.accepted, decision.action) == ("completed", submission, "accept")
     assert kinds(task)[-1] == "rule_accept"
