@@ -42,6 +42,7 @@ PURE = [
     "tasks.text.unseen",
     "tasks.configuration.schema",
     "tasks.configuration.stages",
+    "tasks.todo.asciidoc",
     "tasks.todo.format",
     "tasks.todo.lenient",
     "tasks.todo.lists",

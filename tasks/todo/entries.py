@@ -23,7 +23,8 @@ KEYS = {
     "status": ("status", "state", "listname", "sectioncolumn", "column"),
     "source": ("url", "htmlurl", "cardurl", "link"),
     "depends": (
-        "dependencies", "dependson", "depends", "deps", "blockedby", "blockedbydependencies", "after",
+        "dependencies", "dependson", "depends", "deps", "dep", "needs", "blockedby",
+        "blockedbydependencies", "after",
         "inwardissuelinkblocks", "prerequisites", "requires",
     ),
     "whole": ("parenttaskid", "parent", "parentid", "parentissue", "parenttask", "parentkey"),
@@ -41,6 +42,7 @@ TEXTS = {  # below their labels
 }  # fmt: skip
 READ = {"title", *DONE, *CALLED, *TEXTS, *(key for keys in KEYS.values() for key in keys)}
 SEPARATOR = regex(r"\s*[,;\n]\s*")
+OF_PRIORITY = regex(r"(?i)^(?:priority|prio|severity|sev|urgency)[\W_]+|[\W_]+priority$")
 NAMED = 8  # keys that a note lists
 PROSE = 4  # words from which on a text under an unknown key is read by people
 WORD_END = regex(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
@@ -78,11 +80,13 @@ def read_entries(found: Any, told: str) -> Reading | None:
 def _spelled(found: Any) -> Any:
     """Return it with the known keys of all entries as `spelled` returns them."""
     if isinstance(found, dict):
-        return {key: _spelled(value) for key, value in found.items()}
+        return {key: _spelled(_named(key, value)) for key, value in found.items()}
     if not isinstance(found, list):
         return found
     return [
-        {_key(key): _spelled(each[key]) for key in each} if isinstance(each, dict) else _spelled(each)
+        {_key(key): _spelled(_named(key, each[key])) for key in each}
+        if isinstance(each, dict)
+        else _spelled(each)
         for each in found
     ]
 
@@ -103,6 +107,13 @@ def _lists_in(found: Any, name: str, deep: int) -> Iterator[tuple[str, list[Any]
     elif isinstance(found, dict) and deep:
         for key, value in found.items():
             yield from _lists_in(value, name if key == LISTS else key, deep - 1)
+
+
+def _named(key: str, found: Any) -> Any:
+    """Return what is below the key, with tasks that are only a title as entries."""
+    if key != LISTS or not isinstance(found, list):
+        return found
+    return [{"title": each} if isinstance(each, str) else each for each in found]
 
 
 def _title(item: Any, *, is_task: bool = False) -> str:
@@ -228,7 +239,7 @@ class _List:
 def _task(item: _Item) -> TodoTask:
     source = format.as_line(str(item.get("source") or ""))
     tags = tuple(filter(None, map(_tag, _listed(item.get("tags")))))
-    urgent = (severity_of(word) for word in (_tag(item.get("severity")), *tags))
+    urgent = (severity_of(OF_PRIORITY.sub("", word)) for word in (_tag(item.get("severity")), *tags))
     return TodoTask(
         title=item.title,
         status=MARKERS[_marker(item)],

@@ -14,16 +14,22 @@ from tasks.database.locking import locked
 from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.states import Status
-from tasks.todo import format
+from tasks.todo import asciidoc, format, org
 from tasks.todo.comparing import Comparison
 from tasks.todo.format import Problem, TodoError, TodoTask
 from tasks.todo.last_reading import LastReading
 from tasks.todo.lenient import Reading, read_leniently
 from tasks.todo.notations import read_list
-from tasks.todo.org import as_markdown, first_headline
 from tasks.todo.writing import write
 
 CONFLICT = "Git left a conflict here, with both sides of it. Settle it first."
+OUTLINES = (
+    (
+        org.first_headline, org.as_markdown,
+        "The file is an outline of Org mode: its TODO lines are the tasks.",
+    ),
+    (asciidoc.first_item, asciidoc.as_markdown, "The file is AsciiDoc: its items with boxes are the tasks."),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +104,11 @@ def import_todo(
 
 
 def _read_other(text: str) -> Reading | None:
-    """Return a list of another form than ours, in JSON, YAML or CSV, or as an outline of Org mode."""
-    if line := first_headline(text):
-        read = read_leniently(as_markdown(text))
-        said = Problem.at(
-            format.split_lines(text),
-            line,
-            "The file is an outline of Org mode: its TODO lines are the tasks.",
-        )
-        return replace(read, notes=(said, *read.notes))
+    """Return a list of another form than ours: an outline, or in JSON, YAML, CSV or todo.txt."""
+    for first, as_markdown, told in OUTLINES:
+        if line := first(text):
+            read = read_leniently(as_markdown(text))
+            return replace(read, notes=(Problem.at(format.split_lines(text), line, told), *read.notes))
     return read_list(text)
 
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 from tasks.text.fences import after_fence
 from tasks.text.regex import regex
 from tasks.todo import format
+from tasks.todo.asciidoc import first_item
 from tasks.todo.drafts import key_of
 from tasks.todo.notations import is_list
 from tasks.todo.org import first_headline
@@ -38,6 +39,8 @@ DONE_HEADING = regex(
     rf"|.*(?:[-–—:(] ?(?:{DONE})\)?|{TICK}).*"
 )
 DONE_ITEM = regex(rf"(?i)(?:[(\[](?:{DONE})[)\]]|(?:{DONE}):|{TICK}) *(\S.*)|~~(.+)~~[.!]?")
+EMPTY = "\N{BALLOT BOX}\N{WHITE SQUARE}\N{WHITE MEDIUM SQUARE}\N{WHITE LARGE SQUARE}\N{BLACK SQUARE BUTTON}"
+OPEN_ITEM = regex(f"[{EMPTY}]\N{VARIATION SELECTOR-16}?" r" *(\S.*)")
 FEW = 2  # numbered headings of one level from which on they are the tasks
 
 
@@ -51,7 +54,7 @@ def with_boxes(text: str) -> str:
     empty ones. In a text that has boxes already, only headings such as “Task 1.2” are tasks, and the boxes
     below them are their criteria. An outline of Org mode, or a list in JSON and the like, stays as it is.
     """
-    if first_headline(text) or is_list(text):
+    if first_headline(text) or first_item(text) or is_list(text):
         return text
     lines = list(_read(text))
     has_box = any(_has_box(line.text.strip()) and not line.is_fenced for line in lines)
@@ -185,5 +188,6 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
 
 
 def _box(title: str, is_done: bool) -> str:
-    said = DONE_ITEM.fullmatch(title)
-    return f"- [{'x' if said or is_done else ' '}] {(said[1] or said[2]) if said else title}"
+    said, to_do = DONE_ITEM.fullmatch(title), OPEN_ITEM.fullmatch(title)
+    title = (said[1] or said[2]) if said else to_do[1] if to_do else title
+    return f"- [{'x' if said or is_done else ' '}] {title}"

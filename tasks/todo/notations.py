@@ -1,7 +1,9 @@
-"""Core: reads lists of tasks in JSON, YAML or CSV, or with a file with front matter for each task."""
+"""Core: reads lists of tasks in JSON, YAML, CSV or todo.txt, or with front matter in a file for each task."""
 
 import csv
 import json
+import re
+import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,12 @@ TITLED = regex(r"\s*(?:-[ ]+)?(?:title|name|summary|description|id|slug)[ ]*:.*"
 LIST_HEADS = {*KEYS["name"], *KEYS["status"], *KEYS["severity"], *TEXTS}  # beside a title, each shows a list
 DELIMITERS = ",;\t"
 FRONT_MATTER = regex(r"(?s)---[ \t]*\n(.*?\n)---[ \t]*(?:\n(.*))?")
+TOML_FRONT_MATTER = regex(r"(?s)\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n(.*))?")
+TODO_TXT = regex(r"(x[ ]+(?=[0-9]{4}-))?(?:\(([A-Z])\)[ ]+)?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[ ]+){0,2}(\S.*)")
+TODO_TXT_PAIR = regex(r"(?<!\S)([A-Za-z][\w-]{0,30}):(?!//)(\S+)")
+TODO_TXT_END = regex(r"(?:(?:^|\s+)(?:[+@]\S+|[A-Za-z][\w-]{0,30}:(?!//)\S+))+$")
+MARKED_UP = regex(r"[#>|*+-][ \t]|[-*+]\[|[0-9]{1,9}[.)][ ]|[-=~*]{3}|[\[{<]")
+LETTERS = {"A": "high", "B": "medium"}  # as of Org's cookies
 YAML_DEEP = 60
 YAML_MAX = 1024 * 1024  # characters, of which its reader takes three seconds
 FOLDER = "the files of a folder"  # the key below which each file has its entry, or null if it has none
@@ -30,7 +38,7 @@ TOO_DEEP = "This {} is nested too deeply, or holds a number that is too long."
 
 
 def read_list(text: str) -> Reading | None:
-    """Return the lists of a file in JSON, YAML or CSV in the form that `parse` reads.
+    """Return the lists of a file in one of `READERS` in the form that `parse` reads.
 
     None if it is no such file. Raises TodoError if it is one, but cannot be read.
     """
@@ -160,7 +168,29 @@ def _entry(heads: list[str], row: list[str]) -> dict[str, Any]:
     return entry
 
 
-READERS: dict[str, Callable[[str], Any]] = {"JSON": _json, "YAML": _yaml, "CSV": _csv}
+# --- todo.txt ---------------------------------------------------------------------------------------------
+
+
+def _todo_txt(text: str) -> list[dict[str, Any]] | None:
+    """Return the tasks of a todo.txt: one in each line, of which some have a priority or are done."""
+    lines = [line.strip() for line in format.split_lines(text) if line.strip()]
+    read = [TODO_TXT.fullmatch(line) for line in lines]
+    if any(map(MARKED_UP.match, lines)) or not any(line and (line[1] or line[2]) for line in read):
+        return None
+    return [_todo_txt_entry(line) for line in filter(None, read)]
+
+
+def _todo_txt_entry(line: re.Match[str]) -> dict[str, Any]:
+    told: dict[str, Any] = {"done": bool(line[1]), "tags": re.findall(r"(?<!\S)[+@](\S+)", line[3])}
+    told |= {key: value for key, value in TODO_TXT_PAIR.findall(line[3]) if key not in told}
+    level = line[2] or told.pop("pri", "")
+    said = TODO_TXT_PAIR.sub("", TODO_TXT_END.sub("", line[3])).strip()
+    if level:
+        told["priority"] = LETTERS.get(level.upper(), "low")
+    return told | {"title": said or line[3]}
+
+
+READERS: dict[str, Callable[[str], Any]] = {"JSON": _json, "YAML": _yaml, "CSV": _csv, "todo.txt": _todo_txt}
 
 
 # --- A file for each task ---------------------------------------------------------------------------------
@@ -169,10 +199,14 @@ READERS: dict[str, Callable[[str], Any]] = {"JSON": _json, "YAML": _yaml, "CSV":
 def entry_of(name: str, text: str) -> dict[str, Any] | None:
     """Return the entry that a file with front matter is; None if it has none.
 
-    `name` is the file's, its title if nothing else is. Raises TodoError if its front matter is no YAML.
+    `name` is the file's, its title if nothing else is. Raises TodoError if its front matter cannot be read.
     """
-    match = FRONT_MATTER.fullmatch(text.removeprefix(BOM).replace("\r\n", "\n"))
-    told = yaml_value(match[1]) if match else None
+    text = text.removeprefix(BOM).replace("\r\n", "\n")
+    if match := TOML_FRONT_MATTER.fullmatch(text):
+        told: Any = _toml_value(text, match[1])
+    else:
+        match = FRONT_MATTER.fullmatch(text)
+        told = yaml_value(match[1]) if match else None
     if match is None or not isinstance(told, dict):
         return None
     body = (match[2] or "").strip()
@@ -181,3 +215,10 @@ def entry_of(name: str, text: str) -> dict[str, Any] | None:
     if not given.intersection(("title", "name", "summary")):
         told["title"] = top[1] if top else name
     return told | {"body": body}
+
+
+def _toml_value(text: str, front: str) -> Any:
+    try:
+        return json.loads(json.dumps(tomllib.loads(front), default=str))
+    except tomllib.TOMLDecodeError as error:
+        raise _refuse(text, 1, f"This cannot be read as TOML: {error}.") from error

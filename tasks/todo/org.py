@@ -17,6 +17,7 @@ PLANNING = regex(r"\s*(?:CLOSED|SCHEDULED|DEADLINE): .*|\s*- State \"[A-Z-]+\"\s
 DRAWER, END = regex(r"\s*:(?:PROPERTIES|LOGBOOK):\s*"), regex(r"(?i)\s*:END:\s*")
 BLOCK = regex(r"(?i)\s*#\+(?:(begin)|end)_(?:src|example)[ \t]*([\w-]*).*")
 SETTING = regex(r"#\+(?:(?i:title): *(\S.*)|\w+:.*)")
+PUT_AWAY = regex(r"^\*+ COMMENT(?:\s|$)|\s:(?:[\w@#%]+:)*ARCHIVE:(?:[\w@#%]+:)*\s*$")
 STEP = "  "
 
 
@@ -26,6 +27,7 @@ def first_headline(text: str) -> int:
     if any(format.HEADING.fullmatch(line) or format.TOP_HEADING.fullmatch(line) for line in lines):
         return 0
     markers = _markers(lines)
+    lines = list(_in_use(lines))
     return next((number for number, line in enumerate(lines, 1) if _keyword(line, markers)), 0)
 
 
@@ -48,7 +50,19 @@ def as_markdown(text: str) -> str:
 
     Headlines without a keyword are headings, or text if they are below a task.
     """
-    return "\n".join(_written(format.split_lines(text)))
+    return "\n".join(_written(list(_in_use(format.split_lines(text)))))
+
+
+def _in_use(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, empty those below a headline that Org itself leaves out with all that it holds."""
+    left_out = 0  # the level of that headline
+    for line in lines:
+        level = len(headline[1]) if (headline := HEADLINE.fullmatch(line)) else 0
+        if 0 < level <= left_out:
+            left_out = 0
+        if level and not left_out and PUT_AWAY.search(line):
+            left_out = level
+        yield "" if left_out else line
 
 
 def _written(lines: list[str]) -> Iterator[str]:

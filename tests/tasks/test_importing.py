@@ -267,6 +267,36 @@ Older,AB-3,102,,Duplicate,Medium,,,,
                 ("Sit", "pending", "medium", [], ""),
             ],
         ),
+        "a road map in YAML with tasks that are only a title": (
+            "milestones:\n  - name: Core\n    tasks:\n      - title: Delve\n        labels: [priority/high]\n"
+            "  - name: Docs\n    tasks:\n      - Say it\n      - Show it\n",
+            [
+                ("Delve", "pending", "high", [], ""),
+                ("Say it", "pending", "medium", [], ""),
+                ("Show it", "pending", "medium", [], ""),
+            ],
+        ),
+        "a todo.txt": (
+            "(A) 2026-11-01 Call it twice at 10:30 +core @cli due:2026-12-24\n\n(B) Write docs id:7\n"
+            "x 2026-11-03 2026-11-01 Remove it\n(C) Round it id:8 dep:7\nBuy @milk now\n",
+            [
+                ("Call it twice at 10:30", "pending", "high", [], ""),
+                ("Write docs", "pending", "medium", [], ""),
+                ("Remove it", "completed", "medium", [], ""),
+                ("Round it", "pending", "low", ["Write docs"], ""),
+                ("Buy @milk now", "pending", "medium", [], ""),
+            ],
+        ),
+        "a checklist in AsciiDoc": (
+            "= Plan\n:toc:\n\n== One\n\n* [ ] Mill it\n+\nAs people do.\n** [ ] Try it\n* [*] Help\n\n"
+            "----\n* [ ] no task\n----\n\n== Two\n\n. [ ] Tell it\n",
+            [
+                ("Mill it", "pending", "medium", ["Try it"], "As people do."),
+                ("Try it", "pending", "medium", [], ""),
+                ("Help", "completed", "medium", [], "```\n* [ ] no task\n```"),
+                ("Tell it", "pending", "medium", [], ""),
+            ],
+        ),
         "phases with tasks": (
             """{"phases": [{"name": "One", "status": "done", "tasks": [{"title": "Dig", "done": true}]},
             {"title": "Two", "tasks": [{"id": 7, "title": "Fill"},
@@ -312,6 +342,10 @@ None.
 ** API for all
 * DONT-DO Port it
 * WAITING Ask
+* COMMENT Ideas
+** TODO Nobody does it
+* Old :core:ARCHIVE:
+** TODO Nor this
 """
 
 
@@ -382,6 +416,11 @@ def test_a_folder_with_a_file_for_each_task_is_a_list(ledger, tmp_path):
         "The folder has a file for each task (left out, without front matter: readme.md): 3 tasks in 1 list."
     )
     assert told in out.getvalue()
+    (folder / "toml.md").write_text(
+        '+++\ntitle = "Rest"\ndate = 2026-01-02\ndepends = ["TASK-2"]\n+++\nSo.\n'
+    )
+    call_command("import_todo", str(folder), project=ledger.slug)
+    assert (get("Rest").body, get("Rest").depends_on.get()) == ("So.", get("Fill: it"))
     (folder / "task-3.md").write_text("---\ntitle: [\n---\n")
     with pytest.raises(CommandError, match=r"task-3.md.*cannot be read as YAML"):
         call_command("import_todo", str(folder), project=ledger.slug)
