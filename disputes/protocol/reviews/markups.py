@@ -5,6 +5,7 @@ in the annotations of a compiler, or in columns without bars is put into its for
 keep their numbers, so that several may have the same one.
 """
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -256,7 +257,9 @@ def _divided(text: str) -> tuple[str, list[str]] | None:
 
 def _cells(text: str, delimiter: str) -> list[str]:
     row = text.strip("|") if delimiter == "|" else text
-    return [cell.strip() for cell in next(csv.reader([row], delimiter=delimiter), [])]
+    with contextlib.suppress(csv.Error):  # a cell may be longer than the reader takes
+        return [cell.strip() for cell in next(csv.reader([row], delimiter=delimiter), [])]
+    return [cell.strip() for cell in row.split(delimiter)]
 
 
 def _has_bars(lines: Sequence[Line], index: int) -> bool:

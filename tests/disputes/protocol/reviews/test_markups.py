@@ -743,3 +743,8 @@ def test_what_only_looks_like_other_marks_is_none(name: str, text: str) -> None:
 def test_marks_that_never_end_are_read_in_time() -> None:
     for unit in ("<tr>\n", "<li>", "- [ ", "::error ", "(a) ", "abgelehnt ", "= =", "<think>\n", "a|b\n"):
         assert read_review(unit * (MAX_BYTES // len(unit) // 4)).verdict is None
+
+
+def test_a_cell_may_be_as_long_as_a_review() -> None:
+    read = read_review(f"severity,file,issue\nhigh,a.py,{'x' * (MAX_BYTES - 100)}\n")
+    assert [str(found.severity) for found in read.findings] == ["high"]
