@@ -32,6 +32,7 @@ TODO_TXT_END = regex(r"(?:(?:^|\s+)(?:[+@]\S+|[A-Za-z][\w-]{0,30}:(?!//)\S+))+$"
 MARKED_UP = regex(r"[#>|*+-][ \t]|[-*+]\[|[0-9]{1,9}[.)][ ]|[-=~*]{3}|[\[{<]")
 LETTERS = {"A": "high", "B": "medium"}  # as of Org's cookies
 YAML_DEEP = 60
+HEADS_MAX = 100_000  # characters of the names of columns
 YAML_MAX = 1024 * 1024  # characters, of which its reader takes three seconds
 FOLDER = "the files of a folder"  # the key below which each file has its entry, or null if it has none
 TOO_DEEP = "This {} is nested too deeply, or holds a number that is too long."
@@ -142,7 +143,7 @@ def _value(node: yaml.Node | None, deep: int) -> Any:
 
 
 def _csv(text: str) -> list[dict[str, Any]] | None:
-    first = text.partition("\n")[0]
+    first = text[:HEADS_MAX].partition("\n")[0]
     for delimiter in DELIMITERS:
         heads = next(csv.reader([first], delimiter=delimiter), [])
         known = {spelled(head) for head in heads}

@@ -730,6 +730,11 @@ def test_an_edit_does_not_disturb_a_turn(ledger_file, actor):
 # --- Problems ---------------------------------------------------------------------------------------------
 
 
+def test_a_first_line_of_any_length_is_no_row_of_names():
+    for line in ("x" * 200_000, f"title,{'x' * 200_000}"):
+        assert read_list(f"{line}\n- [ ] One\n") is None
+
+
 def test_a_malformed_file_imports_nothing(ledger, actor):
     assert problems_of(ledger, "- [ ] Do it\n- [?] What", actor)[0][0] == 2
     assert not ledger.sections.exists()
