@@ -22,7 +22,8 @@ def groups_for(request: HttpRequest) -> list[dict[str, Any]]:
     """
     if getattr(request, "has_no_sidebar", False):
         return []
-    words = {None, MEMBER if has_project(request) else None, SUPERUSER if is_superuser(request) else None}
+    is_member = is_superuser(request) or project_ids(request, READ)
+    words = {None, MEMBER if is_member else None, SUPERUSER if is_superuser(request) else None}
     return [
         group | {"entries": entries, "is_active": any(entry.keywords["is_active"] for entry in entries)}
         for group in GROUPS
@@ -45,7 +46,7 @@ def _entry(item: dict[str, Any], request: HttpRequest) -> partial[SafeString]:
 def _shown(
     request: HttpRequest, counts: str, title: str, icon: str, link: str, *, is_active: bool
 ) -> SafeString:
-    badge = BADGES[counts](request) if counts else ""
+    badge = badge_of(request, counts) if counts else ""
     return _written(counts, badge, title, icon, link, is_active=is_active)
 
 
@@ -69,23 +70,10 @@ def _address(view: str, *args: str) -> str:
     return reverse(view, args=args)
 
 
-def queue_badge(request: HttpRequest) -> str:
-    """Return how many disputes wait for the user; empty for none, at most "99+"."""
-    number = numbers.badges(request).queue
+def badge_of(request: HttpRequest, counts: str) -> str:
+    """Return how many disputes wait for the user, or runs are under way; empty for none, at most "99+"."""
+    number = getattr(numbers.badges(request), counts)
     return capped(number) if number else ""
-
-
-def runs_badge(request: HttpRequest) -> str:
-    """Return how many runs are under way in the user's projects; empty for none, at most "99+"."""
-    number = numbers.badges(request).runs
-    return capped(number) if number else ""
-
-
-BADGES = {"queue": queue_badge, "runs": runs_badge}
-
-
-def has_project(request: HttpRequest) -> bool:
-    return is_superuser(request) or bool(project_ids(request, READ))
 
 
 def no_inline_colours(request: HttpRequest) -> dict[str, None]:

@@ -16,8 +16,7 @@ from unfold.decorators import action, display
 
 from disputes import precedents
 from disputes.models import Amendment, Conflict, Decision, Guideline, Precedent
-from disputes.models.guideline import GUIDELINE_DAYS
-from disputes.web.guidelines import url_to_add
+from disputes.models.guideline import GUIDELINE_DAYS, url_to_add
 from tasks.access import RULE, projects_for
 from tasks.admin.base import MadeByAdmin, ProjectFilter, ProjectScopedAdmin, ReadOnlyAdmin, related, shortened
 from tasks.database.clock import estimated_time

@@ -3,6 +3,8 @@
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from disputes.models.decision import Decision
 from tasks.database.clock import estimated_time
@@ -56,3 +58,11 @@ class Guideline(models.Model):
     def source(self) -> str:
         """The ref of the card that the guideline comes from, or "" if somebody just wrote it."""
         return self.decision.conflict.ref if self.decision else ""
+
+
+def url_to_add(ruling: Decision) -> str:
+    """Return the path of the form for a standing guideline, filled with the ruling's words."""
+    words = ruling.text or ruling.conflict.question
+    said = f"{words.strip()} {ruling.rationale.strip()}".strip()[:TEXT_MAX]
+    about = {"project": ruling.conflict.dispute.project_id, "decision": ruling.pk, "text": said}
+    return f"{reverse('admin:disputes_guideline_add')}?{urlencode(about)}"

@@ -147,8 +147,3 @@ def given_up(user: Any) -> QuerySet[Delivery]:
     """Return those deliveries that were given up after trying."""
     lost = deliveries_for(user).select_related(None)
     return lost.filter(sent_at=None, failed_at__isnull=False, tries__gt=0).order_by()
-
-
-def given_up_for(user: Any) -> int:
-    """Return how many deliveries were given up for the person, counting at most 100."""
-    return given_up(user)[:100].count()

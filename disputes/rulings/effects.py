@@ -112,18 +112,10 @@ def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
             if is_held(task):
                 return "wait"
             return _start_again(task, decision, actor, note)
-        case Option.DEFER:
-            task.defer(actor=actor, note=note)
+        case Option.DEFER | Option.CANCEL | Option.FINISH as verb:
+            getattr(task, verb)(actor=actor, note=note)
             _followed(decision.conflict, actor)
-            return "defer"
-        case Option.CANCEL:
-            task.cancel(actor=actor, note=note)
-            _followed(decision.conflict, actor)
-            return "cancel"
-        case Option.FINISH:
-            task.finish(actor=actor, note=note)
-            _followed(decision.conflict, actor)
-            return "finish"
+            return verb.value
     return ""
 
 

@@ -3,6 +3,7 @@
 import copy
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -30,13 +31,25 @@ from tasks.remarks.comments import BODY_MAX, add_comment
 from tasks.states import IllegalMove, Status
 from tasks.text.numbers import whole_number
 
-VERBS = {  # by verb: what its tasks are afterwards, and which roles may use it
-    "defer": ("deferred", RULE),
-    "resume": ("resumed", RULE),
-    "cancel": ("cancelled", MAINTAIN),
-    "finish": ("finished", MAINTAIN),
-    "reopen": ("reopened", MAINTAIN),
+VERBS = {  # by verb: what the action is called, what its tasks are afterwards, and which roles may use it
+    "defer": ("Defer", "deferred", RULE),
+    "resume": ("Resume", "resumed", RULE),
+    "cancel": ("Cancel", "cancelled", MAINTAIN),
+    "finish": ("Finish by hand", "finished", MAINTAIN),
+    "reopen": ("Reopen", "reopened", MAINTAIN),
 }
+
+
+def action_of(verb: str) -> Callable[..., None]:
+    """Return the action of the list of tasks that applies this verb."""
+    label, _, roles = VERBS[verb]
+
+    @admin.action(description=label, permissions=["rule" if roles == RULE else "maintain"])
+    def act(tasks: "TaskAdmin", request: HttpRequest, queryset: Any) -> None:
+        tasks.apply(verb, request, queryset)
+
+    act.__name__ = verb
+    return act
 
 
 class WordsField(forms.CharField):
@@ -143,7 +156,7 @@ class DependencyInline(base.ScopedInline):
 class TaskAdmin(base.ProjectScopedAdmin):
     form = TaskForm
     action_form = VerbForm
-    actions = tuple(VERBS)
+    actions = tuple(map(action_of, VERBS))
     actions_detail = ("rounds_page",)
     inlines = (DependencyInline,)
     list_display = (
@@ -256,36 +269,15 @@ class TaskAdmin(base.ProjectScopedAdmin):
     def has_maintain_permission(self, request: HttpRequest) -> bool:
         return self.allowed(request, MAINTAIN)
 
-    @admin.action(description="Defer", permissions=["rule"])
-    def defer(self, request: HttpRequest, queryset: Any) -> None:
-        self._apply("defer", request, queryset)
-
-    @admin.action(description="Resume", permissions=["rule"])
-    def resume(self, request: HttpRequest, queryset: Any) -> None:
-        self._apply("resume", request, queryset)
-
-    @admin.action(description="Cancel", permissions=["maintain"])
-    def cancel(self, request: HttpRequest, queryset: Any) -> None:
-        self._apply("cancel", request, queryset)
-
-    @admin.action(description="Finish by hand", permissions=["maintain"])
-    def finish(self, request: HttpRequest, queryset: Any) -> None:
-        self._apply("finish", request, queryset)
-
-    @admin.action(description="Reopen", permissions=["maintain"])
-    def reopen(self, request: HttpRequest, queryset: Any) -> None:
-        if request.POST.get("note", "").strip():
-            self._apply("reopen", request, queryset)
-        else:
-            self.message_user(
-                request, "Nothing reopened: write why into the field beside the action.", messages.ERROR
-            )
-
-    def _apply(self, verb: str, request: HttpRequest, queryset: Any) -> None:
+    def apply(self, verb: str, request: HttpRequest, queryset: Any) -> None:
         """Call the verb on each task that allows it, and tell the user what became of them all."""
-        past, roles = VERBS[verb]
-        can = set(queryset.can(verb).values_list("pk", flat=True))
+        _, past, roles = VERBS[verb]
         actor, note = Actor.person(request.user), request.POST.get("note", "").strip()
+        if verb == "reopen" and not note:
+            why = "Nothing reopened: write why into the field beside the action."
+            self.message_user(request, why, messages.ERROR)
+            return
+        can = set(queryset.can(verb).values_list("pk", flat=True))
         done, skipped = 0, Counter[str]()
         for task in queryset.select_related("project"):
             if not self.allowed(request, roles, task):

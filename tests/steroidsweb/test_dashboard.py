@@ -23,7 +23,7 @@ from agents.web import dashboard
 from disputes.models import Dispute
 from steroidsweb.accounts import brake
 from steroidsweb.models import SignInTries
-from steroidsweb.sidebar import queue_badge, runs_badge
+from steroidsweb.sidebar import badge_of
 from tasks.access import RULE, PreparedForReaders, project_ids
 from tasks.database import clock
 from tasks.models import Event, Project, Section, Task
@@ -380,7 +380,7 @@ def test_every_number_of_the_sidebar_is_counted_in_one_query(
     request.user = tom
     assert project_ids(request, RULE) == {ledger.pk}
     with django_assert_num_queries(1):
-        assert (queue_badge(request), runs_badge(request)) == ("1", "1")
+        assert [badge_of(request, counts) for counts in ("queue", "runs")] == ["1", "1"]
 
 
 def _squeezed(html: str) -> str:

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from disputes import amendments
+from disputes.api.amendments import AS_SHOWN
 from disputes.models import Amendment
 from disputes.web.dispute.code import coloured, parse_diff
 from disputes.web.dispute.ruling_views import to_change
@@ -15,11 +16,7 @@ from tasks.errors import Refused
 from tasks.text.numbers import whole_number
 from tasks.text.unseen import plain
 
-SHOWN = (
-    "decision__conflict__dispute__project", "decision__conflict__dispute__task__project",
-    "decision__conflict__finding", "decision__user", "decision__policy_set_by", "task__project", "asked_by",
-    "settled_by",
-)  # fmt: skip
+SHOWN = (*AS_SHOWN, "decision__conflict__finding", "decision__user", "decision__policy_set_by")
 
 
 @staff_post

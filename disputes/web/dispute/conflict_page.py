@@ -8,6 +8,7 @@ from django.utils.functional import cached_property
 
 from disputes import amendments, precedents, rulings
 from disputes.models import NOT_STATED, Amendment, Conflict, Decision, Dispute
+from disputes.models.guideline import url_to_add
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
@@ -16,7 +17,6 @@ from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.prefetch import FLAG, Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
 from disputes.web.dispute.result import EvidenceResult
-from disputes.web.guidelines import url_to_add
 from disputes.web.queue import listing
 from disputes.web.work.history import EVENTS, newest_events
 from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submission, Task

@@ -1,6 +1,7 @@
 """The way through the queue from one dispute: the previous one, the next one, and its place."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -57,23 +58,20 @@ def next_after(dispute: Dispute, user: Any) -> Dispute | None:
     return waiting.filter(following).first() or waiting.first()
 
 
-def _from_here(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
-    """Return a filter for a dispute and all after it in the queue; its first condition is for the index."""
+def _beside(down: str, up: str, own: str, rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
+    """Return a filter for what lies on one side of a dispute in the queue.
+
+    `down` and `up` compare with it as on that side, `own` compares the keys of those that are as old. The
+    first condition says the same of the ranks alone, so that an index knows where to begin and to stop.
+    """
     as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
-    return Q(severity_rank__lte=rank) & (
-        Q(severity_rank__lt=rank)
-        | (as_severe & Q(blocks__lt=blocks))
-        | (as_blocking & Q(opened_at__gt=at))
-        | (as_blocking & Q(opened_at=at, pk__gte=pk))
+    return Q((f"severity_rank__{down}e", rank)) & (
+        Q((f"severity_rank__{down}", rank))
+        | (as_severe & Q((f"blocks__{down}", blocks)))
+        | (as_blocking & Q((f"opened_at__{up}", at)))
+        | (as_blocking & Q((f"pk__{own}", pk), opened_at=at))
     )
 
 
-def _before(rank: Any, blocks: Any, at: Any, pk: Any) -> Q:
-    """Return a filter for what comes before a dispute, put so that an index knows where to stop."""
-    as_severe, as_blocking = Q(severity_rank=rank), Q(severity_rank=rank, blocks=blocks)
-    return Q(severity_rank__gte=rank) & (
-        Q(severity_rank__gt=rank)
-        | (as_severe & Q(blocks__gt=blocks))
-        | (as_blocking & Q(opened_at__lt=at))
-        | (as_blocking & Q(opened_at=at, pk__lt=pk))
-    )
+_from_here = partial(_beside, "lt", "gt", "gte")  # the dispute and all after it
+_before = partial(_beside, "gt", "lt", "lt")
