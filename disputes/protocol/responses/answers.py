@@ -14,7 +14,7 @@ from disputes.protocol.responses.answer_kinds import (  # fmt: skip
     is_open,
     stated_kind,
 )
-from disputes.protocol.responses.arguments import answer_kind, says_nothing, tells_of_deed
+from disputes.protocol.responses.arguments import answer_kind, is_silencing, says_nothing, tells_of_deed
 from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
 from disputes.protocol.responses.references import referred
 from disputes.protocol.responses.replies import reply_below
@@ -160,7 +160,7 @@ def _answered(
     apart, unclear = {}, False
     if read.place not in IN_SENTENCES:
         apart = leading_ids.kinds_apart(read.text[:MAX_TEXT], read.span)
-        unclear = not (stated or refers or tells_of_deed(read.said))
+        unclear = is_silencing(read.said) or not (stated or refers or tells_of_deed(read.said))
     for code in read.span.codes:
         if kind := apart.get(code, stated or AnswerKind.ADDRESSED):
             said = Answered(code, kind, read.text[:MAX_TEXT], number, read.place, unclear, refers)

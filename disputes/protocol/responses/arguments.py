@@ -102,6 +102,16 @@ NOTHING_DONE = regex(
     r"|^this stays\b|\bthe (?:code|original|present \w+) (?:is as before|remains|stays)\b",
     re.IGNORECASE,
 )
+# What only hides the point: "Silenced with noqa", "Marked the test as skipped" (ANS-7).
+SILENCING = regex(
+    r"(?:^|[.;:,]\s+|\b(?:and|by|i|we)\s+)\W*(?:"
+    r"(?:silenc|suppress|mut|disabl|skipp?)(?:e[sd]?|ing)\b.{0,40}?"
+    r"\b(?:noqa|nosec|type: ignore|warnings?|lint\w*|checks?|rules?|tests?|pylint|eslint|mypy|ruff)\b"
+    r"|(?:add|put|us)(?:e?d|ing)?\b.{0,20}?"
+    r"(?:\bnoqa|\bnosec|type: ignore|no cover|eslint-disable|@ts-ignore|SuppressWarnings|xfail)"
+    r"|mark(?:ed|ing)?\b.{0,30}?\b(?:skip(?:ped)?|xfail)\b)",
+    re.IGNORECASE,
+)
 CLAUSES = regex(
     r"[.,;:!?)(–—\n]+\s+|[。，；：、]|\s-{1,2}\s"
     r"|\b(?:but|because|aber|denn|und|weil|car|et|mais|parce que|porque|pero|y)\b"
@@ -165,6 +175,11 @@ def tells_of_deed(text: str) -> bool:
         elsewhere = []
     told = [*elsewhere, *(each for each in clauses if DEED.search(each) and not DENIED_DEED.search(each))]
     return any(not (BEFORE.search(clause) or STAYS.search(clause)) for clause in told)
+
+
+def is_silencing(text: str) -> bool:
+    """Whether an answer says that a warning or a test was silenced, whatever it calls that (ANS-7)."""
+    return SILENCING.search(text[:MAX_READ]) is not None
 
 
 def says_nothing(text: str) -> bool:

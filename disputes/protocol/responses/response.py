@@ -1,23 +1,35 @@
 """Reading a coder's response: one answer per finding, and its DISAGREE blocks (ANS-1, DIS-2)."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind
+from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS, AnswerKind, stated_kind
 from disputes.protocol.responses.answers import MAX_TEXT, Answered, Mention, read_answers
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
 from disputes.protocol.responses.references import resolved
 from disputes.protocol.text.data import data_in
 from disputes.protocol.text.documents import DocumentError, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
-from disputes.protocol.text.mentions import Names
+from disputes.protocol.text.mentions import FULL, Names
 from tasks.configuration.yaml_files import Lines
+from tasks.text.regex import regex
 
 __all__ = [
     "ANSWER_WORDS", "AnswerKind", "Answered", "Disagreement", "Mention", "ReadResponse", "read_response"
 ]  # fmt: skip
 RESPONSE_KEYS = ("answers",)
+# What the data of a response may be known by; a mapping may have the ids themselves for its keys.
+LISTS = ("answers", "responses", "ISSUE-R")
+SPELLED = regex(r"(?<![\w-])ISSUE(?:[_ ]R(\d{1,2})[-_ ]|-R(\d{1,2})_)(\d{1,3})(?![\w-])", re.IGNORECASE)
+# The parts of an answer by the other names that they are given.
+PARTS = {
+    **dict.fromkeys(["id", "code", "issue", "finding_id"], "finding"),
+    **dict.fromkeys(["status", "action", "answer", "resolution", "disposition"], "kind"),
+    **dict.fromkeys(["comment", "note", "details", "explanation", "response", "description"], "text"),
+    **dict.fromkeys(["reason", "justification"], "rationale"),
+}
 ENTRY_KEYS = ("finding", "kind", "text", "position", "rationale", "concern", "alternative")
 
 
@@ -54,15 +66,40 @@ def read_response(
     """
     if not isinstance(document, str):
         return _from_structure(document)
+    document = SPELLED.sub(_as_printed, document)
     if front := read_front_matter(document, ("answers",)):
         data, prose = front
         start = document.replace("\r\n", "\n").count("\n") - prose.count("\n")
         return _with_prose(_answers_of(data), prose, start, document, Names(known), strict)
-    found = data_in(document, scan(document), RESPONSE_KEYS)
-    if found and all(isinstance(entry, Mapping) and "finding" in entry for entry in found.entries):
-        read = _from_structure({**found.keys, "answers": found.entries})
+    if (found := data_in(document, scan(document), LISTS, _entries)) and found.entries:
+        read = _from_structure({"answers": found.entries})
         return _with_prose(read, found.prose, 0, document, Names(known), strict)
     return _from_markdown(document, Names(known), strict)
+
+
+def _as_printed(match: re.Match[str]) -> str:
+    """Return an id as the program prints it, which is written with other marks between its parts."""
+    return f"ISSUE-R{int(match[1] or match[2])}-{match[3].zfill(3)}"
+
+
+def _entries(data: Mapping[str, Any]) -> list[Any] | None:
+    """Return the answers in data, each by our names for its parts; None if they are none (ANS-1)."""
+    listed = next((data[name] for name in LISTS if isinstance(data.get(name), list | Mapping)), data)
+    if isinstance(listed, Mapping):
+        named = {SPELLED.sub(_as_printed, str(name)): said for name, said in listed.items()}
+        listed = [
+            {"finding": name, **(said if isinstance(said, Mapping) else {"kind": said, "text": said})}
+            for name, said in named.items()
+            if FULL.fullmatch(name)
+        ]
+    told = [_named(entry) for entry in listed if isinstance(entry, Mapping)]
+    is_answers = len(told) == len(listed) and all("finding" in each and "kind" in each for each in told)
+    return told if is_answers else None
+
+
+def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
+    ours = {name: value for name, value in entry.items() if name not in PARTS}
+    return {**{PARTS[name]: value for name, value in entry.items() if name in PARTS}, **ours}
 
 
 def _with_prose(
@@ -190,14 +227,15 @@ def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
     answers: list[Answered] = []
     disagreements: list[Disagreement] = []
     seen: set[str] = set()
-    entries = data.get("answers", [])
+    entries = _entries(data) or data.get("answers", [])
     if not isinstance(entries, list):
         raise DocumentError("malformed_response", [Problem(0, "answers must be a list")])
     for number, entry in enumerate(entries, start=1):
         told = entry.items() if isinstance(entry, dict) else ()
         fields = {key: str(value) for key, value in told if value is not None}
-        code = fields.get("finding", "").upper()
-        kind = ANSWER_WORDS.get(fields.get("kind", "").lower())
+        code = SPELLED.sub(_as_printed, fields.get("finding", "")).upper()
+        said = fields.get("kind", "")
+        kind = ANSWER_WORDS.get(said.lower()) or stated_kind(said)
         if not code or kind is None:
             kinds = ", ".join(HAND_IN_KINDS)
             problems.append(Problem(number, f"answer {number} needs a finding and a kind: {kinds}"))

@@ -488,7 +488,7 @@ MALFORMED_RESPONSES = {
     "a block without the concern": (DISAGREE.replace("**Reviewer Concern:**", "**Concern:**"), 1),
     "a block about nothing": ("Well.\n\n## DISAGREE\n", 3),
     "a decline without a block": ("| ISSUE-R1-001 | declined | No. |\n", 1),
-    "answers that are no list": ({"answers": {"ISSUE-R1-001": "fixed"}}, 0),
+    "answers that are no list": ({"answers": "ISSUE-R1-001: fixed"}, 0),
     "an answer of no kind": ({"answers": [{"finding": "ISSUE-R1-001", "kind": "maybe"}]}, 1),
     "a structured decline without a rationale": (
         {"answers": [{"finding": "ISSUE-R1-001", "kind": "declined", "text": "No."}]},

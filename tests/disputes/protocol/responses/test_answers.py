@@ -406,6 +406,15 @@ DOING = [
     "The test was not stable, so I replaced it.",
 ]
 
+ARGUING += [
+    "Silenced with noqa",
+    "Fixed: suppressed the warning with a type: ignore",
+    "Added `# noqa` to the line",
+    "Marked the test as skipped",
+    "I disabled the check in CI",
+]
+DOING += ["Ignored errors are logged now.", "Added a test that the rule is skipped for an empty list."]
+
 
 @for_each("text", ARGUING)
 def test_an_answer_that_tells_of_nothing_done_is_unclear(text: str) -> None:

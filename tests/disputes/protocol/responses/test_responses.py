@@ -484,6 +484,33 @@ def test_a_malformed_response_is_refused_with_the_lines_at_fault(
     assert problems(text) == expected
 
 
+def test_the_data_of_a_response_is_read_under_other_names_and_keys() -> None:
+    """ANS-1: also as a mapping by id, and with ids whose parts have other marks between them."""
+    by_id = (
+        '{"ISSUE-R1-001": "Fixed in a.py", "ISSUE-R1-002": {"status": "declined", "reason": "it is meant"}}'
+    )
+    listed = (
+        '[{"id": "ISSUE_R1_001", "status": "fixed", "comment": "Fixed in a.py"},'
+        ' {"code": "issue r1 2", "resolution": "declined", "justification": "it is meant"}]'
+    )
+    for text in (
+        by_id, f'{{"answers": {by_id}}}', listed, f'{{"responses": {listed}}}',
+        f"What I did:\n\n```json\n{by_id}\n```\n",
+    ):  # fmt: skip
+        read = read_response(text)
+        assert [(answer.code, answer.kind, answer.text) for answer in read.answers] == [
+            (ONE, AnswerKind.ADDRESSED, "Fixed in a.py"), ("ISSUE-R1-002", AnswerKind.DECLINED, ""),
+        ], text  # fmt: skip
+        assert [block.rationale for block in read.disagreements] == ["it is meant"]
+    for other in (
+        '{"findings": [{"id": "ISSUE-R1-001", "title": "the lock leaks", "severity": "high"}]}',
+        '```json\n[{"id": "ISSUE-R1-001", "title": "fixed"}]\n```',
+    ):
+        assert not read_response(other).answers, other
+    (answer,) = read_response("- ISSUE_R1_001: fixed, the lock is released").answers
+    assert (answer.code, answer.kind) == (ONE, AnswerKind.ADDRESSED)
+
+
 @for_each("before", range(0, 60, 7))
 def test_the_line_is_the_one_of_the_heading(before: int) -> None:
     assert problems("text\n" * before + "## DISAGREE: ISSUE-R1-001\n**Rationale:** b") == [
