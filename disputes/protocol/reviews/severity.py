@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tasks.configuration.policy import ProjectSettings
 from tasks.states import Severity, severity_rank, worst
@@ -12,55 +11,20 @@ from tasks.text.regex import regex
 # SEV-9: other words for severities.
 SEVERITY_WORDS: dict[str, Severity] = {
     **{severity.value: severity for severity in Severity},
-    "major": Severity.HIGH,
-    "must": Severity.HIGH,
-    "important": Severity.HIGH,
-    "moderate": Severity.MEDIUM,
-    "should": Severity.MEDIUM,
-    "minor": Severity.LOW,
-    "nit": Severity.LOW,
-    "nits": Severity.LOW,
-    "nitpick": Severity.LOW,
-    "nitpicks": Severity.LOW,
-    "trivial": Severity.LOW,
-    "cosmetic": Severity.LOW,
-    "could": Severity.LOW,
-    "consider": Severity.LOW,
-    "nice to have": Severity.LOW,
+    **dict.fromkeys(["major", "must", "important"], Severity.HIGH),
+    **dict.fromkeys(["moderate", "should"], Severity.MEDIUM),
+    **dict.fromkeys(["minor", "nit", "nits", "nitpick", "nitpicks", "trivial", "cosmetic"], Severity.LOW),
+    **dict.fromkeys(["could", "consider", "nice to have"], Severity.LOW),
 }
-# The same in other languages, which inflect them.
+# The same in German, French and Spanish, without accents; they inflect them.
 FOREIGN: dict[str, Severity] = {
-    # Words of reviews in German, or in both languages.
-    "kritisch": Severity.CRITICAL,
-    "hoch": Severity.HIGH,
-    "hoh": Severity.HIGH,
-    "wichtig": Severity.HIGH,
-    "schwerwiegend": Severity.HIGH,
-    "mittel": Severity.MEDIUM,
-    "mittler": Severity.MEDIUM,
-    "niedrig": Severity.LOW,
-    "gering": Severity.LOW,
-    # Words of reviews in French.
-    "majeur": Severity.HIGH,
-    "majeure": Severity.HIGH,
-    "mineur": Severity.LOW,
-    "mineure": Severity.LOW,
-    "eleve": Severity.HIGH,
-    "haute": Severity.HIGH,
-    "moyen": Severity.MEDIUM,
-    "faible": Severity.LOW,
-    # Words of reviews in Spanish, without their accents.
-    "critico": Severity.CRITICAL,
-    "critica": Severity.CRITICAL,
-    "grave": Severity.HIGH,
-    "alto": Severity.HIGH,
-    "alta": Severity.HIGH,
-    "importante": Severity.HIGH,
-    "medio": Severity.MEDIUM,
-    "menor": Severity.LOW,
-    "bajo": Severity.LOW,
-    "baja": Severity.LOW,
-    "leve": Severity.LOW,
+    **dict.fromkeys(["kritisch", "critico", "critica"], Severity.CRITICAL),
+    **dict.fromkeys(["hoch", "hoh", "wichtig", "schwerwiegend"], Severity.HIGH),
+    **dict.fromkeys(["majeur", "majeure", "eleve", "haute"], Severity.HIGH),
+    **dict.fromkeys(["grave", "alto", "alta", "importante"], Severity.HIGH),
+    **dict.fromkeys(["mittel", "mittler", "moyen", "medio"], Severity.MEDIUM),
+    **dict.fromkeys(["niedrig", "gering", "mineur", "mineure", "faible"], Severity.LOW),
+    **dict.fromkeys(["menor", "bajo", "baja", "leve"], Severity.LOW),
 }
 ENDINGS = ("", "e", "er", "es", "en", "s")  # of adjectives in these languages
 # Numbers on a scale: priorities from P0, severities from S1 or Sev 1.
@@ -70,8 +34,6 @@ FROM_ONE = (Severity.CRITICAL, Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM
 STORAGE = "s3"  # in a sentence, this is a place for files
 WEIGHTS = ProjectSettings().severity_weights  # the default (SEV-11), which a project may change
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
-# Words around a severity in a heading that do not count: High Priority Issues.
-SECTION_WORDS = regex(r"\b(?:issues?|priority|severity|findings?)\b")
 
 
 def read_severity(words: str) -> Severity | None:
@@ -130,27 +92,3 @@ def total_weight(severities: Iterable[str | None], weights: Mapping[str, int] = 
 def is_grave(severity: str | None) -> bool:
     """Whether the severity is critical or high. An unstated severity never blocks (SEV-9)."""
     return severity in GRAVE
-
-
-# --- Words that disagree ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """The severity that a finding or a heading states, or None if it states none."""
-
-    severity: Severity | None
-    conflict: bool = False  # parts of the finding disagree (SEV-10), or the heading names several
-
-
-def section_severity(heading: str) -> Stated:
-    """Return the severity that a heading gives to what is below it.
-
-    Of a merged heading such as `Medium/Low Priority` the lower one counts, marked as a conflict (SEV-12).
-    """
-    words = SECTION_WORDS.sub(" ", heading.partition("(")[0].lower())
-    named = [read_severity(part) for part in words.split("/")]
-    known = {severity for severity in named if severity}
-    if None in named:
-        return Stated(None)
-    return Stated(min(known, key=severity_rank), conflict=len(known) > 1)

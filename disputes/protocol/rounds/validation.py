@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from disputes.protocol.reviews.headings import section_severity
 from disputes.protocol.reviews.review import ReadReview, Status, read_review
-from disputes.protocol.reviews.severity import section_severity
 from disputes.protocol.reviews.verdicts import says_no_issues
 from disputes.protocol.rounds import proposals
 from disputes.protocol.text.documents import STATED, DocumentError, Line, scan
@@ -196,7 +196,7 @@ def _review_form(lines: Sequence[Line], review: ReadReview) -> Iterator[Failure]
     if not any(REVIEW_HEADING.search(words) for words in headings):
         due = "## Review:"
         yield Failure(FailureType.WRONG_FORMAT, f"no heading `{due}`", refs=(due,))
-    sections = any(section_severity(proposals.bare(words)).severity for words in headings)
+    sections = any(section_severity(words)[0] for words in headings)
     # VAL-3: a stated verdict is enough. If it asks for changes without a finding, that raises an alarm below.
     if not (sections or review.findings or review.verdict or says_no_issues(lines)):
         message = "neither a severity heading nor NO_ISSUES_FOUND"
@@ -223,7 +223,7 @@ def _line_with_severity(lines: Sequence[Line]) -> int:
         if line.mode is not STATED:
             continue
         if heading := line.heading:
-            named = section_severity(proposals.bare(heading[1])).severity
+            named, _ = section_severity(heading[1])
             if named and following and not following.heading and not NOTHING.search(following.text[:200]):
                 return line.number
         elif SEVERITY_WORD.search(line.text) and not NOTHING.search(line.text):

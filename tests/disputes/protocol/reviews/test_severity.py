@@ -3,15 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disputes.protocol.reviews.headings import section_severity
 from disputes.protocol.reviews.severity import (
     GRAVE,
     SEVERITY_WORDS,
     WEIGHTS,
-    Stated,
     counts_as,
     is_grave,
     read_severity,
-    section_severity,
     total_weight,
     weight,
 )
@@ -103,7 +102,7 @@ def test_the_sample_of_round_three_is_computed_and_not_typed() -> None:
 
 
 def test_vector_43_a_heading_for_medium_and_low_is_low_and_marked() -> None:
-    assert section_severity("Medium/Low Priority") == Stated(LOW, conflict=True)
+    assert section_severity("Medium/Low Priority") == (LOW, True)
 
 
 HEADINGS = [
@@ -115,9 +114,9 @@ HEADINGS = [
 
 @for_each(("heading", "severity"), HEADINGS)
 def test_a_heading_gives_a_severity_to_what_stands_below_it(heading: str, severity: Severity) -> None:
-    assert section_severity(heading) == Stated(severity)
+    assert section_severity(heading) == (severity, False)
 
 
 @for_each("heading", ["Issues", "Summary", "High Level Design", "Low/Unknown", "Priority", "", "(HIGH)", "/"])
 def test_another_heading_gives_none(heading: str) -> None:
-    assert section_severity(heading) == Stated(None)
+    assert section_severity(heading) == (None, False)
