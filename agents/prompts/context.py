@@ -283,7 +283,7 @@ def _verified(result: Verification | None) -> dict[str, Any]:
     return {
         "is_verified": True,
         "is_green": result.green,
-        "red_tests": "" if result.green else one_line(result.problem or result.step),
+        "red_tests": one_line(result.problem or result.step),
         "seconds": f"{result.seconds:.1f}",
     }
 

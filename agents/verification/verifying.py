@@ -12,15 +12,16 @@ from django.db import transaction
 
 from agents.hosts import paths
 from agents.loop import run_ends
-from agents.models import Run
+from agents.models import Run, Trial
 from agents.reading import faults
+from agents.recipes.recipe import Recipe
 from agents.verification import commands, verdicts
 from agents.verification.verdicts import Verdict
 from tasks import base
 from tasks.models import Landing, Project, StaleTask, Submission, Task, Verification
 from tasks.models.event import record
 from tasks.states import IllegalMove
-from tasks.text.counting import some_of
+from tasks.text.counting import counted, some_of
 
 TOLD = "This project lets red tests pass."  # noted in the event if red tests stop nothing
 INTERRUPTED = {"stopped": Run.Outcome.STOPPED, "orphan": Run.Outcome.LOST}
@@ -40,7 +41,7 @@ def finish(run: Run, left: dict[str, Any]) -> None:
     verdict = verdicts.read(paths.run_folder(run.pk), left)
     if run.task.origin == Task.Origin.SETUP and not any(recipe.commands):
         verdict = Verdict(False, verdict.steps, step="commands", problem="steroids.yaml names no command")
-    judged = _judge(run.project, verdict)
+    judged = _judge(run, recipe, verdict)
     with transaction.atomic():
         if run_ends.end(run, Run.Outcome.HANDED_IN, reason=judged.problem, exit_code=verdict.exit_code):
             is_suspect = _write(run, judged)
@@ -53,18 +54,35 @@ class _Judged:
 
     verdict: Verdict
     green: bool
-    problem: str  # why it is red, in a sentence
+    problem: str  # why it is red, in a sentence; of a green one, that it ran fewer tests than its base
     newly_red: tuple[str, ...]
 
 
-def _judge(project: Project, verdict: Verdict) -> _Judged:
-    compared = verdicts.compare(project, verdict)
+def _judge(run: Run, recipe: Recipe, verdict: Verdict) -> _Judged:
+    compared = verdicts.compare(run.project, verdict)
     green = verdict.green or bool(compared and compared.is_no_worse)
-    problem = "" if green else verdict.problem
+    problem = _fewer(run, recipe, verdict) if green else verdict.problem
     if compared and not green and compared.newly_red:
         problem = f"{verdict.step} newly red: {some_of(compared.newly_red, verdicts.NAMED)}"
     newly_red = compared.newly_red if compared else verdict.tests.failed
     return _Judged(verdict, green, problem, tuple(newly_red))
+
+
+def _fewer(run: Run, recipe: Recipe, verdict: Verdict) -> str:
+    """Say that fewer tests ran than at the commit at which the work began; empty if that is not so.
+
+    Whoever leaves tests out is green as well, and a diff does not show that a runner does not find them.
+    """
+    work = Submission.objects.standing().filter(task=run.task, sha=run.sha).first()
+    known: dict[str, Any] = {"project": run.project, "sha": (work and work.diff_stat.get("fork")) or run.sha}
+    verified = Verification.objects.filter(**known, commands_hash=run.commands_hash, green=True)
+    tried = Trial.objects.filter(**known, outcome=Trial.Outcome.GREEN, test=recipe.test)
+    totals = (rows.exclude(total=None).values_list("total", flat=True).first() for rows in (verified, tried))
+    before, now = next(filter(None, totals), 0), verdict.tests.total
+    if not before or now is not None and now >= before:
+        return ""
+    said = "how many tests ran is not told" if now is None else f"{counted(now, 'test')} ran"
+    return f"{said}; at {known['sha'][:10]}, where the work began, {before} did"
 
 
 def _write(run: Run, judged: _Judged) -> bool:
@@ -135,7 +153,9 @@ def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False)
     flaky = f"Passed when tried once more: {some_of(verdict.flaky, verdicts.NAMED)}." if verdict.flaky else ""
     known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
     told = TOLD if is_told else ""
-    return " ".join(filter(None, [f"{problem}." if told else problem, told, known, flaky]))
+    if told or green and problem:
+        problem = f"{problem[:1].upper()}{problem[1:]}."
+    return " ".join(filter(None, [problem, told, known, flaky]))
 
 
 def _judge_submission(run: Run, may_go_on: bool, problem: str) -> None:

@@ -24,17 +24,21 @@ SUMMARY = "=== short test summary info ===\n"
 RED = SUMMARY + "FAILED test_a.py::test_adds - assert 1 == 2\n1 failed, 8 passed in 0.1s\n"
 
 
-def judged(world: World, *, step: str = "tests", **settings: Any) -> Submission:
-    """A submission whose build or tests ended with 1."""
+def judged(
+    world: World, *, step: str = "tests", code: int = 1, said: str = RED, before: int = 0, **settings: Any
+) -> Submission:
+    """A submission whose build or tests ended with 1, or another code; `before` ran where it began."""
     configure(world.project, COMMANDS | settings, actor=SYSTEM, is_tried=True)
     submission = world.kept({"a.py": "a\n"})
     ran = commands.commands_hash(commands.commands_of(world.project, world.mirror, submission.sha))
+    if before:
+        world.verify(submission.diff_stat["fork"], total=before)
     run = create_run(submission.task, "verifier", sha=submission.sha, commands_hash=ran)
     folder = verifying.paths.run_folder(run.pk)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "output.log").write_text(RED)
-    code = {"name": step, "code": 1, "seconds": 1.0, "log": [0, len(RED)]}
-    verifying.finish(run, {"steps": [code], "reason": ""})
+    (folder / "output.log").write_text(said)
+    ended_so = {"name": step, "code": code, "seconds": 1.0, "log": [0, len(said)]}
+    verifying.finish(run, {"steps": [ended_so], "reason": ""})
     submission.refresh_from_db()
     return submission
 
@@ -90,3 +94,27 @@ def test_a_branch_whose_tests_are_red_is_fit_for_work(world: World) -> None:
         project.refresh_from_db()
         assert project.base_state == state, step
         assert Conflict.objects.filter(dispute__project=project).exists() == (state == "red")
+
+
+@pytest.mark.parametrize(
+    ("said", "before", "told"),
+    [
+        ("=== 3 passed in 0.1s ===\n", 12, "3 tests ran"), ("ok\n", 12, "how many tests ran is not told"),
+        ("=== 12 passed in 0.1s ===\n", 12, ""), ("=== 3 passed in 0.1s ===\n", 0, ""),
+    ],
+)  # fmt: skip
+def test_reviewer_and_people_hear_that_green_work_runs_fewer_tests(
+    world: World, client: Client, said: str, before: int, told: str
+) -> None:
+    """Whoever deletes a test, or hides it from its runner, is green as well."""
+    submission = judged(world, code=0, said=said, before=before)
+    assert (submission.state, submission.task.status) == ("verified", "review")
+    wanted = f"{told[1:]}; at {submission.diff_stat['fork'][:10]}, where the work began, 12 did"
+    run = create_run(submission.task, "reviewer", seat="reviewer", sha=submission.sha)
+    client.force_login(create_user("root", is_superuser=True))
+    for shown in (
+        compose.compose(run, compose.Material(), []).text,
+        client.get(f"/tasks/{submission.task.ref}/").content.decode(),
+        Event.objects.get(kind="verified_green").note,
+    ):
+        assert (wanted in shown, "where the work began" in shown) == (bool(told), bool(told))
