@@ -47,10 +47,19 @@ PYTHON = regex(
     r"|maturin|sphinx-build|mypy|ruff|stestr|zope-testrunner|trial|nosetests)(?![\w-])"
 )
 
+# A Python that is named by its place brings the modules that it runs.
+PLACED = regex(r"(?<!\S)[\w.~-]*/[\w./~-]*py(?:thon|py)[\d.]*(?:[ \t]+-[a-zA-Z]+)*[ \t]+-m[ \t]+\S+")
+PYTEST = regex(r"(?<![\w./-])py\.?test(?![\w.-])")
+
 
 def needs_python(text: str) -> bool:
     """Whether the commands in this text need a Python environment with pip."""
-    return PYTHON.search(text) is not None
+    return PYTHON.search(PLACED.sub("", text)) is not None
+
+
+def needs_pytest(text: str) -> bool:
+    """Whether the commands in this text call for pytest in a Python environment of the run's own."""
+    return PYTEST.search(PLACED.sub("", text)) is not None
 
 
 PYTHON_ITSELF = regex(r"\bpython[\d.]*")  # does not need pip by itself

@@ -13,14 +13,12 @@ from django.conf import settings
 
 from agents.hosts.git.mirror import Mirror
 from agents.recipes import own_file
-from agents.recipes.recipe import Recipe, needs_pip, needs_python
+from agents.recipes.recipe import Recipe, needs_pip, needs_pytest, needs_python
 from agents.verification import caches
 from tasks.models import Project, Task
-from tasks.text.regex import regex
 
 COMMAND_FILE_LIMIT = 256 * 1024
 OF_THE_PROJECT = PREPARE, BUILD, TESTS = "prepare", "build", "tests"
-PYTEST = regex(r"(?<![\w./-])py\.?test(?![\w.-])")
 ENVIRONMENT = "environment"
 # Folders of version managers in the home of the host's user, and the caches of package managers.
 TOOLCHAINS = {
@@ -123,7 +121,7 @@ def environment_steps(recipe: Recipe, run_folder: Path, environment: dict[str, s
     pip = [] if needs_pip(wanted) else ["--without-pip"]
     argv = [base_python(), "-m", "venv", *pip, str(run_folder / "env")]
     steps = [step(ENVIRONMENT, argv, run_folder, environment)]
-    if PYTEST.search(wanted):
+    if needs_pytest(wanted):
         argv = [str(run_folder / "env" / "bin" / "python"), "-m", "pip", "install", "--quiet", "pytest"]
         steps.append(step(f"{ENVIRONMENT}: pytest", argv, run_folder, environment))
     return steps

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agents.recipes import beside
 from agents.recipes.candidates import LONGEST, MOST, candidates
 from agents.recipes.python import THIS_PYTHON
-from agents.recipes.recipe import Recipe, needs_python
+from agents.recipes.recipe import Recipe, needs_pytest, needs_python
 from agents.recipes.toolchains import missing, programs
 from agents.recipes.tree import Tree, words
 
@@ -912,8 +912,13 @@ def test_commands_that_want_a_python_environment_are_known() -> None:
         "/usr/bin/python3 x",
         "cat python-notes",
         "cargo nextest run",
+        "A=b /opt/x/bin/python3 -I -m pytest tests",
+        ".venv/bin/python -m pytest",
     ):
         assert not needs_python(text), text
+        assert not needs_pytest(text), text
+    assert needs_pytest("python -m pytest")
+    assert needs_pytest("$VIRTUAL_ENV/bin/python -m pytest")
 
 
 def test_a_program_that_is_missing_is_named_with_how_to_get_it() -> None:
