@@ -109,9 +109,11 @@ def refused() -> QuerySet[Landing]:
     """Return the landings whose push has failed and that have not been pushed since.
 
     No new task begins in their projects: what it comes to would not land either. The next push that is
-    taken ends this by itself.
+    taken ends this by itself; if what was refused before is refused still, that is about its own commit.
     """
-    return Landing.objects.filter(status__in=TO_PUSH).exclude(problem="")
+    later = Landing.objects.filter(project=OuterRef("project"), status=Landing.Status.LANDED)
+    taken = Exists(later.filter(landed_at__gt=OuterRef("at")))
+    return Landing.objects.filter(status__in=TO_PUSH).exclude(problem="").exclude(taken)
 
 
 def refused_in(projects: Iterable[int]) -> dict[int, Landing]:

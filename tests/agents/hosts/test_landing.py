@@ -453,10 +453,15 @@ def test_a_remote_that_refuses_keeps_new_work_from_beginning_until_it_takes_some
     landing = advance(landing)
     orchestrator.tick()
     assert not Run.objects.filter(task=new).exists()
-    with rows_put_back():
-        Landing.objects.update(problem="")
-        orchestrator.tick()
-        assert Run.objects.filter(task=new).exists()
+    for another in (False, True):
+        with rows_put_back():
+            if another:  # was taken since, so this is about the commit
+                other = world.landing(world.kept({"other.py": "one\n"}))
+                Landing.objects.filter(pk=other.pk).update(status="landed", landed_at=timezone.now())
+            else:
+                Landing.objects.update(problem="")
+            orchestrator.tick()
+            assert Run.objects.filter(task=new).exists()
     assert "protected branch" in standing()[new.pk].line
     assert "protected branch" in overview()["projects"][0]["waits"]
     assert not candidates.waiting_tasks(timezone.now())
