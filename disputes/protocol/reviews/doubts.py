@@ -206,7 +206,7 @@ def _unknown_verdict(read: ReadReview) -> Iterator[Problem]:
     is_awaited = False
     for line in _outside(read):
         label = verdict_label(line.text)
-        is_label = label is not None and label[0].endswith("verdict")
+        is_label = label is not None and label[0].endswith(("verdict", "decision"))
         words = label[1] if label and is_label else line.text if is_awaited else ""
         if not words.strip(" *_`:#"):
             is_awaited = is_label or (is_awaited and not line.text.strip())

@@ -141,6 +141,9 @@ MAX_STATEMENT = 400
 REFUSED = regex(
     rf"(?<!\w)(?:{'|'.join(each for each in REFUSING if each < WITHOUT_BLANKS)})(?!\w)"
     rf"|{'|'.join(each for each in REFUSING if each >= WITHOUT_BLANKS)}"
+    rf"|(?<!\w)(?:{_DENYING})\s(?:\w+\s){{0,2}}"
+    rf"(?:{'|'.join(each for each in APPROVING if each < WITHOUT_BLANKS)})(?!\w)"
+    rf"|[不未没][^，。]{{0,3}}(?:{'|'.join(each for each in APPROVING if each >= WITHOUT_BLANKS)})"
 )
 COLON = regex(r"[:：]")
 DENIED = regex(rf"(?<!\w)(?:{_DENYING})\s$")

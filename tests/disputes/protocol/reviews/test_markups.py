@@ -705,6 +705,183 @@ Verdict: needs work
 """,
         ("r", "--"),
     ),
+    (
+        "zh-neg",
+        """\
+结论：暂时不能通过
+""",
+        ("r", ""),
+    ),
+    (
+        "de-not2",
+        """\
+Fazit: kann nicht freigegeben werden
+""",
+        ("r", ""),
+    ),
+    (
+        "fr-pas",
+        """\
+Verdict : pas encore approuvé
+""",
+        ("r", ""),
+    ),
+    (
+        "ko-mixed",
+        """\
+결론: 수정 필요
+
+- [높음] a.py:3 락이 해제되지 않음
+""",
+        ("r", "h"),
+    ),
+    (
+        "csv-only",
+        """\
+severity,file,line,message
+high,a.py,3,"the lock leaks, and is never released"
+low,b.py,9,the name misleads
+""",
+        ("-", "hl"),
+    ),
+    (
+        "tsv",
+        """\
+Verdict: reject
+
+Severity	File	Issue
+High	a.py:3	The lock leaks
+Low	b.py:9	The name misleads
+""",
+        ("r", "hl"),
+    ),
+    (
+        "html-escape",
+        """\
+<p>Verdict: REJECTED</p>
+<ul><li>[HIGH] <code>a &lt; b</code> is compared as text in a.py:3</li></ul>
+""",
+        ("r", "h"),
+    ),
+    (
+        "html-approve",
+        """\
+<h2>Verdict</h2><p>APPROVED</p><p>NO_ISSUES_FOUND</p>
+""",
+        ("a", ""),
+    ),
+    (
+        "rst-none",
+        """\
+Review
+======
+
+Findings
+--------
+
+None.
+
+Verdict: APPROVED
+NO_ISSUES_FOUND
+""",
+        ("a", ""),
+    ),
+    (
+        "md-two-fences",
+        """\
+Verdict: NEEDS_REVISION
+
+```markdown
+- [LOW] an example
+```
+
+- [HIGH] a.py:3 the docs show the wrong form
+
+```markdown
+- [LOW] the right form
+```
+""",
+        ("r", "h"),
+    ),
+    (
+        "example-md-fence",
+        """\
+The README shows the form:
+
+```markdown
+Verdict: NEEDS_REVISION
+- [HIGH] a.py:3 text
+```
+
+Verdict: APPROVED
+NO_ISSUES_FOUND
+""",
+        ("a", ""),
+    ),
+    (
+        "dash-signature",
+        """\
+Verdict: NEEDS_REVISION
+
+- [HIGH] a.py:3 the lock leaks
+
+— The reviewer of the week
+""",
+        ("r", "h"),
+    ),
+    (
+        "roman-sentence",
+        """\
+I. e. everything is fine.
+
+Verdict: APPROVED
+NO_ISSUES_FOUND
+""",
+        ("a", ""),
+    ),
+    (
+        "german-prose",
+        """\
+Der frühere Ansatz wurde abgelehnt; dieser ist gut.
+
+Verdict: APPROVED
+NO_ISSUES_FOUND
+""",
+        ("a", ""),
+    ),
+    (
+        "zh-prose",
+        """\
+之前的版本不通过，现在没有问题。
+
+结论：通过
+NO_ISSUES_FOUND
+""",
+        ("a", ""),
+    ),
+    (
+        "nested-think",
+        """\
+<thinking>
+Approve? No.
+</thinking>
+Verdict: NEEDS_REVISION
+- [HIGH] a.py:3 leaks
+<thinking>
+Done.
+</thinking>
+""",
+        ("r", "h"),
+    ),
+    (
+        "unclosed-think",
+        """\
+<thinking>
+Verdict: NEEDS_REVISION
+- [HIGH] a.py:3 leaks
+""",
+        ("r", "h"),
+    ),
 ]
 
 
