@@ -245,7 +245,7 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 
 @lru_cache(maxsize=1024)
 def section_severity(title: str) -> tuple[Severity | None, bool]:
-    """Return the severity that a heading gives to its section, the lower of two, and whether it names two."""
+    """Return the severity that a heading gives, the lower of two, and whether it names two (SEV-12)."""
     words = bare(title).strip("[]").removeprefix("severity:").strip()
     if words in WARNINGS:
         return Severity.MEDIUM, False
