@@ -70,14 +70,14 @@ class OptionalText(serializers.CharField):
         super().__init__(required=False, allow_blank=True, default="", **kwargs)
 
 
-class Flag(serializers.BooleanField):
+class OptionalFlag(serializers.BooleanField):
     """A yes in a request's body; left out, it is a no."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, default=False, **kwargs)
 
 
-class Texts(serializers.ListField):
+class TextList(serializers.ListField):
     """A list of texts, in a request's body or in a reply."""
 
     child = serializers.CharField()

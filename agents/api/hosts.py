@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from agents.models import Host, Run
 from agents.setup import hosts
 from tasks.access import require_superuser
-from tasks.filtering import DONE, Texts
+from tasks.filtering import DONE, TextList
 from tasks.idempotency import idempotent
 
 
@@ -24,7 +24,7 @@ class HostSerializer(serializers.ModelSerializer[Host]):
     isolation = serializers.CharField(
         source="get_tier_display", read_only=True, help_text="Whether its runs are in a sandbox."
     )
-    labels = Texts(read_only=True, help_text="What runs may ask for, from STEROIDS_HOST_LABELS.")
+    labels = TextList(read_only=True, help_text="What runs may ask for, from STEROIDS_HOST_LABELS.")
 
     class Meta:
         model = Host

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from disputes.protocol.text.documents import MAX_BYTES
 from tasks.configuration.stages import REASONS, UNKNOWN
-from tasks.filtering import DONE, Flag, OptionalText, SeverityField, Texts
+from tasks.filtering import DONE, OptionalFlag, OptionalText, SeverityField, TextList
 from tasks.models.choices import validate_sha
 from tasks.text.storable import all_storable
 
@@ -60,8 +60,8 @@ class SubmitSerializer(Body):
 class ReviewSerializer(Body):
     notes = OptionalText(max_length=NOTES_MAX, help_text="In place of a document: free words.")
     review = Document(required=False, default="", help_text="The findings, as a document.")
-    check = Flag(help_text="Only say how the review is read; nothing is handed in.")
-    confirm = Flag(help_text="Take it as it was read, though the reader was unsure.")
+    check = OptionalFlag(help_text="Only say how the review is read; nothing is handed in.")
+    confirm = OptionalFlag(help_text="Take it as it was read, though the reader was unsure.")
     model = OptionalText(max_length=120, help_text=MODEL)
 
 
@@ -108,9 +108,9 @@ class CommentSerializer(Body):
         default=None,
         help_text="The number of the comment that this answers.",
     )
-    back = Flag(help_text="Object to the stage before, and send the task there.")
-    disagree = Flag(help_text="Say that the objection is wrong, and send the task on.")
-    resolve = Flag(help_text="Accept the objection, and mend it.")
+    back = OptionalFlag(help_text="Object to the stage before, and send the task there.")
+    disagree = OptionalFlag(help_text="Say that the objection is wrong, and send the task on.")
+    resolve = OptionalFlag(help_text="Accept the objection, and mend it.")
 
 
 class GiveOpinionSerializer(Body):
@@ -120,7 +120,7 @@ class GiveOpinionSerializer(Body):
     reasons = OptionalText(max_length=NOTES_MAX, help_text="Why, for the person who rules.")
     proposal = OptionalText(max_length=NOTES_MAX, help_text="What both sides could live with.")
     trade_off = OptionalText(max_length=NOTES_MAX, help_text="What each side gives up.")
-    none = Flag(help_text="There is no middle ground to propose.")
+    none = OptionalFlag(help_text="There is no middle ground to propose.")
     model = OptionalText(max_length=120, help_text=MODEL)
 
     def validate_verdict(self, value: str) -> str:
@@ -134,12 +134,12 @@ class HandedInSerializer(serializers.Serializer[Any]):
     task = serializers.CharField()
     status = serializers.CharField(help_text="That of the task now.")
     round = serializers.IntegerField()
-    conflicts = Texts(required=False, help_text="Names of those that this opened.")
+    conflicts = TextList(required=False, help_text="Names of those that this opened.")
     findings = serializers.ListField(
         child=serializers.DictField(), required=False, help_text="As they were read from the review."
     )
-    dropped = Texts(required=False, help_text="Findings that were left out, and why.")
-    read_as = Texts(required=False, help_text="How the review is read, a line each.")
+    dropped = TextList(required=False, help_text="Findings that were left out, and why.")
+    read_as = TextList(required=False, help_text="How the review is read, a line each.")
 
 
 class MeSerializer(serializers.Serializer[Any]):

@@ -24,7 +24,7 @@ from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
 from tasks.events import Actor
-from tasks.filtering import DONE, Flag, NewestFilter, OptionalText, SeverityFilter
+from tasks.filtering import DONE, NewestFilter, OptionalFlag, OptionalText, SeverityFilter
 from tasks.idempotency import acting
 from tasks.text.counting import counted
 
@@ -263,7 +263,7 @@ class ResolveSerializer(serializers.Serializer[Any]):
         max_length=TEXT_MAX, help_text="What the coder must do; empty: the option's own words."
     )
     conflict = OptionalText(max_length=30, help_text=WHICH)
-    all = Flag(help_text="Rule the same on every open conflict of the dispute.")
+    all = OptionalFlag(help_text="Rule the same on every open conflict of the dispute.")
     cites = OptionalText(
         max_length=200,
         help_text="The precedents that the ruling follows, by conflict (C-9) or dispute (D-7), with commas.",
@@ -275,7 +275,7 @@ class SynthesisSerializer(serializers.Serializer[Any]):
         max_length=TEXT_MAX, help_text="What both sides could live with: option C from then on"
     )
     trade_off = OptionalText(max_length=TEXT_MAX, help_text="What each side gives up")
-    covers_both = Flag(help_text="Whether it meets both concerns")
+    covers_both = OptionalFlag(help_text="Whether it meets both concerns")
     conflict = OptionalText(max_length=30, help_text=WHICH)
 
 
