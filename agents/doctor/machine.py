@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import checks
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from agents import outputs
 from agents.cli import VERSION
@@ -22,7 +22,7 @@ from agents.hosts.git import commands as git
 from agents.hosts.git.commands import GitError
 from agents.models import Host, Output, Run, Trial
 from tasks.database.clock import estimated_time
-from tasks.models import Project, Submission, Task
+from tasks.models import Project, Task
 
 DAY = 24 * 3600.0
 LOG_MAX = 64 * 1024 * 1024  # bytes of one log of a server
@@ -145,9 +145,7 @@ def _orphans() -> Iterator[Path]:
 def _left_by_runs() -> Iterator[Path]:
     folders = {int(each.name): each for each in _old(_home() / "runs", "[1-9]*") if each.name.isdigit()}
     known = Run.objects.filter(pk__in=folders)
-    unfetched = Q(submission__state=Submission.State.RECEIVED)
-    over = estimated_time() - timedelta(seconds=DAY)
-    needed = known.filter(~Q(status=Run.Status.ENDED) | unfetched | Q(ended_at__gt=over))
+    needed = known.needed(estimated_time() - timedelta(seconds=DAY))
     spared, there = set(needed.values_list("pk", flat=True)), set(known.values_list("pk", flat=True))
     for number, folder in folders.items():
         if number not in there:

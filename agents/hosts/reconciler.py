@@ -269,7 +269,7 @@ class Reconciler:
             if folder.name not in self._cleared and RUN_FOLDER.fullmatch(folder.name)
             and int(folder.name) not in mine
         ]  # fmt: skip
-        needed = set(self._needed().values_list("pk", flat=True)) if folders else set()
+        needed = set(Run.objects.needed().values_list("pk", flat=True)) if folders else set()
         for folder in folders:
             logged(f"Looking into {folder}", lambda folder=folder: self._end_stranger(folder, needed))
 
@@ -282,11 +282,6 @@ class Reconciler:
         elif int(folder.name) not in needed:
             outcomes.remove_folder(Run(pk=int(folder.name)))
             self._cleared.add(folder.name)
-
-    def _needed(self) -> QuerySet[Run]:
-        """Return the runs that are live somewhere, or whose hand-in nobody has fetched yet."""
-        unfetched = Q(submission__state=Submission.State.RECEIVED)
-        return Run.objects.filter(~Q(status=Run.Status.ENDED) | unfetched)
 
     # --- Runs that are held -----------------------------------------------------------------------------
 
@@ -477,7 +472,7 @@ class Reconciler:
         """Give up a run whose remains cannot be read, however often that is tried."""
         log.error("Run %s is given up: %s", run.pk, why)
         run_ends.end(run, Run.Outcome.LOST, reason=f"What it left could not be read. {why}")
-        if not self._needed().filter(pk=run.pk).exists():
+        if not Run.objects.needed().filter(pk=run.pk).exists():
             outcomes.remove_folder(run)
 
 

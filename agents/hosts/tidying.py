@@ -79,9 +79,7 @@ def old_run_folders() -> list[Path]:
     if not days:
         return []
     since = estimated_time() - timedelta(days=days)
-    unfetched = Q(submission__state=Submission.State.RECEIVED)
-    needed = Run.objects.filter(~Q(status=Run.Status.ENDED) | Q(ended_at__gt=since) | unfetched)
-    kept = set(needed.values_list("pk", flat=True))
+    kept = set(Run.objects.needed(since).values_list("pk", flat=True))
     folders = {pk: folder for pk, folder in _numbered("runs") if pk not in kept}
     ended = set(Run.objects.filter(pk__in=folders).values_list("pk", flat=True))
     return [folder for pk, folder in folders.items() if pk in ended or _is_older(folder, days * DAY)]

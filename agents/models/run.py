@@ -20,6 +20,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Return the runs that a host holds, so that a process of theirs may exist."""
         return self.filter(status__in=Run.HELD)
 
+    def needed(self, since: datetime | None = None) -> "RunQuerySet":
+        """Return the runs that are live, whose hand-in nobody has fetched yet, or that ended `since`."""
+        needed = ~Q(status=Run.Status.ENDED) | Q(submission__state=Submission.State.RECEIVED)
+        return self.filter(needed | Q(ended_at__gt=since) if since else needed)
+
 
 class Run(models.Model):
     """One agent process, or one verification, on one task in one seat."""

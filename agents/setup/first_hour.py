@@ -374,16 +374,17 @@ def bring_file(asker: Asker, project: Project, path: Path) -> ImportReport:
         question = f"Take {counted(boxes, 'line')} that may be meant so for tasks? [y/N]"
         if asker.more(question).lower() in YES:
             text = with_boxes(text)
-    try:
-        return import_todo(project, text, actor=ACTOR)
-    except TodoError as error:
-        raise CommandError("\n".join([*error.lines(str(path)), "Nothing was imported."])) from error
+    return _imported(project, text, str(path))
 
 
 def bring_lines(project: Project, titles: list[str]) -> ImportReport:
     """Import tasks that consist of a title each. Raises CommandError, and then imports nothing."""
     text = "".join(f"- [ ] {as_line(title)}\n" for title in titles)
+    return _imported(project, text, "task")
+
+
+def _imported(project: Project, text: str, source: str) -> ImportReport:
     try:
         return import_todo(project, text, actor=ACTOR)
     except TodoError as error:
-        raise CommandError("\n".join([*error.lines("task"), "Nothing was imported."])) from error
+        raise CommandError("\n".join([*error.lines(source), "Nothing was imported."])) from error

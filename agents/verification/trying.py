@@ -273,7 +273,6 @@ def _start(trial: Trial) -> None:
     """Make a clean checkout, and start a shim that runs the steps."""
     folder = folder_of(trial.pk)
     paths.make_anew(folder)
-    recipe = Recipe(trial.prepare, trial.build, trial.test)
     try:
         mirror = paths.mirror(trial.project)
         with mirror.mended():
@@ -287,7 +286,8 @@ def _start(trial: Trial) -> None:
         _end(trial, Trial.Outcome.BROKEN, problem=str(error), step="checkout")
         return
     environment = commands.own_environment(trial.project, folder, "verifier")
-    steps = commands.verification_steps(recipe, folder, environment, commands.Limits.of_a_trial())
+    limits = commands.Limits.of_a_trial()
+    steps = commands.verification_steps(_recipe(trial), folder, environment, limits)
     room = sandbox.Room(folder, trial.project_id, "verifier", borrowed, _reach(trial.project))
     starting.write_job(folder, f"trial-{trial.pk}", steps, room, steps_decide=True)
     starting.renew_lease(folder)
@@ -428,13 +428,14 @@ def _finish(trial: Trial, left: dict[str, Any]) -> None:
 def _spare(trial: Trial, verdict: Verdict) -> int:
     """Skip the queued trials that begin with what this one could not do or fetch, and return how many."""
     queued = trial.project.trials.filter(status=Trial.Status.QUEUED, sha=trial.sha)
-    lacking = toolchains.fetchers(*_commands(trial)) if verdict.is_cut_off else set()
+    asked = _recipe(trial).commands
+    lacking = toolchains.fetchers(*asked) if verdict.is_cut_off else set()
     done = BEGINNINGS.get(verdict.step, 0)
     vain = [
         each.pk
         for each in queued
-        if (lacking and lacking <= toolchains.fetchers(*_commands(each)))
-        or (done and _commands(each)[:done] == _commands(trial)[:done])
+        if (lacking and lacking <= toolchains.fetchers(*_recipe(each).commands))
+        or (done and _recipe(each).commands[:done] == asked[:done])
     ]
     return queued.filter(pk__in=vain).update(
         status=Trial.Status.ENDED, outcome=Trial.Outcome.SKIPPED, ended_at=estimated_time(),
@@ -442,8 +443,8 @@ def _spare(trial: Trial, verdict: Verdict) -> int:
     )  # fmt: skip
 
 
-def _commands(trial: Trial) -> tuple[str, str, str]:
-    return trial.prepare, trial.build, trial.test
+def _recipe(trial: Trial) -> Recipe:
+    return Recipe(trial.prepare, trial.build, trial.test)
 
 
 def _with_servers(trial: Trial, verdict: Verdict) -> str:
@@ -457,9 +458,8 @@ def _with_servers(trial: Trial, verdict: Verdict) -> str:
 
 def _keep_result(trial: Trial, verdict: Verdict) -> None:
     """Store the result as known of the commit, for landings and for coders who begin there."""
-    recipe = Recipe(trial.prepare, trial.build, trial.test)
     Verification.objects.update_or_create(
-        project=trial.project, sha=trial.sha, commands_hash=commands.commands_hash(recipe),
+        project=trial.project, sha=trial.sha, commands_hash=commands.commands_hash(_recipe(trial)),
         defaults=verdict.columns | {
             "green": verdict.green, "seconds": verdict.seconds, "problem": verdict.problem[:500],
             "fault": verdict.fault[:300],
