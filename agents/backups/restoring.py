@@ -1,7 +1,6 @@
 """Restores a backup into an empty installation, which goes on where it was; what was live has ended."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -24,7 +23,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from agents.backups import databases, making
-from agents.hosts import paths, submissions
+from agents.hosts import paths, processes, submissions
 from agents.hosts.git import commands as git
 from agents.hosts.naming import host_name
 from agents.loop import run_ends
@@ -74,10 +73,8 @@ def _alone() -> Iterator[None]:
         for file in (paths.folder("host") / "resident.lock", paths.host_lock()):
             lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
             stack.callback(os.close, lock)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise NotRestored(f"The program runs on {settings.HOME}. End it first.") from None
+            if not processes.took(lock):
+                raise NotRestored(f"The program runs on {settings.HOME}. End it first.")
         yield
 
 

@@ -203,6 +203,15 @@ def read_identity(path: Path) -> Identity | None:
     return who if 0 < who.pid < PID_MAX else None
 
 
+def took(lock: int) -> bool:
+    """Take the lock of an open file until its end; return False if another process holds it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def is_locked(path: Path) -> bool:
     """Whether another process holds the lock on this file."""
     try:

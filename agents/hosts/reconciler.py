@@ -6,7 +6,6 @@ crash adopts what is still alive.
 """
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -95,11 +94,9 @@ class Reconciler:
         """Become the process that holds this host's runs. Raises HostBusy and NameTaken."""
         lock = os.open(paths.host_lock(), os.O_RDWR | os.O_CREAT, 0o600)
         self._stack.callback(os.close, lock)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not processes.took(lock):
             self._stack.close()
-            raise HostBusy(f"Another process on {host_name()} holds its runs.") from None
+            raise HostBusy(f"Another process on {host_name()} holds its runs.")
         try:
             self.row = naming.register()
         except BaseException:

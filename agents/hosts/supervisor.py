@@ -6,7 +6,6 @@ refused. It does nothing else, has no threads, and does not query the database w
 """
 
 import contextlib
-import fcntl
 import gc
 import logging
 import multiprocessing
@@ -261,8 +260,7 @@ def _write_to(file: Path) -> None:
 def _took(lock: int) -> bool:
     """Whether we got the lock. Someone who only checks whether it is held may hold it for an instant."""
     for _ in range(10):
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if processes.took(lock):
             return True
         time.sleep(0.01)
     return False

@@ -153,9 +153,7 @@ class Shim:
 
     def takes_the_run(self) -> bool:
         """Take the folder's lock and write down our process; return False if another shim holds the lock."""
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not processes.took(self.lock):
             return False
         processes.write_identity(self.folder / "pid", processes.identity())
         return True
