@@ -1699,6 +1699,7 @@ def add_disputes(disputes: Group) -> None:
     disputes.add(
         "show", "show a dispute with both positions", shows("disputes"), show=show_dispute, ref="the dispute"
     )
+    # The server knows which words a card takes: they are in its options.
     rulings = "an option of the card, by its letter or its word, such as A, reviewer, 1 or retry: see `show`"
     disputes.add(
         "resolve", "rule on a dispute", sends("resolve", "disputes"),
