@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,11 +161,16 @@ def check_staff(
     This runs with `manage.py check --database default`. It gives only warnings, because an error would stop
     `migrate` too.
     """
+    return _of_tables(databases, _staff)
+
+
+def _of_tables(databases: Sequence[str] | None, found: Callable[[], Iterator[CheckMessage]]) -> list[Any]:
+    """Return what is found in the database, if it may be read and its tables exist."""
     if not databases or "default" not in databases:
         return []
     try:
-        return list(_staff())
-    except DatabaseError:  # the tables do not exist yet
+        return list(found())
+    except DatabaseError:
         return []
 
 
@@ -174,23 +179,20 @@ def check_groups(
     app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
     """Check that the projects exist in which groups of single sign-on have roles; with the database only."""
+    return _of_tables(databases, _groups) if settings.OIDC else []
+
+
+def _groups() -> Iterator[CheckMessage]:
     from tasks.models import Project
 
-    if not settings.OIDC or not databases or "default" not in databases:
-        return []
-    try:
-        known = sorted(Project.objects.values_list("slug", flat=True))
-    except DatabaseError:  # the tables do not exist yet
-        return []
-    return [
-        Warning(
-            f"STEROIDS_OIDC_GROUPS gives {group} a role in {project}, and there is no such project.",
-            hint=f"Its people get no right there. There are: {', '.join(known[:20]) or 'no projects'}.",
-            id="steroids.W013",
-        )
-        for group, project, _ in settings.OIDC.groups
-        if project != "*" and project not in known
-    ]
+    known = sorted(Project.objects.values_list("slug", flat=True))
+    for group, project, _ in settings.OIDC.groups:
+        if project != "*" and project not in known:
+            yield Warning(
+                f"STEROIDS_OIDC_GROUPS gives {group} a role in {project}, and there is no such project.",
+                hint=f"Its people get no right there. There are: {', '.join(known[:20]) or 'no projects'}.",
+                id="steroids.W013",
+            )
 
 
 def _staff() -> Iterator[CheckMessage]:

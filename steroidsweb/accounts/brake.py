@@ -11,6 +11,7 @@ from datetime import timedelta
 from hashlib import sha256
 from math import ceil
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from steroidsweb.models import SignInTries
@@ -113,6 +114,12 @@ def _locked(counted: Sequence[Counter]) -> list[SignInTries]:
         )
         rows = list(locked(SignInTries.objects).filter(key__in=keys).order_by("key"))
     return rows
+
+
+def too_many(wait: timedelta) -> ValidationError:
+    """Return what somebody is told whose try has to wait."""
+    says = f"Too many tries. Wait {in_words(wait)}, then try again."
+    return ValidationError(says, code="too_many_tries")
 
 
 def in_words(wait: timedelta) -> str:

@@ -10,7 +10,6 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from unfold.widgets import BASE_INPUT_CLASSES
@@ -18,7 +17,7 @@ from unfold.widgets import BASE_INPUT_CLASSES
 from disputes.web.view_helpers import NO_FRAME, page, refuses
 from steroidsweb import audit
 from steroidsweb.accounts.names import OwnNameForm
-from steroidsweb.accounts.sign_in import enter
+from steroidsweb.accounts.sign_in import by_provider, enter
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.database.clock import estimated_time
 from tasks.errors import Refused
@@ -130,10 +129,8 @@ def invited(request: HttpRequest, signed: str) -> HttpResponse:
         "title": "You are invited", "layout": NO_FRAME, "is_nav_sidebar_enabled": False, "form": form,
         "invitation": invitation,
         "roles": invitation.roles.select_related("project").order_by("project__name"),
+        **by_provider(reverse("admin:index")),
     }  # fmt: skip
     if settings.OIDC:
         request.session[IN_SESSION] = invitation.pk
-        to = urlencode({"next": reverse("admin:index")})
-        context["single_sign_on"] = settings.OIDC.name
-        context["single_sign_on_url"] = f"{reverse('openid_connect_login', args=['team'])}?{to}"
     return page(request, "admin/invited.html", context)

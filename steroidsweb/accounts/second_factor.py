@@ -87,9 +87,7 @@ def braked(user: Any, check: Callable[[], str]) -> str:
     """Check what was typed, behind the brake; tries count for the user, wherever they are."""
     counted = brake.for_code(user.pk)
     if wait := brake.begin_try(counted):
-        raise ValidationError(
-            f"Too many tries. Wait {brake.in_words(wait)}, then try again.", code="too_many_tries"
-        )
+        raise brake.too_many(wait)
     typed = check()
     brake.take_back(counted)
     return typed

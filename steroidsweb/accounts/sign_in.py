@@ -9,7 +9,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import REDIRECT_FIELD_NAME, login
 from django.contrib.auth.views import LoginView
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -18,7 +17,7 @@ from unfold.forms import AuthenticationForm
 
 from agents.setup.first_hour import forget_password
 from disputes.web.view_helpers import next_url
-from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back
+from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back, too_many
 from tasks.addresses import address_of
 
 log = logging.getLogger(__name__)
@@ -40,9 +39,7 @@ class SignInForm(AuthenticationForm):
         if wait := begin_try(counted):
             self.wait = wait
             log.warning("A sign-in from %s has to wait %s.", address_of(self.request), in_words(wait))
-            raise ValidationError(
-                f"Too many tries. Wait {in_words(wait)}, then try again.", code="too_many_tries"
-            )
+            raise too_many(wait)
         cleaned = super().clean()
         take_back(counted)
         forget_password(password)
@@ -60,10 +57,7 @@ class SignInView(LoginView):
         about = {"title": "Sign in", "subtitle": None, "app_path": self.request.get_full_path()}
         if not self.get_redirect_url():
             about[REDIRECT_FIELD_NAME] = reverse("admin:index")
-        if settings.OIDC:
-            wanted = urlencode({REDIRECT_FIELD_NAME: self.get_redirect_url() or reverse("admin:index")})
-            about["single_sign_on"] = settings.OIDC.name
-            about["single_sign_on_url"] = f"{reverse('openid_connect_login', args=['team'])}?{wanted}"
+        about |= by_provider(self.get_redirect_url() or reverse("admin:index"))
         return super().get_context_data(**kwargs) | site | about
 
     def form_valid(self, form: SignInForm) -> HttpResponse:
@@ -80,6 +74,15 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         response.status_code = 429
         response.headers["Retry-After"] = str(ceil(wait.total_seconds()))
     return response
+
+
+def by_provider(to: str) -> dict[str, Any]:
+    """Return what a page shows of the team's single sign-on, which leads on to `to`; empty without one."""
+    if not settings.OIDC:
+        return {}
+    wanted = urlencode({REDIRECT_FIELD_NAME: to})
+    url = f"{reverse('openid_connect_login', args=['team'])}?{wanted}"
+    return {"single_sign_on": settings.OIDC.name, "single_sign_on_url": url}
 
 
 def enter(request: HttpRequest, user: Any, to: str) -> HttpResponse:
