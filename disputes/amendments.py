@@ -27,6 +27,9 @@ from tasks.states import Severity, Status
 
 State = Amendment.State
 WRITTEN_BY = "System"
+MOVED_ON = Refused(
+    "moved_on", "The amendment has changed since you looked at it.", "Look at it again, then decide."
+)
 
 
 def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:
@@ -157,8 +160,7 @@ def reword(amendment: Amendment, words: str, *, seen: int, user: Any) -> None:
         raise Invalid("too_long", f"It is longer than {WORDS_MAX} characters.", "Say it shorter.")
     changed = {"words": words.replace("\r\n", "\n").strip(), "problem": ""}
     with transaction.atomic():
-        if not _seen(amendment, seen, State.ASKED, **changed):
-            raise _moved_on(amendment)
+        _move_seen(amendment, seen, State.ASKED, **changed)
         _tell(amendment, "amendment_reworded", Actor.person(user))
 
 
@@ -170,8 +172,7 @@ def drop(amendment: Amendment, *, seen: int, user: Any) -> None:
     _require(amendment, user)
     settled = {"settled_by": user, "settled_at": estimated_time()}
     with transaction.atomic():
-        if not _seen(amendment, seen, State.DROPPED, **settled):
-            raise _moved_on(amendment)
+        _move_seen(amendment, seen, State.DROPPED, **settled)
         _tell(amendment, "amendment_dropped", Actor.person(user))
 
 
@@ -192,11 +193,10 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
                 "not_a_ruling", f"The ruling on {conflict.ref} was taken back since.", "Drop the amendment."
             )
         if amendment.state != State.DRAFTED:
-            raise _moved_on(amendment)
+            raise MOVED_ON
         task = _task(amendment, project, user)
         settled = {"settled_by": user, "settled_at": estimated_time(), "task": task, "problem": ""}
-        if not _seen(amendment, seen, State.APPROVED, **settled):
-            raise _moved_on(amendment)
+        _move_seen(amendment, seen, State.APPROVED, **settled)
         rulings.mark_used([decision], None)  # from here on it can only be reopened
         _tell(amendment, "amendment_approved", actor, note=task.ref, sha=amendment.sha)
     return task
@@ -225,11 +225,11 @@ def _require(amendment: Amendment, user: Any) -> None:
     require(user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
 
 
-def _seen(amendment: Amendment, seen: int, new: str, **values: Any) -> bool:
-    """Move the amendment, or return False if it is not the version the person saw or waits for nobody."""
-    if amendment.version != seen or amendment.state not in {State.ASKED, State.DRAFTED}:
-        return False
-    return _move(amendment, amendment.state, new, **values)
+def _move_seen(amendment: Amendment, seen: int, new: str, **values: Any) -> None:
+    """Move the amendment. Raises Refused if it is not the version the person saw, or waits for nobody."""
+    waits = amendment.version == seen and amendment.state in {State.ASKED, State.DRAFTED}
+    if not waits or not _move(amendment, amendment.state, new, **values):
+        raise MOVED_ON
 
 
 def _move(amendment: Amendment, old: str, new: str, **values: Any) -> bool:
@@ -241,15 +241,6 @@ def _move(amendment: Amendment, old: str, new: str, **values: Any) -> bool:
     return True
 
 
-def _moved_on(amendment: Amendment) -> Refused:
-    return Refused(
-        "moved_on", "The amendment has changed since you looked at it.", "Look at it again, then decide."
-    )
-
-
 def _tell(amendment: Amendment, what: str, actor: Actor, *, note: str = "", **data: Any) -> None:
-    conflict = amendment.decision.conflict
-    record(
-        conflict.dispute.project, what, actor=actor, task=conflict.dispute.task, note=note,
-        data={"amendment": amendment.pk, "conflict": conflict.ref, **data},
-    )  # fmt: skip
+    about = {"amendment": amendment.pk, **data}
+    amendment.decision.conflict.record_event(what, actor=actor, note=note, **about)

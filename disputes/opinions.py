@@ -111,11 +111,9 @@ def ask(conflict: Conflict, kind: str, *, user: Any = None) -> Opinion:
                     "has_synthesis", f"{conflict.ref} has an option C already.", "Propose another yourself."
                 )
             opinion = Opinion.objects.create(conflict=conflict, kind=kind, asked_by=user)
-            record(
-                conflict.dispute.project, "opinion_asked", task=conflict.task, note=conflict.question,
-                actor=Actor.person(user) if user else Actor("policy", "The project's policy"),
-                data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": kind},
-            )  # fmt: skip
+            by = Actor.person(user) if user else Actor("policy", "The project's policy")
+            told = {"opinion": opinion.pk, "kind": kind}
+            conflict.record_event("opinion_asked", actor=by, note=conflict.question, **told)
     except IntegrityError:
         raise Refused(
             "already_asked", f"A {kind} has been asked about {conflict.ref}.", "Wait for the answer."
@@ -149,15 +147,12 @@ def give(opinion: Opinion, said: Said, *, actor: Actor) -> Opinion:
     if not given:
         raise Refused("already_given", f"An opinion on {conflict.ref} was given already.", "End your work.")
     opinion.refresh_from_db()
-    about = {"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind, "verdict": said.verdict}
+    about = {"opinion": opinion.pk, "kind": opinion.kind, "verdict": said.verdict}
     note = f"{opinion.get_verdict_display()} on {conflict.ref}"
     if said.verdict == Opinion.Verdict.ESCALATE:
         about["to"] = conflict.dispute.project.config.judge_escalate_to
         note += f"; it waits for a {about['to']}"
-    record(
-        conflict.dispute.project, "opinion_late" if is_late else "opinion_given", task=conflict.task,
-        actor=actor, note=note, data=about,
-    )  # fmt: skip
+    conflict.record_event("opinion_late" if is_late else "opinion_given", actor=actor, note=note, **about)
     if not is_late:
         _follow(opinion, conflict, actor)
         opinion.refresh_from_db()
@@ -256,11 +251,8 @@ def fail(opinion: Opinion, why: str) -> bool:
             .update(state=Opinion.State.FAILED, reasons=why[:500])
         )
         if failed:
-            conflict = opinion.conflict
-            record(
-                conflict.dispute.project, "opinion_failed", task=conflict.dispute.task, note=why,
-                data={"conflict": conflict.ref, "opinion": opinion.pk, "kind": opinion.kind},
-            )  # fmt: skip
+            about = {"opinion": opinion.pk, "kind": opinion.kind}
+            opinion.conflict.record_event("opinion_failed", note=why, **about)
     return bool(failed)
 
 

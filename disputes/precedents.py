@@ -27,7 +27,6 @@ from tasks.database.prepared import Prepared
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Project
-from tasks.models.event import record
 
 NEWEST = 500  # how many of a project's disputes are searched, newest first
 POSITION_MAX = 600  # how many characters of each position are compared
@@ -252,8 +251,6 @@ def _set_retired(precedent: Decision, user: Any, *, retired: bool) -> bool:
         rows = Decision.objects.filter(pk=precedent.pk, retired_at__isnull=retired)
         if not rows.update(retired_at=at, retired_by=by):
             return False
-        record(
-            project, "precedent_retired" if retired else "precedent_restored", actor=Actor.person(user),
-            task=conflict.dispute.task, note=conflict.question, data={"conflict": conflict.ref},
-        )  # fmt: skip
+        event = "precedent_retired" if retired else "precedent_restored"
+        conflict.record_event(event, actor=Actor.person(user), note=conflict.question)
     return True

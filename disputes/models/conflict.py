@@ -298,6 +298,11 @@ class Conflict(models.Model):
             self.save(update_fields=["proposal"])
         return self.proposal
 
+    def record_event(self, event: str, /, *, actor: Actor = SYSTEM, note: str = "", **data: Any) -> None:
+        """Record that something happened to the conflict, with its name among the event's data."""
+        told = {"conflict": self.ref, **data}
+        record(self.dispute.project, event, actor=actor, task=self.dispute.task, note=note, data=told)
+
     # --- Moves. Nobody outside this class writes `status` and `followed`. ---------------------------------
 
     @property
@@ -325,10 +330,7 @@ class Conflict(models.Model):
             seen = Conflict.objects.filter(pk=self.pk, status=old.status, followed=old.followed)
             if not seen.update(status=new.status, followed=new.followed):
                 raise StaleConflict(self)
-            record(
-                self.dispute.project, MOVES[verb].event, actor=actor, task=self.dispute.task, note=note,
-                data={"conflict": self.ref, **(data or {})},
-            )  # fmt: skip
+            self.record_event(MOVES[verb].event, actor=actor, note=note, **(data or {}))
         self.status, self.followed = new
 
     move.alters_data = True  # type: ignore[attr-defined]

@@ -12,7 +12,6 @@ from tasks.access import RULE, require
 from tasks.errors import Invalid
 from tasks.events import Actor
 from tasks.models import Project
-from tasks.models.event import record
 from tasks.models.task import locked_task
 
 
@@ -50,10 +49,8 @@ def propose_synthesis(
             raise refuse_second(conflict)
         before = conflict.proposal
         made = conflict.propose(found, actor.label)
-        record(
-            project, "synthesis_proposed", actor=actor, task=conflict.task, note=found.proposal,
-            data={"conflict": conflict.ref, "by": made.by, "before": before.by if before else ""},
-        )  # fmt: skip
+        told = {"by": made.by, "before": before.by if before else ""}
+        conflict.record_event("synthesis_proposed", actor=actor, note=found.proposal, **told)
     return made
 
 
