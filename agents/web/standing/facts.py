@@ -39,6 +39,7 @@ class Asked:
     problem: str
     only_on: str  # the only host that has its commits; empty if any host may take it
     made_on: str  # the host on which it was handed in
+    is_refused: bool  # whether the remote of its project does not take what is approved
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +302,7 @@ def columns() -> dict[str, Any]:
         "x_problem": Subquery(last.values("problem")[:1]),
         "x_only_on": Subquery(last.values("only_on")[:1]),
         "x_made_on": Subquery(last.values("run__host__name")[:1]),
+        "x_is_refused": Exists(outlook.refused().filter(project=OuterRef("project"))),
     }
 
 

@@ -221,7 +221,7 @@ def refusal(landing: Landing, now: datetime) -> str:
 
 def _refused(task: Task, asked: Asked, facts: Facts) -> Standing | None:
     """Return that new work waits, because it would not land either."""
-    if task.status != Status.PENDING or task.project_id not in facts.refused:
+    if task.status != Status.PENDING or not asked.is_refused or task.project_id not in facts.refused:
         return None
     return Standing(WAIT, refusal(facts.refused[task.project_id], asked.now), setup=task.project.slug)
 

@@ -275,12 +275,12 @@ def crowd(project: Project) -> None:
 
 
 @for_each("times", [1, 4])
-@for_each(("settings", "most"), [({}, 16), ({"stages": "full"}, 17)])
+@for_each(("settings", "most"), [({}, 15), ({"stages": "full"}, 16)])
 def test_a_board_costs_the_same_at_any_size(
     client: Client, ledger: Project, tom: User, settings: Any, most: int, times: int,
     django_assert_max_num_queries: Any,
 ) -> None:  # fmt: skip
-    """Thirteen queries, and one for each sort of thing that only some tasks wait for."""
+    """Twelve queries, and one for each sort of thing that only some tasks wait for."""
     Project.objects.update(settings=settings)
     create_agent("coder")
     for _ in range(times):
