@@ -95,6 +95,16 @@ def test_the_same_key_adds_one_task_and_another_request_under_it_is_refused(
     assert Task.objects.count() == 3
 
 
+def test_a_key_is_its_persons_own_behind_a_proxy_that_signs_in_for_all(ledger: Project, lea: User) -> None:
+    root = create_user("root", is_superuser=True)
+    for number, who in enumerate((lea, root), start=1):
+        client = Client(headers={"Authorization": "Basic cHJveHk6eA==", "Idempotency-Key": "one"})
+        client.force_login(who)
+        sent = {"project": "ledger", "title": "Do it"}
+        assert client.post("/api/v1/tasks/", sent, content_type="application/json").status_code == 201
+        assert Task.objects.count() == number
+
+
 def test_a_superuser_adds_projects_and_agents_and_nobody_else_does(ledger: Project, lea: User) -> None:
     root = create_user("root", is_superuser=True)
     project = {"slug": "shop", "repository": "https://git.example.org/shop.git", "branch": "main"}
