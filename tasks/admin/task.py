@@ -215,6 +215,12 @@ class TaskAdmin(base.ProjectScopedAdmin):
             field.queryset = field.queryset.select_related("project").order_by("project__name", "rank")
         return field
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Choose the section in advance if there is only one."""
+        sections = list(base.choices_for(request, Section, self.change_roles)[:2])
+        only = {"section": sections[0].pk} if len(sections) == 1 else {}
+        return only | super().get_changeform_initial_data(request)
+
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
         if obj and "section" in form.base_fields:
@@ -331,6 +337,12 @@ class CommentAdmin(base.ProjectScopedAdmin):
             return ()
         fixed = ("task", "parent", "by_label", "at")
         return fixed if obj.by_user_id == request.user.pk else (*fixed, "target", "body")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Choose the section in advance if there is only one."""
+        sections = list(base.choices_for(request, Section, self.change_roles)[:2])
+        only = {"section": sections[0].pk} if len(sections) == 1 else {}
+        return only | super().get_changeform_initial_data(request)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)

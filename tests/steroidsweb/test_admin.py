@@ -610,6 +610,10 @@ def waiting_for(task: Task, *others: Task) -> dict[str, Any]:
 
 def test_a_new_task_takes_the_next_number_and_stands_last(client: Client, ledger: Project, lea: User) -> None:
     before = create_task(ledger, number=41)
+    chosen = f'<option value="{before.section_id}" selected>'
+    assert chosen in as_user(client, lea).get(page("tasks.task", "add")).content.decode()  # there is no other
+    create_section(ledger)
+    assert chosen not in as_user(client, lea).get(page("tasks.task", "add")).content.decode()
     form = task_form(section=before.section_id, tags="backend, api")
     assert as_user(client, lea).post(page("tasks.task", "add"), form).status_code == 302
     task = Task.objects.latest("pk")
