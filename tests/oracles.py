@@ -26,7 +26,7 @@ from tests.fuzzing import LINE_END, Fuzzed, Kind, documents
 APPROVING = re.compile(r"approv|accept|no[\W_]*issues", re.IGNORECASE)
 EXAMPLE = re.compile(rf"R{ROUND_OF_EXAMPLES}-", re.IGNORECASE)
 WORD = re.compile(r"[^\W_]+")
-CODE = re.compile(r"R(\d+)(?:-V\d+)?-0*(\d+)", re.IGNORECASE)
+CODE = re.compile(r"R(\d+)(?:-V\d+)?[-_ ]0*(\d+)", re.IGNORECASE)
 BACKTICKS = re.compile("`+")
 RANGE_SIGN = re.compile(r"through|thru|until|to|–|—|\.\.|-", re.IGNORECASE)
 # A finding may be declined in other words than DISAGREE.
