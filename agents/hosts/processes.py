@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PID_MAX = 2**31
 PR_SET_PDEATHSIG = 1  # which signal this process gets when its parent dies
-GIVING_WAY = 10  # a ninth of the usual share where all want the processors
+GIVING_WAY = 5  # a third of the usual share where all want the processors
 SMALL_MAX = 256 * 1024  # bytes; a larger file is not read
 
 
