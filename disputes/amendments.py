@@ -27,9 +27,6 @@ from tasks.states import Severity, Status
 
 State = Amendment.State
 WRITTEN_BY = "System"
-MOVED_ON = Refused(
-    "moved_on", "The amendment has changed since you looked at it.", "Look at it again, then decide."
-)
 
 
 def may_be_asked(conflict: Conflict, ruling: Decision | None) -> bool:
@@ -193,7 +190,7 @@ def approve(amendment: Amendment, *, seen: int, user: Any) -> Task:
                 "not_a_ruling", f"The ruling on {conflict.ref} was taken back since.", "Drop the amendment."
             )
         if amendment.state != State.DRAFTED:
-            raise MOVED_ON
+            raise _moved_on()
         task = _task(amendment, project, user)
         settled = {"settled_by": user, "settled_at": estimated_time(), "task": task, "problem": ""}
         _move_seen(amendment, seen, State.APPROVED, **settled)
@@ -225,11 +222,17 @@ def _require(amendment: Amendment, user: Any) -> None:
     require(user, amendment.decision.conflict.dispute.project, RULE, "amend the specification")
 
 
+def _moved_on() -> Refused:
+    return Refused(
+        "moved_on", "The amendment has changed since you looked at it.", "Look at it again, then decide."
+    )
+
+
 def _move_seen(amendment: Amendment, seen: int, new: str, **values: Any) -> None:
     """Move the amendment. Raises Refused if it is not the version the person saw, or waits for nobody."""
     waits = amendment.version == seen and amendment.state in {State.ASKED, State.DRAFTED}
     if not waits or not _move(amendment, amendment.state, new, **values):
-        raise MOVED_ON
+        raise _moved_on()
 
 
 def _move(amendment: Amendment, old: str, new: str, **values: Any) -> bool:

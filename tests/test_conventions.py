@@ -413,6 +413,19 @@ def test_every_refusal_says_what_to_do_next() -> None:
     assert found == []
 
 
+def test_no_exception_is_kept_and_raised_again() -> None:
+    """It keeps what it was raised through, each time more, with everything that these frames hold."""
+    found = [
+        f"{relative(path)}:{node.lineno}"
+        for app in APPS
+        for path in sources(app)
+        for node in nodes(path)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name) and node.exc.id.isupper()
+    ]
+
+    assert found == []
+
+
 # --- The tests --------------------------------------------------------------------------------------------
 
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))

@@ -26,10 +26,6 @@ from tasks.models import Membership, Project
 User = get_user_model()
 DAYS = 7
 IN_SESSION = "invitation"
-OVER = Refused(
-    "invitation_over", "This invitation was used, is over, or was taken back.",
-    "Ask whoever invited you for a new one.", status=404,
-)  # fmt: skip
 
 
 def invite(by: Any, roles: dict[Project, str], *, whom: str = "", days: int = DAYS) -> Invitation:
@@ -59,15 +55,22 @@ def signer() -> Signer:
     return Signer(salt="steroidsweb.invitation")
 
 
+def _over() -> Refused:
+    return Refused(
+        "invitation_over", "This invitation was used, is over, or was taken back.",
+        "Ask whoever invited you for a new one.", status=404,
+    )  # fmt: skip
+
+
 def read(signed: str) -> Invitation:
     """Return the invitation of a link. Raises Refused if the link is forged, used, expired or taken back."""
     try:
         pk = signer().unsign(signed)
     except BadSignature as error:
-        raise OVER from error
+        raise _over() from error
     found = Invitation.objects.open().filter(pk=pk).first()
     if found is None:
-        raise OVER
+        raise _over()
     return found
 
 
@@ -82,7 +85,7 @@ def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
     with transaction.atomic():
         now = estimated_time()
         if not Invitation.objects.open().filter(pk=invitation.pk).update(used_at=now, used_by=user):
-            raise OVER
+            raise _over()
         for each in invitation.roles.all():
             Membership.objects.get_or_create(
                 project_id=each.project_id, user=user, defaults={"role": each.role}

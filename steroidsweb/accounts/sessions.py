@@ -15,13 +15,6 @@ from tasks.database.clock import estimated_time
 from tasks.errors import Refused
 from tasks.text.counting import counted
 
-OVER = Refused(
-    "session_over",
-    "That session is not open any more.",
-    "Look at the list of your sessions again.",
-    status=404,
-)
-
 
 @staff_get
 def sessions(request: HttpRequest) -> HttpResponse:
@@ -41,7 +34,10 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one of the user's own sessions; whoever has it open must sign in again."""
     row = SignedIn.objects.filter(pk=pk, user=request.user.pk).first()
     if row is None:
-        raise OVER
+        raise Refused(
+            "session_over", "That session is not open any more.",
+            "Look at the list of your sessions again.", status=404,
+        )  # fmt: skip
     _end(request, row)
     if row.session_id == request.session.session_key:
         request.session.flush()
