@@ -211,6 +211,7 @@ BURGLARS = [
         """
         for _ in range(200):
             subprocess.run(["git", "status", "--short"], check=True)
+            print("Nothing changed so far.", flush=True)
             time.sleep(0.04)
         commit(f"{CONTEXT['task']}.txt")
         sys.exit(hand_in())

@@ -67,7 +67,7 @@ LIMITS = {
     "output": {"silence": 6, "grace": 0.5},
     "git": {},
     "hand-ins": {"closing": 2, "grace": 0.5},
-    "burglars": {"silence": 12, "wall": 20, "grace": 0.5},
+    "burglars": {"silence": 12, "wall": 60, "grace": 0.5},
     "keepers in the open": {"silence": 6, "orphan": 20, "grace": 0.5, "beat": 2, "starting": 10},
 }
 SECRET = "not-for-agents"
