@@ -118,7 +118,7 @@ class Resident:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not self.stopping:
             if api_server.answers(settings.API_URL):
-                (paths.folder("host") / "web.url").write_text(settings.API_URL)
+                processes.write_whole(paths.folder("host") / "web.url", settings.API_URL.encode())
                 self.say(f"Steroids Web answers on {settings.API_URL}")
                 return
             if self._over.wait(0.1):
