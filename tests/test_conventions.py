@@ -39,6 +39,7 @@ PURE = [
     "tasks.text.regex",
     "tasks.text.repository_urls",
     "tasks.text.storable",
+    "tasks.text.toml",
     "tasks.text.unseen",
     "tasks.configuration.schema",
     "tasks.configuration.stages",

@@ -2,7 +2,6 @@
 
 import configparser
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from posixpath import basename, dirname, splitext
 from shlex import quote
@@ -11,10 +10,10 @@ from typing import Any
 from agents.recipes.recipe import RepositoryFiles
 from tasks.text.regex import regex
 from tasks.text.storable import read_json
+from tasks.text.toml import read_toml
 
 NAMES = 50_000  # paths considered
 CHARACTERS = 200_000  # characters of one file
-PARTS = 60  # parts of a dotted key
 READS = 160  # different files read for one repository
 PATH = regex(r"[^\x00-\x1f\x7f]{1,200}")
 
@@ -110,7 +109,7 @@ class _Store:
     def toml(self, path: str) -> dict[str, Any]:
         if path not in self.tables:
             text = self.text(path).removeprefix("\ufeff")
-            self.tables[path] = {} if _chained(text) else _table(tomllib.loads, text)
+            self.tables[path] = _table(read_toml, text)
         return self.tables[path]
 
 
@@ -120,15 +119,6 @@ def _folders(names: tuple[str, ...]) -> frozenset[str]:
         while (name := dirname(name)) and name not in found:
             found.add(name)
     return frozenset(found)
-
-
-def _chained(text: str) -> bool:
-    """Whether a TOML key has so many parts that reading it, in quadratic time, would not end."""
-    for line in (each for each in text.splitlines() if each.count(".") > PARTS):
-        joined = " ".join(line.split()).replace(" .", ".").replace(". ", ".")
-        if any(piece.count(".") > PARTS for piece in re.split(r"[ =,]", joined)):
-            return True
-    return False
 
 
 def _table(load: Callable[[str], object], text: str) -> dict[str, Any]:

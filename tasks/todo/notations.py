@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from tasks.configuration.yaml_files import FaultyFile, compose
 from tasks.text.counting import some_of
 from tasks.text.regex import regex
 from tasks.text.storable import read_json
+from tasks.text.toml import read_toml
 from tasks.todo import format
 from tasks.todo.entries import CALLED, KEYS, NAMED, TEXTS, read_entries, spelled
 from tasks.todo.format import Problem, TodoError
@@ -220,6 +220,6 @@ def entry_of(name: str, text: str) -> dict[str, Any] | None:
 
 def _toml_value(text: str, front: str) -> Any:
     try:
-        return json.loads(json.dumps(tomllib.loads(front), default=str))
-    except tomllib.TOMLDecodeError as error:
+        return json.loads(json.dumps(read_toml(front), default=str))
+    except ValueError as error:
         raise _refuse(text, 1, f"This cannot be read as TOML: {error}.") from error

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from disputes.protocol.text.documents import FENCED, STATED, Line
 from tasks.configuration.yaml_files import FaultyFile, read_plain
 from tasks.text.regex import regex
 from tasks.text.storable import read_json
+from tasks.text.toml import read_toml
 
 YAML_MAX = 64 * 1024  # characters
 DEPTH_MAX = 8
@@ -89,8 +89,8 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
     try:
         if text[:1] in BRACES and text[-1:] == BRACES[text[:1]]:
             data = _in_braces(text, next(iter(lists)))
-        elif TABLE.search(text) and len(text) <= YAML_MAX:
-            data = tomllib.loads(text)
+        elif TABLE.search(text):
+            data = read_toml(text)
         elif ENTRY.match(text):
             data = read_plain(
                 f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX

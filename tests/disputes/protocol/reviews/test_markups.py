@@ -1,7 +1,10 @@
 """Reviews in other marks than those of Markdown, and in other languages than English (FND-10, VER-2)."""
 
+import pytest
+
 from disputes.protocol.reviews.review import read_review
 from disputes.protocol.text.documents import MAX_BYTES
+from tasks.text.toml import read_toml
 from tests.cases import for_each
 
 VERDICTS = {"NEEDS_REVISION": "r", "APPROVED": "a", "NO_ISSUES_FOUND": "a", "APPROVED_WITH_CONDITIONS": "c"}
@@ -925,3 +928,13 @@ def test_marks_that_never_end_are_read_in_time() -> None:
 def test_a_cell_may_be_as_long_as_a_review() -> None:
     read = read_review(f"severity,file,issue\nhigh,a.py,{'x' * (MAX_BYTES - 100)}\n")
     assert [str(found.severity) for found in read.findings] == ["high"]
+
+
+def test_a_chain_of_keys_in_toml_is_not_followed_for_ever() -> None:
+    for part in ("a.", "a . ", '"a b".', "'a b' .\t", '"a\u2028b".'):
+        chain = f"{part * 5_000}a"
+        assert not read_review(f"[[findings]]\n{chain} = 1\n").findings
+        for text in (f"{chain} = 1\n", f"[{chain}]\n", f"a = {{ {chain} = 1 }}\n"):
+            with pytest.raises(ValueError, match="more than 60 parts"):
+                read_toml(text)
+    assert read_toml(f'urls = ["{"a." * 100}", "{"b." * 100}"]\n')["urls"]
