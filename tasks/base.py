@@ -123,11 +123,12 @@ def holds_back(project: Project) -> bool:
 
 def keeps_waiting(project: Project) -> str:
     """Return in one line what keeps every coder of the project from beginning; empty if nothing does."""
-    if project.trouble:
-        return project.trouble
-    if not holds_back(project):
-        return ""
-    return f"{project.branch} {IS[Base(project.base_state)]}"
+    return project.trouble or unfit(project)
+
+
+def unfit(project: Project) -> str:
+    """Return in a few words why nobody works on the target branch, such as "main is red", or ""."""
+    return f"{project.branch} {IS[Base(project.base_state)]}" if holds_back(project) else ""
 
 
 # What is known of the branch, as a sentence for pages and terminals alike.

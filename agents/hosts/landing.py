@@ -64,6 +64,19 @@ def due(host: str = "") -> list[Landing]:
     ]
 
 
+def is_any_under_way() -> bool:
+    """Whether anything is to land that does not wait for people.
+
+    What was rebased is built and tested only while the branch is fit, and what is behind it waits as well; so
+    does all of a paused project.
+    """
+    rebased = Landing.objects.filter(project=OuterRef("pk"), status=Landing.Status.CHECKING)
+    waiting = Project.objects.exclude(base_state__in=Project.FIT).filter(Exists(rebased))
+    active = Project.objects.filter(status=Project.Status.ACTIVE).exclude(pk__in=waiting.values("pk"))
+    to_land = Task.objects.to_land().filter(project__in=active)
+    return to_land.exists() or Landing.objects.filter(status__in=Landing.LIVE, project__in=active).exists()
+
+
 def _in_turn(host: Expression) -> QuerySet[Landing]:
     tried = Run.objects.filter(task=OuterRef("task"), sha=OuterRef("sha"), role=Run.Role.VERIFIER)
     failed = tried.filter(status=Run.Status.ENDED).exclude(outcome=Run.Outcome.HANDED_IN)

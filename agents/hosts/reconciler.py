@@ -50,7 +50,7 @@ from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared, PreparedUpdate
-from tasks.models import Event, Finding, Landing, Project, Review, Submission, Task
+from tasks.models import Event, Finding, Landing, Project, Review, Submission
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
@@ -565,12 +565,10 @@ def idle(within: float, *, since: int) -> bool:
     if newest_event() != since:
         return False
     soon = estimated_time() + timedelta(seconds=within)
-    if Run.objects.live().exists() or Landing.objects.filter(status__in=Landing.LIVE).exists():
-        return False
-    if Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exists():
-        return False
     return not (
-        records.due(soon)
+        Run.objects.live().exists()
+        or landing.is_any_under_way()
+        or records.due(soon)
         or disputed_work.due(soon)
         or amending.due()
         or todo.has_work()

@@ -11,6 +11,8 @@ from agents.hosts import processes
 from agents.hosts.reconciler import Reconciler
 from agents.models import Agent, Run, Trial
 from agents.verification import trying
+from agents.web import standing
+from agents.web.standing import Standing
 from disputes import rulings
 from disputes.models import Conflict, Decision
 from disputes.rulings.offers import shown_hash
@@ -105,7 +107,7 @@ def coders() -> int:
 
 
 def test_a_branch_that_turns_red_waits_for_people_and_goes_on_once_it_is_green(
-    loop: Loop, tmp_path: Path, lea: Any
+    loop: Loop, tmp_path: Path, lea: Any, settings: Any
 ) -> None:
     remote = bare_remote(tmp_path, {"test_sums.py": GREEN})
     project = project_with_tests(remote, lea)
@@ -116,6 +118,7 @@ def test_a_branch_that_turns_red_waits_for_people_and_goes_on_once_it_is_green(
     assert first.landed_sha
     assert Trial.objects.get().outcome == "green"
 
+    settings.DURATIONS = settings.DURATIONS | {"fresh": 0.0}  # who begins sees at once that it has moved
     push(remote, "test_sums.py", RED)
     spent = coders()
     second = task_in(project, "Second")
@@ -137,6 +140,21 @@ def test_a_branch_that_turns_red_waits_for_people_and_goes_on_once_it_is_green(
     assert second.landed_sha
     assert card.status == "moot"
     assert card.dispute.__class__.objects.get(pk=card.dispute_id).status == "closed"
+
+    settings.DURATIONS = settings.DURATIONS | {"fresh": 60.0}  # and who begins now only when it lands
+    push(remote, "test_sums.py", RED, "Red again")
+    third = task_in(project, "Third")
+    until_base(loop, project, "red")
+    loop.until_idle()
+    third.refresh_from_db()
+    assert third.status == "completed"
+    line = "Approved; waits to land, since main is red."
+    assert standing.standing(third) == Standing("wait", line, setup=project.slug)
+    push(remote, "test_sums.py", GREEN, "Green again")
+    until_base(loop, project, "green")
+    loop.until_idle()
+    third.refresh_from_db()
+    assert third.landed_sha
 
 
 def test_what_was_accepted_as_red_does_not_count_and_what_is_newly_red_does(

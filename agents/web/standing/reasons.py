@@ -431,9 +431,12 @@ def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
 def _landing(task: Task, facts: Facts) -> Standing:
     """Return where the landing of an approved submission is."""
     branch, states = task.project.target_branch, Landing.Status
+    unfit = base.unfit(task.project)
     match facts.landings.get(task.accepted_id or 0):
         case Landing(status=states.STUCK | states.CONFLICT, problem=problem):
             return Standing(WRONG, f"Approved, but landing is stuck: {problem}")
+        case Landing(status=states.QUEUED | states.CHECKING) if unfit:
+            return Standing(WAIT, f"Approved; waits to land, since {unfit}.", setup=task.project.slug)
         case Landing(status=states.CHECKING):
             return Standing(WORK, f"Approved; rebased onto {branch}, its build and tests run again.")
         case Landing(status=states.PUSHING):
