@@ -71,8 +71,6 @@ EXCEPTION = regex(
     r"\b(?:except(?:ing)?|apart from|aside from|other than|excluding|but (?:for|not|the)|save for|not the)\b",
     re.IGNORECASE,
 )
-# Every line that makes an exception contains one of these.
-EXCEPTION_FIRST = regex(r"\b(?:except|apart|aside|other than|besides|excluding|save|not|but)", re.IGNORECASE)
 NEAR_EXCEPTION = 40  # how many characters behind such words the finding may stand that they except
 UNDONE = regex(
     r"\b(?:not|never|cannot|n't|without|to|would|could|should|might|may|will|must|if|before|until|when|unless)"
@@ -198,8 +196,6 @@ def excepted_codes(text: str, spans: list[Span]) -> frozenset[str]:
 
     If it makes an exception without naming it by an id, that may be any of several findings before it.
     """
-    if not EXCEPTION_FIRST.search(text):
-        return frozenset()
     found: set[str] = set()
     begins: list[int] = []  # where the findings begin that an exception names
     before: Span | None = None

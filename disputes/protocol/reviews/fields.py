@@ -59,13 +59,6 @@ def field_of(text: str) -> Field | None:
     return Field(name, words) if name else None
 
 
-def field_label(text: str) -> str:
-    """Return only the name of the part that `field_of` would return; empty if there is none."""
-    if ":" not in text[:MAX_LABEL] or not (match := FIELD.match(text)):
-        return ""
-    return field_name(match["label"])
-
-
 def field_name(label: str) -> str:
     """Return the part that a label stands for; empty if the label is unknown."""
     words = label.strip(" *_:`").lower()
@@ -80,7 +73,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
     for line in body:
         text = line.text
         if line.mode is STATED:
-            if name := _heading_field(line):
+            if (heading := line.heading) and (name := field_name(heading[1])):
                 current = name
                 fields.setdefault(name, [])
                 continue
@@ -112,12 +105,6 @@ def _take_line(fields: dict[str, list[str]], current: str, text: str) -> str:
 def _goes_on(places: list[str], text: str) -> bool:
     """Whether a line still belongs to the places above it, rather than to what is said of them."""
     return not any(places) or places[-1].endswith(",") or is_place(text.lstrip("-*+ ").rstrip(","))
-
-
-def _heading_field(line: Line) -> str:
-    """Return the part of a finding that a heading opens; empty if the line is not such a heading."""
-    heading = line.heading if "#" in line.text[:4] else None
-    return field_name(heading[1]) if heading else ""
 
 
 def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[str, ...]) -> tuple[str, ...]:

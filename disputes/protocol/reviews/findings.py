@@ -18,7 +18,7 @@ from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Line
-from disputes.protocol.text.identifiers import first_gap
+from disputes.protocol.text.identifiers import gaps_in
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
@@ -44,11 +44,6 @@ RETRACTS = regex(
     r"(?=\W*(?:[.,:;(–—]|$)|\s+(?:as|because|since|after|by)\b)"
     r"|[–—:([-]\s*(?:withdrawn|retracted)[\])*_.]*$"
 )
-# Every text that withdraws its finding contains one of these.
-WITHDRAWN_HAS = (
-    "withdr", "retract", "disregard", "never mind", "after all", "no longer", "alarm", "no change",
-    "no action",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +87,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     stated += [severity for code in codes if (severity := listed.get(code.upper()))][:1]
     text = layout.written(block.begin, block.end)
     impact, suggestion = text_of(fields, "impact"), text_of(fields, "suggestion") or text_of(fields, "note")
-    gap = section.gap or first_gap(text[:4000])
+    gap = section.gap or next(iter(gaps_in(text[:4000])), "")
     title = _title(start, body) or impact
     found = Found(
         title=(title or codes[0] or "Finding")[:MAX_TITLE],
@@ -107,7 +102,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         text=text,
         line=layout.lines[block.begin].number,
         format=format_of(start, fields, body),
-        withdrawn=(withdrawn := start.struck or _is_withdrawn(text)),
+        withdrawn=(withdrawn := start.struck or WITHDRAWN.search(text.lower()) is not None),
         retracts=withdrawn and (start.struck or RETRACTS.search(head.strip().lower()) is not None),
         severity_conflict=len(set(stated)) > 1,
         gap=gap,
@@ -133,11 +128,6 @@ def _title(start: Start, body: Sequence[Line]) -> str:
         behind = start.rest.lstrip(BETWEEN)
         return behind or next((line.text.strip() for line in body if line.text.strip()), title)
     return title
-
-
-def _is_withdrawn(text: str) -> bool:
-    plain = text.lower()
-    return any(part in plain for part in WITHDRAWN_HAS) and WITHDRAWN.search(plain) is not None
 
 
 def _severities(block: Block, fields: dict[str, list[str]]) -> tuple[list[Severity], str]:

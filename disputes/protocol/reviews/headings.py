@@ -52,7 +52,6 @@ HARDLY = regex(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urge
 NOT_SEVERE = regex(r"\b(?:high|low|mid)[- ]level\b|\bnon[- ](?!blocking)\w+|\bno\b|\bnot\b(?! blocking)")
 NUMBERING = regex(r"(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[A-Z]|[IVX]{1,4})[.):]|\d{1,2}(?:\.\d{1,2})+)\s+")
 SETTLED = regex(r"\((?:all |both |now )*(?:resolved|addressed|fixed|closed)\b[^()]*\)", re.IGNORECASE)
-NUMBERED = regex(r"[0-9]| [A-Z]\b|ISSUE-R")  # every heading that names a finding contains one of these
 TRACKED = regex(r"\bissue #\d+")  # in a tracker, which the review is about
 WORD = regex(r"[a-z]+")
 SCALED = regex(r"(?:p|priority|s|sev|severity)[ -]?[0-4]\b|[a-z]+")
@@ -270,8 +269,6 @@ def purpose_of(title: str) -> Purpose:
 
 def names_finding(title: str) -> bool:
     """Whether a heading begins with the id of a finding, so that its words are about that finding."""
-    if not NUMBERED.search(title):
-        return False
     plain = NUMBERING.sub("", title.lstrip("*`[ "), count=1).lstrip("*`[ ")
     return plain.startswith("ISSUE-R") or bool(native_code(plain))
 

@@ -44,7 +44,6 @@ ITALIC = regex(r"[*_](?P<word>[A-Za-z][A-Za-z0-9 -]{1,20})(?::[*_]|[*_]\s?[:–�
 DOTTED = regex(r"\[[A-Z]{0,3}\d{1,2}(?:\.\d{1,2})+\]\s+")
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
-PREFIX_FIRST = frozenset("cChHmMlLnNpPsSbBkKgGaAO")
 INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
 IN_PARENTHESES = regex(r"\(([^()]{2,24})\)")
 # The end of a sentence, and what is in parentheses right before it, if anything.
@@ -106,7 +105,7 @@ def take_prefix(title: str, words: list[str]) -> str:
     if title[:1] in ("*", "_") and (match := ITALIC.match(title)) and severity_in(match["word"]):
         words.append(match["word"])
         return title[match.end() :]
-    if title[:1] in PREFIX_FIRST and (match := PREFIX.match(title) or LOUD.match(title)):
+    if match := PREFIX.match(title) or LOUD.match(title):
         words.append(match["word"])
         return title[match.end() :]
     return title

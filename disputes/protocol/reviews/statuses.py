@@ -57,11 +57,6 @@ STATUS = regex(
     "|".join(rf"(?P<{status}>(?:{pattern})\b(?![-.]\w))" for status, pattern in _STATUSES.items()),
     re.IGNORECASE,
 )
-# The first two letters of every status.
-STATUS_STARTS = frozenset(
-    ["pa", "mo", "no", "in", "un", "ou", "op", "re", "st", "fa", "ig", "de", "po", "wi", "dr", "fu", "co",
-     "al", "pr", "ad", "sa", "we", "fi", "cl", "im", "ve", "do", "ac"]
-)  # fmt: skip
 YES_NO = {"yes": Status.RESOLVED, "y": Status.RESOLVED, "no": Status.UNRESOLVED, "n": Status.UNRESOLVED,
           "pass": Status.RESOLVED, "fail": Status.UNRESOLVED, "partial": Status.PARTIAL}  # fmt: skip
 SIGNED = TICKS + CROSSES
@@ -81,7 +76,6 @@ ENDED = regex(
     r"| (?:in|by|with|as of) (?:(?:commit|change|round|v) ?)?(?:[0-9a-f]{7,40}\b|\d+\b|this round\b|`))",
     re.IGNORECASE,
 )
-CAPITALS = regex("[A-Z]{4}")  # contained in every status at the end of a line
 _COLUMNS = """
 status resolved resolved? addressed addressed? fixed fixed? resolution assessment verdict result state
 verification outcome disposition closed? reviewer
@@ -103,9 +97,6 @@ def status_of(words: str) -> Status | None:
         return status_of(plain[1:].lstrip("\ufe0f ")) or SIGNS[plain[:1]]
     if plain[:1] >= FIRST_SIGN:  # ⏳ Deferred
         plain = plain[1:].lstrip("\ufe0f *_")
-    begins = plain[:2].lower()
-    if begins.isascii() and begins not in STATUS_STARTS:
-        return None
     match = STATUS.match(plain)
     return Status(match.lastgroup or "") if match and AFTER_STATUS.match(plain, match.end()) else None
 
@@ -115,8 +106,7 @@ def status_in(start: Start) -> Status | None:
     for words in (start.title, start.rest, start.note):
         if not words:
             continue
-        end = words[-80:]
-        if not end[1:].islower() and CAPITALS.search(end) and (match := AT_END.search(end)):
+        if match := AT_END.search(words[-80:]):
             found = status_of(match["status"])
         else:
             said = words[:1].isupper() or words[:1] in SIGNS or words is start.rest or ENDED.match(words)

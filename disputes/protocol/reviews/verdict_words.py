@@ -65,15 +65,6 @@ COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean an
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)
 # The longest phrase comes first, because the first one that fits is taken.
 PHRASE = regex(rf"\b(?:{'|'.join(phrase for phrase in _ALL if phrase not in ONLY_ALONE)})\b")
-# Each phrase contains one of these. Few sentences do, and no others can state a verdict.
-STEMS = (
-    "approv", "accept", "conditional", "issues", "need", "reject", "change", "revis",
-)  # fmt: skip
-# For places in which ONLY_ALONE counts too.
-STEMS_ALONE = (
-    *STEMS, "lgtm", "block", "ready", "merge", "correct", "fail", "nack", "nak", "go", "ship", "hold",
-    "incomplete",
-)  # fmt: skip
 # For the beginning of a statement, with nothing but a mark or a comment after it.
 ALONE = regex(rf"(?P<phrase>{'|'.join(_ALL)})(?![a-z])")
 NO_LETTERS = regex(r"[^a-z]+")
@@ -100,8 +91,6 @@ def read_verdict(words: str) -> Verdict | None:
     denied rejection are passed over. A question states nothing, nor does a choice between approval and
     refusal.
     """
-    if not _holds(words, STEMS):
-        return None
     words = shown(words)
     if OFFER.search(NO_OFFER.sub(" ", words.lower())):
         return None
@@ -109,11 +98,6 @@ def read_verdict(words: str) -> Verdict | None:
     for sentence in sentences(words):
         found = _in_sentence(sentence, found)
     return found
-
-
-def _holds(words: str, stems: tuple[str, ...]) -> bool:
-    plain = words.lower()
-    return any(stem in plain for stem in stems)
 
 
 def sentences(words: str) -> list[str]:
@@ -153,8 +137,6 @@ def _with_conditions(words: str) -> str:
 
 def verdict_alone(words: str) -> Verdict | None:
     """Return the verdict that begins words which are no sentence: ACCEPT, but not "Accept the flag"."""
-    if not _holds(words, STEMS_ALONE):
-        return None
     head = shown(words).strip()[:120]
     plain = re.sub(r"[^a-z*()]+", " ", _with_conditions(head.lower()).replace("**", "")).strip(" *")
     match = ALONE.match(plain)

@@ -29,13 +29,6 @@ OF_A_ROUND = regex(r"\W*round \d{1,2}\W*", re.IGNORECASE)  # words behind a labe
 SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
-LABEL_STARTS = frozenset(["ve", "re", "de", "as", "st", "ou", "co", "fi", "ov", "ro", "my", "op", "ju"])
-# Lines that may begin with a label, after marks, signs and numbers; few do.
-LIKE_A_LABEL = regex(
-    rf"[ \t#*_+`>-]*+(?:[\d{FIRST_SIGN}-\U0010ffff]|"
-    + "|".join(f"[{two[0]}{two[0].upper()}][{two[1]}{two[1].upper()}]" for two in sorted(LABEL_STARTS))
-    + ")"
-)
 BARE_NUMBER = regex(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
 # "Verdict" opens a verdict even without a colon; the other labels need one.
 VERDICT = regex(r"verdict\b[\s:*_]*", re.IGNORECASE)
@@ -176,7 +169,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
         if line.mode is not STATED:
             awaited = "" if text.strip() else awaited
             continue
-        if LIKE_A_LABEL.match(text) and (match := verdict_label(text)):
+        if match := verdict_label(text):
             label, words = match
             awaited = label if not words.strip(" \t:*#_") else ""
             verdict = _read(label, words, layout, index, inside[index])
@@ -264,8 +257,6 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if plain[:1].isdigit():
         numbering = NUMBERING.match(plain) or (text.startswith("#") and BARE_NUMBER.match(plain))
         plain = plain[numbering.end() :].lstrip("*_ ") if numbering else ""
-    if plain[:2].lower() not in LABEL_STARTS:
-        return None
     match = LABEL.match(plain) or VERDICT.match(plain)
     if match is None:
         return None

@@ -49,7 +49,6 @@ OWN = regex(
 )
 # What every id begins with; few sentences do.
 LIKE_AN_ID = regex(r"[A-Za-z-]{1,14}+(?:[ ]?#?[0-9]| [A-Z]\b)|ISSUE-")
-NATIVE_FIRST = frozenset("XOCHMLIPFGAERBDWNScipfgn")
 NUMBERED = regex(
     r"(?<![\w-])(?:(?:ISSUE-)?R(?P<round>[0-9]{1,3})(?P<version>-V[0-9]{1,2})?-(?P<number>[0-9]{1,3})(?![\dA-Za-z])"
     r"|(?P<tail>[0-9]{3})(?![\w.-]))",
@@ -107,8 +106,6 @@ def code_mentions(text: str) -> Iterator[CodeMention]:
 
 def native_code(text: str) -> str:
     """Return the native id at the beginning of a text, as printed; empty if there is none (ID-4)."""
-    if text[:1] not in NATIVE_FIRST or not LIKE_AN_ID.match(text):
-        return ""
     match = NATIVE.match(text) or NATIVE_TITLE.match(text)
     return match[0] if match else ""
 
@@ -116,12 +113,6 @@ def native_code(text: str) -> str:
 def own_code(text: str) -> str:
     """Return the id that a reviewer made up at the beginning of a text; empty if there is none (ID-4)."""
     match = OWN.match(text)
-    return match[0] if match else ""
-
-
-def first_gap(text: str) -> str:
-    """Return the first gap id in a text; empty if there is none."""
-    match = GAP.search(text, place) if (place := text.find("GAP-")) >= 0 else None
     return match[0] if match else ""
 
 

@@ -15,12 +15,11 @@ LABELS_TOO = frozenset(["issue", "problem", "suggestion", "todo", "chore", "poli
 # Kinds that say nothing about how severe a comment is.
 OF_ANY_SEVERITY = frozenset(["issue", "problem"])
 BLOCKS = {"blocking": "high", "non-blocking": "low"}
-COMMENT_FIRST = frozenset("bistcpn")
 
 
 def kind_of_comment(text: str) -> re.Match[str] | None:
     """Match the word for its kind at the beginning of a comment on code."""
-    match = COMMENT.match(text) if text[:1] in COMMENT_FIRST else None
+    match = COMMENT.match(text)
     return match if match and (match["said"] or match["kind"] not in LABELS_TOO) else None
 
 

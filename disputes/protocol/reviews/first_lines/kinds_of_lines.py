@@ -1,16 +1,16 @@
 """Telling headings, list items and paragraphs apart, and reading each by its notation (FND-1)."""
 
-from disputes.protocol.reviews.first_lines.comments import COMMENT_FIRST, kind_of_comment, read_comment
+from disputes.protocol.reviews.first_lines.comments import kind_of_comment, read_comment
 from disputes.protocol.reviews.first_lines.ids import RECORD, leads_with_id, read_coded, read_record, take_id
 from disputes.protocol.reviews.first_lines.places import read_place
 from disputes.protocol.reviews.first_lines.severity_first import read_loud, severe_first
 from disputes.protocol.reviews.first_lines.severity_tags import leading_tag, read_badged, read_tagged
 from disputes.protocol.reviews.first_lines.signs import CIRCLES, without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_bold_field, read_plain_item
+from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_plain_item
 from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING
 from disputes.protocol.text.documents import HEADING, ITEM, LIST_MARKERS, SMALL_INDENT, Line, bold_lead
-from disputes.protocol.text.identifiers import LIKE_AN_ID, NATIVE_FIRST
+from disputes.protocol.text.identifiers import LIKE_AN_ID
 from tasks.text.regex import regex
 
 # What is shown of a part that folds.
@@ -19,9 +19,6 @@ SUMMARY = regex(
     r"(?:</(?:b|strong)>)?</summary>(?:<blockquote>)?\s*$"
 )
 CHECKBOXES = {"[ ]": " ", "[x]": "x", "[X]": "x"}
-FIRST = frozenset("#-*+_[0123456789~ABCDEFGHIJKLMNOPQRSTUVWXYZ") | NATIVE_FIRST | COMMENT_FIRST
-CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-ID_FIRST = NATIVE_FIRST | CAPITALS | COMMENT_FIRST
 WORDS_OF_A_LABEL = 3
 BULLETS = frozenset("-*+")
 ITEM_FIRST = frozenset("*_[`~")
@@ -37,8 +34,6 @@ def read_start(line: Line) -> Start | None:
         return _paragraph(f"**{folded['text']}**", 0, is_bold=True)
     if first not in LIST_MARKERS and (of_file := read_place(stripped, len(text) - len(stripped))):
         return of_file
-    if first not in FIRST and first < FIRST_SIGN:
-        return None
     if first == "#" and (heading := _heading(text)):
         return heading
     indent = len(text) - len(stripped)
@@ -58,35 +53,26 @@ def _heading(text: str) -> Start | None:
 
 
 def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
-    first = text[:1]
     if match := kind_of_comment(text):
         return read_comment(match, text, indent)
     if of_file := read_place(text, indent):
         return of_file
     start = Start(Shape.ITEM, indent=indent, numbered=numbered)
-    if first == "*" and (field := read_bold_field(text, start)):
-        return field
-    if first in ITEM_FIRST or first >= FIRST_SIGN or leads_with_id(text):
+    if text[:1] in ITEM_FIRST or text[:1] >= FIRST_SIGN or leads_with_id(text):
         return _content(text, start)
     return read_plain_item(text, start)
 
 
 def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
-    first = text[:1]
     if match := kind_of_comment(text):
         return read_comment(match, text)
-    if first in "FIDPC" and (match := RECORD.fullmatch(text)):
+    if match := RECORD.fullmatch(text):
         return read_record(match, text, indent)
-    if first in CAPITALS and (match := severe_first(text)):
+    if match := severe_first(text):
         return read_loud(match, text, indent)
-    if first in ID_FIRST:
-        if not leads_with_id(text):
-            return None
-    elif first not in "[~" and not is_bold and first < FIRST_SIGN:
+    if not (is_bold or text[:1] in "[~" or text[:1] >= FIRST_SIGN or leads_with_id(text)):
         return None
-    if is_bold and (
-        start := read_badged(text, indent) or read_bold_field(text, Start(Shape.BOLD, indent=indent))
-    ):
+    if is_bold and (start := read_badged(text, indent)):
         return start
     return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
 
@@ -103,7 +89,7 @@ def _content(text: str, start: Start) -> Start | None:
         start.struck, text = True, text.replace("~~", "")
     if start.level:
         start.numbering, text = _without_numbering(text)
-    if start.shape is Shape.PLAIN and text[:1] in CAPITALS and (match := severe_first(text)):
+    if start.shape is Shape.PLAIN and (match := severe_first(text)):
         return read_loud(match, text, start.indent)
     if lead := bold_lead(text):
         found = _bold(lead[0].strip(), lead[1].strip(), start)

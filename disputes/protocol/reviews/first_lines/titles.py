@@ -1,7 +1,7 @@
 """Reading a line without an id: its title, the severity beside it, or the label of a part (FND-1)."""
 
 from disputes.protocol.reviews import inline_severities
-from disputes.protocol.reviews.fields import FIELDS, LINE_OF_FILE, field_label, field_name
+from disputes.protocol.reviews.fields import LINE_OF_FILE, field_name, field_of
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, severities_of
@@ -15,18 +15,13 @@ PLACED = regex(
 SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
 SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
-# The usual way to begin a part of a finding, whatever text follows: **Impact:** …
-BOLD_FIELD = regex(r"\*\*(?P<label>[A-Za-z ]+):\*\*")
-BOLD_FIELDS = {
-    label: name for label, name in FIELDS.items() if label not in ISSUE_LABELS and label not in LEVELS
-}
 
 
 def read_plain_item(text: str, start: Start) -> Start:
     """Read a list item without an id, a tag or anything in bold, which most items are."""
     start.closed = text.endswith(":")
-    if not start.numbered and (field := field_label(text)):
-        start.title, start.field = text[: inline_severities.MAX_READ], field
+    if not start.numbered and (field := field_of(text)):
+        start.title, start.field = text[: inline_severities.MAX_READ], field.name
         return start
     words: list[str] = []
     if match := PLACED.match(text):
@@ -49,19 +44,6 @@ def _spoken(text: str) -> str:
         return ""
     said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
     return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
-
-
-def read_bold_field(text: str, start: Start) -> Start | None:
-    """Read a line that begins a part of a finding with a label in bold; return None for any other line."""
-    if not (match := BOLD_FIELD.match(text)):
-        return None
-    label = match["label"]
-    if not (field := BOLD_FIELDS.get(label.lower())):
-        return None
-    start.bold = start.closed = True
-    start.title, start.field = label, field
-    start.rest = text[match.end() :].lstrip("*").strip()
-    return start
 
 
 def read_anonymous(start: Start, head: str, rest: str) -> Start:

@@ -24,7 +24,9 @@ def prior(text: str) -> list[tuple[str, Status]]:
         ("❌", U), ("Open", U), ("DEFERRED to round 4", D), ("Withdrawn", W),
         ("Fixed timeouts are too short", None),  # a title
         ("ACCEPTED -> RESOLVED is ambiguous", None),  # a transition
-        ("Resolvers are slow", None), ("", None), ("text", None),
+        ("mostly done", P), ("in progress", P), ("outstanding", U), ("retracted", W), ("well implemented", R),
+        ("ſtill open", U),  # a letter that is another one in capitals
+        ("quite resolved", None), ("Resolvers are slow", None), ("", None), ("text", None),
     ],
 )  # fmt: skip
 def test_the_words_of_a_status_are_understood(words: str, status: Status | None) -> None:
