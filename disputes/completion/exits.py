@@ -8,7 +8,7 @@ from django.db.models import Expression, OuterRef, QuerySet, Subquery
 
 from disputes.completion import checkpoints
 from disputes.models import Conflict, Flag
-from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement, gates_for
+from disputes.protocol.completion.acknowledgement import DEMANDS, Acknowledgement, Leftover, gates_for
 from disputes.protocol.completion.closing import blockers
 from disputes.protocol.completion.convergence import State
 from disputes.protocol.completion.termination import (
@@ -18,7 +18,6 @@ from disputes.protocol.completion.termination import (
     Next,
     Result,
     Standing,
-    Unresolved,
     decide,
     left_over,
 )
@@ -80,13 +79,13 @@ def _gap(project: Project, task: Any) -> Gap:
     return Gap(f"{project.slug}-{task.number}", Severity(task.severity), state, task.title, reason)
 
 
-def _conflicts(project: Project) -> list[Unresolved]:
+def _conflicts(project: Project) -> list[Leftover]:
     """Return the conflicts on findings that wait for a ruling.
 
     A card that asks for help is not among them: it is a state of its task (BLOCKED_EXTERNAL).
     """
     rows: list[Conflict] = _open_in.found(project.pk)
-    return [Unresolved(row.ref, Severity(row.severity), row.question) for row in rows]
+    return [Leftover(row.ref, Severity(row.severity), row.question) for row in rows]
 
 
 def _open_conflicts(project: Expression) -> QuerySet[Conflict]:

@@ -62,23 +62,14 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved:
-    """A conflict that nobody has ruled on."""
-
-    code: str
-    severity: Severity | None
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Standing:
-    """Everything that decides whether work may end.
+    """Everything that decides whether work may end; `conflicts` are those that nobody has ruled on.
 
     `ready` is the result of the final review, None if it has not been held.
     """
 
     gaps: Sequence[Gap]
-    conflicts: Sequence[Unresolved] = ()
+    conflicts: Sequence[Leftover] = ()
     rounds: int = 0
     max_rounds: int = 10
     convergence: State = State.CONVERGING
@@ -95,7 +86,7 @@ class Result:
     step: str
     exit: Exit | None = None
     why: str = ""
-    conflicts: tuple[Unresolved, ...] = ()
+    conflicts: tuple[Leftover, ...] = ()
     left: tuple[Leftover, ...] = ()
     refusals: tuple[Obstacle, ...] = ()
 
@@ -135,8 +126,7 @@ def left_over(standing: Standing) -> tuple[Leftover, ...]:
     A deferred gap counts as left over. Conflicts below high block nothing and become known limitations.
     """
     gaps = [Leftover(gap.code, gap.severity, gap.title) for gap in standing.gaps if gap.state not in SETTLED]
-    grave = [each for each in standing.conflicts if is_grave(each.severity)]
-    return tuple(gaps + [Leftover(each.code, each.severity, each.title) for each in grave])
+    return (*gaps, *(each for each in standing.conflicts if is_grave(each.severity)))
 
 
 # --- The procedure ----------------------------------------------------------------------------------------
@@ -171,11 +161,11 @@ def _way_out(standing: Standing) -> Ask:
     return Ask.FORCE_COMPLETE if standing.convergence is State.DIVERGENCE_WARNING else Ask.STOP
 
 
-def _of(conflicts: Iterable[Unresolved], severity: Severity) -> tuple[Unresolved, ...]:
+def _of(conflicts: Iterable[Leftover], severity: Severity) -> tuple[Leftover, ...]:
     return tuple(each for each in conflicts if each.severity is severity)
 
 
-def _finished(standing: Standing, high: tuple[Unresolved, ...]) -> Result:
+def _finished(standing: Standing, high: tuple[Leftover, ...]) -> Result:
     """Return what happens next when nothing is left to work on (END-3)."""
     if high:
         return Result(Next.CONFLICTS, "END-3", why="a high conflict is undecided", conflicts=high)

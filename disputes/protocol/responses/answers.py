@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from operator import itemgetter
 
 from disputes.protocol.responses import leading_ids
@@ -15,7 +16,7 @@ from disputes.protocol.responses.answer_kinds import (  # fmt: skip
     stated_kind,
 )
 from disputes.protocol.responses.arguments import answer_kind, is_silencing, says_nothing, tells_of_deed
-from disputes.protocol.responses.disagree_blocks import STATUS, STATUS_LABELS, is_heading, section_kind
+from disputes.protocol.responses.disagree_blocks import first_kind, heading_of_block, section_kind
 from disputes.protocol.responses.references import referred
 from disputes.protocol.responses.replies import reply_below
 from disputes.protocol.responses.sections import LineContext, Role, SectionTracker, is_row, row_cells
@@ -130,7 +131,7 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
             for code in span.codes:
                 if (code, line.mode) not in mentions:
                     mentions[code, line.mode] = Mention(code, line.number, line.mode)
-        if is_heading(line, names):
+        if heading_of_block(line, names):
             continue
         if line.mode is not STATED:
             reads = _below_quote(lines, index, names)
@@ -342,17 +343,12 @@ class _Entry:
 
 def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
     """Return what the details below a list item or a lead-in say became of the finding, or None."""
-    for line in lines[index + 1 : index + 9]:
-        if line.mode is not STATED:
-            continue
-        if not line.text.strip() or line.heading or FULL.search(line.text):
-            break
-        if ":" not in line.text:
-            continue
-        match = STATUS.match(line.text)
-        if match and match["label"].strip().lower() in STATUS_LABELS and (kind := stated_kind(match["text"])):
-            return kind
-    return None
+
+    def goes_on(line: Line) -> bool:
+        is_detail = line.text.strip() and not line.heading and not FULL.search(line.text)
+        return line.mode is not STATED or bool(is_detail)
+
+    return first_kind(takewhile(goes_on, lines[index + 1 : index + 9]))
 
 
 def _told(rest: str) -> str:

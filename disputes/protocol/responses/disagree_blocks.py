@@ -1,11 +1,12 @@
 """Reading DISAGREE blocks: all their shapes, their parts, and what is wrong with them (DIS-2)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from disputes.protocol.responses.answer_kinds import AnswerKind, stated_kind
-from disputes.protocol.text.documents import STATED, Line, Problem, joined
+from disputes.protocol.text.documents import STATED, Line, Problem, joined, trimmed
 from disputes.protocol.text.mentions import Names, Span
 from tasks.text.regex import regex
 
@@ -46,7 +47,6 @@ LABELS = {
     ),
     "request": "request",
 }
-RULE = regex(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,8 @@ class _Start:
     rest: str = ""  # the rest of the line after the id
 
 
-def is_heading(line: Line, names: Names) -> bool:
-    """Whether a line is a heading that opens a block."""
-    return _heading(line, names) is not None
-
-
-def _heading(line: Line, names: Names) -> re.Match[str] | None:
+def heading_of_block(line: Line, names: Names) -> re.Match[str] | None:
+    """Match a line that is a heading which opens a block."""
     if line.mode is not STATED or "#" not in line.text[:4]:
         return None
     match = HEADING.match(line.text)
@@ -135,7 +131,7 @@ def _starts(lines: list[Line], names: Names) -> Iterator[_Start]:
             heading = line.heading
             if heading is None:
                 continue
-            if (match := _heading(line, names)) is not None:
+            if (match := heading_of_block(line, names)) is not None:
                 spans = names.spans(match["rest"])
                 codes = spans[0].codes if spans else _foreign(match["rest"], names)
                 yield _Start(index, codes, heading[0], _behind(match["rest"], spans))
@@ -160,11 +156,8 @@ def _behind(text: str, spans: list[Span]) -> str:
 
 def _declines(lines: list[Line], index: int, heading: str, span: Span) -> bool:
     """Whether a section on a finding declines it, by its heading or by a position below it."""
-    if DECLINING.search(heading[: span.start]):
-        return True
-    if stated_kind(heading[span.end :]) is AnswerKind.DECLINED:
-        return True
-    return section_kind(lines, index) is AnswerKind.DECLINED
+    said = stated_kind(heading[span.end :]), section_kind(lines, index)
+    return DECLINING.search(heading[: span.start]) is not None or AnswerKind.DECLINED in said
 
 
 STATUS_LABELS = frozenset(
@@ -181,18 +174,15 @@ LOOK_AHEAD = 40
 
 def section_kind(lines: list[Line], index: int) -> AnswerKind | None:
     """Return what the lines below a heading say became of the finding (`**Status:** Deferred`), or None."""
-    for line in lines[index + 1 : index + 1 + LOOK_AHEAD]:
-        if line.mode is not STATED:
-            continue
-        if line.heading:
-            break
-        if ":" not in line.text:
-            continue
-        match = STATUS.match(line.text)
-        if match and match["label"].strip().lower() in STATUS_LABELS:
-            kind = stated_kind(match["text"])
-            if kind:
-                return kind
+    return first_kind(takewhile(lambda line: not line.heading, lines[index + 1 : index + 1 + LOOK_AHEAD]))
+
+
+def first_kind(lines: Iterable[Line]) -> AnswerKind | None:
+    """Return what the first of these lines that has a label for it says became of a finding, or None."""
+    for line in lines:
+        match = STATUS.match(line.text) if line.mode is STATED and ":" in line.text else None
+        if match and match["label"].strip().lower() in STATUS_LABELS and (kind := stated_kind(match["text"])):
+            return kind
     return None
 
 
@@ -200,12 +190,13 @@ def _block(lines: list[Line], start: _Start, starts: set[int]) -> Disagreement:
     """Return the block without its code."""
     body = _body(lines, start, starts)
     parts = _parts(body)
-    texts = {name: joined(_without_rule(block)).strip() for name, block in parts.items()}
+    texts = {name: joined(trimmed(block)).strip() for name, block in parts.items()}
     concern = re.sub(r"^[ \t]*> ?", "", texts.get("concern", ""), flags=re.MULTILINE).strip()
     position = _without_word(texts.get("position", ""))
-    whole = "" if parts else joined(_without_rule(body)).strip() or start.rest
+    whole = "" if parts else joined(trimmed(body)).strip() or start.rest
     if not parts and not start.level:
-        whole = "\n".join(filter(None, [start.rest, _paragraph(body)]))
+        first = joined(list(takewhile(lambda line: line.text.strip(), body))).strip()
+        whole = "\n".join(filter(None, [start.rest, first]))
     problems = [] if texts.get("rationale") and concern else [MALFORMED]
     return Disagreement(
         code="",
@@ -251,16 +242,6 @@ def _without_word(position: str) -> str:
     return position[match.end() :].strip() if match else position
 
 
-def _paragraph(body: list[Line]) -> str:
-    """Return the lines up to the first blank one."""
-    taken: list[Line] = []
-    for line in body:
-        if not line.text.strip():
-            break
-        taken.append(line)
-    return joined(taken).strip()
-
-
 def _judged(block: Disagreement, names: Names) -> Disagreement:
     """Return the block, with a problem if its finding is not known."""
     if block.code and names.knows(block.code):
@@ -276,14 +257,3 @@ def _faults(block: Disagreement) -> Iterator[Problem]:
         yield Problem(block.line, f"the block on {block.code} has no **Rationale:** with text")
     if not block.concern:
         yield Problem(block.line, f"the block on {block.code} does not quote the **Reviewer Concern:**")
-
-
-def _without_rule(block: list[Line]) -> list[Line]:
-    """Return the lines without the blank lines and horizontal rules at their end."""
-    end = len(block)
-    while end and (
-        not block[end - 1].text.strip()
-        or (block[end - 1].mode is STATED and RULE.fullmatch(block[end - 1].text))
-    ):
-        end -= 1
-    return block[:end]

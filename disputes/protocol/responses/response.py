@@ -69,11 +69,10 @@ def read_response(
     document = SPELLED.sub(_as_printed, document)
     if front := read_front_matter(document, ("answers",)):
         data, prose = front
-        start = document.replace("\r\n", "\n").count("\n") - prose.count("\n")
-        return _with_prose(_answers_of(data), prose, start, document, Names(known), strict)
+        return _with_prose(_answers_of(data), prose, document, Names(known), strict)
     if (found := data_in(document, scan(document), LISTS, _entries)) and found.entries:
         read = _from_structure({"answers": found.entries})
-        return _with_prose(read, found.prose, 0, document, Names(known), strict)
+        return _with_prose(read, found.prose, document, Names(known), strict)
     return _from_markdown(document, Names(known), strict)
 
 
@@ -102,20 +101,13 @@ def _named(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**{PARTS[name]: value for name, value in entry.items() if name in PARTS}, **ours}
 
 
-def _with_prose(
-    front: ReadResponse,
-    prose: str,
-    start: int,
-    text: str,
-    names: Names,
-    strict: bool,
-) -> ReadResponse:
+def _with_prose(front: ReadResponse, prose: str, text: str, names: Names, strict: bool) -> ReadResponse:
     """Return the answers of the data in a response, and those of the Markdown beside it to other findings.
 
-    The prose begins below line `start`. A finding that it declines and the data answers otherwise counts as
+    A finding that it declines and the data answers otherwise counts as
     declined; if `strict`, that raises DocumentError.
     """
-    below = _moved(_from_markdown(prose, names, strict=False), start)
+    below = _from_markdown(prose, names, strict=False)
     torn = {problem.line: problem for problem in _torn(front, below)}
     problems = sorted([*below.warnings, *torn.values()], key=lambda problem: problem.line)
     if problems and strict:
@@ -166,18 +158,6 @@ def _joined(read: ReadResponse, below: ReadResponse) -> ReadResponse:
         ),
         mentions=tuple(each for each in below.mentions if each.code not in answered),
         elsewhere=tuple(each for each in below.elsewhere if each.code not in answered),
-    )
-
-
-def _moved(read: ReadResponse, lines: int) -> ReadResponse:
-    """Return the response with its line numbers moved down by so many lines."""
-    return replace(
-        read,
-        answers=tuple(replace(each, line=each.line + lines) for each in read.answers),
-        disagreements=tuple(replace(each, line=each.line + lines) for each in read.disagreements),
-        mentions=tuple(replace(each, line=each.line + lines) for each in read.mentions),
-        warnings=tuple(replace(each, line=each.line + lines) for each in read.warnings),
-        elsewhere=tuple(replace(each, line=each.line + lines) for each in read.elsewhere),
     )
 
 

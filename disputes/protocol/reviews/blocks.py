@@ -11,7 +11,7 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import MAX_LABEL, GroupLabel, bold_label, label_of_list
 from disputes.protocol.reviews.headings import TOP, Purpose, Section, purpose_of
 from disputes.protocol.reviews.layout import Layout
-from disputes.protocol.text.documents import RULE, STATED
+from disputes.protocol.text.documents import RULE, STATED, trimmed
 
 STRONG = (Shape.HEADING, Shape.BOLD)
 
@@ -86,12 +86,8 @@ class _Walk:
     def _close(self, end: int) -> None:
         if self.open is None:
             return
-        while end > self.open.begin + 1 and (
-            not (last := self.layout.lines[end - 1]).text.strip()
-            or (last.mode is STATED and RULE.match(last.text))
-        ):
-            end -= 1
-        self.blocks.append(replace(self.open, end=end))
+        below = self.open.begin + 1
+        self.blocks.append(replace(self.open, end=below + len(trimmed(self.layout.lines[below:end]))))
         self.open = None
 
     def _begin(self, index: int, start: Start) -> None:

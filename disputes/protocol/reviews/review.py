@@ -20,7 +20,7 @@ from disputes.protocol.reviews.severity import GRAVE, read_severity
 from disputes.protocol.reviews.statuses import PriorStatus, Status, prior_statuses
 from disputes.protocol.reviews.structure import Structure, read_structure
 from disputes.protocol.reviews.tables import find_rows, listed_severities
-from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict
+from disputes.protocol.reviews.verdict_words import VERDICT_WORDS, Verdict, read_verdict, worst
 from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verdicts, worst_verdict
 from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
@@ -95,17 +95,16 @@ def _from_front_matter(data: Lines, prose: str, text: str) -> ReadReview:
         replace(found, line=entry.line) for found, entry in zip(read.findings, entries, strict=True)
     )
     below = _from_markdown(prose)
-    worst = _worse(read.verdict, below.verdict)
-    start = text.replace("\r\n", "\n").count("\n") - prose.count("\n")
+    verdict = worst([read.verdict, below.verdict])
     return replace(
         read,
-        verdict=worst,
-        raw_verdict=read.raw_verdict if worst == read.verdict else below.raw_verdict,
+        verdict=verdict,
+        raw_verdict=read.raw_verdict if verdict == read.verdict else below.raw_verdict,
         findings=findings,
         text=prose.strip() or text,
-        prior=tuple(replace(each, line=each.line + start) for each in below.prior),
+        prior=below.prior,
         warnings=tuple(
-            Problem(found.line + start, f"the prose raises {found.title[:60]!r}, the front matter does not")
+            Problem(found.line, f"the prose raises {found.title[:60]!r}, the front matter does not")
             for found in below.findings
             if not found.withdrawn and not _holds(findings, found)
         ),
@@ -121,11 +120,6 @@ def _holds(findings: tuple[Found, ...], said: Found) -> bool:
     )
 
 
-def _worse(*verdicts: Verdict | None) -> Verdict | None:
-    """Return the worst of the verdicts that could be read."""
-    return max(filter(None, verdicts), key=list(Verdict).index, default=None)
-
-
 def _from_data(data: Structure, text: str, *, rejects: bool) -> ReadReview:
     """Return the review that is data, together with what the prose around it states.
 
@@ -135,14 +129,14 @@ def _from_data(data: Structure, text: str, *, rejects: bool) -> ReadReview:
     verdict = data.verdict
     if verdict in PLAIN_APPROVALS and any(found.severity in GRAVE for found in data.findings):
         verdict = Verdict.APPROVED_WITH_CONDITIONS
-    worst = _worse(verdict, around.verdict)
-    raw = data.raw_verdict if worst == verdict else around.raw_verdict
+    raw = data.raw_verdict if worst([verdict, around.verdict]) == verdict else around.raw_verdict
+    verdict = worst([verdict, around.verdict])
     others = [found for found in around.findings if not (found.withdrawn or _holds(data.findings, found))]
     findings = [
         replace(found, ordinal=number) for number, found in enumerate([*data.findings, *others], start=1)
     ]
-    stated = (StatedVerdict(ROUND, raw, worst, 1),) if worst else ()
-    return ReadReview(worst, raw, tuple(findings), text, stated, around.prior, prose=data.prose)
+    stated = (StatedVerdict(ROUND, raw, verdict, 1),) if verdict else ()
+    return ReadReview(verdict, raw, tuple(findings), text, stated, around.prior, prose=data.prose)
 
 
 def _from_markdown(text: str, *, rejects: bool = False) -> ReadReview:
@@ -152,10 +146,10 @@ def _from_markdown(text: str, *, rejects: bool = False) -> ReadReview:
     stated = stated_verdicts(layout, _inside(layout, blocks))
     prior = tuple(prior_statuses(layout, frozenset(found.code for found in findings)))
     derived = _derived(layout, stated, findings, prior)
-    worst = worst_verdict(derived)
+    counting = worst_verdict(derived)
     return ReadReview(
-        worst.verdict if worst else None,
-        worst.raw if worst else "",
+        counting.verdict if counting else None,
+        counting.raw if counting else "",
         tuple(findings),
         text,
         tuple(derived),
@@ -178,8 +172,8 @@ def find_findings(layout: Layout, *, rejects: bool = False) -> tuple[Blocks, lis
 
 
 def _rejects(layout: Layout) -> bool:
-    worst = worst_verdict(stated_verdicts(layout, [False] * len(layout.lines)))
-    return worst is not None and worst.verdict is Verdict.NEEDS_REVISION
+    stated = stated_verdicts(layout, [False] * len(layout.lines))
+    return worst(each.verdict for each in stated) is Verdict.NEEDS_REVISION
 
 
 def _found(layout: Layout, *, lenient: bool = False, last_resort: bool = False) -> tuple[Blocks, list[Found]]:

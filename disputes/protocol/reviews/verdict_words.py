@@ -1,6 +1,7 @@
 """The words of verdicts: what each means, what denies it, and what only looks like one (VER-2, ARB-2)."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from disputes.protocol.reviews.negated_approvals import is_conditional, is_denied, is_put_off, shown
@@ -14,6 +15,16 @@ class Verdict(StrEnum):
     NO_ISSUES_FOUND = "NO_ISSUES_FOUND"
     APPROVED_WITH_CONDITIONS = "APPROVED_WITH_CONDITIONS"
     NEEDS_REVISION = "NEEDS_REVISION"
+
+    @property
+    def rank(self) -> int:
+        """How bad it is, from 0 on."""
+        return list(Verdict).index(self)
+
+
+def worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:
+    """Return the worst of the verdicts that could be read, or None (VER-4)."""
+    return max(filter(None, verdicts), key=lambda each: each.rank, default=None)
 
 
 _APPROVING = ("approved", "approve", "approval", "accept", "accepted")

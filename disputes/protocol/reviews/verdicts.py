@@ -12,6 +12,7 @@ from disputes.protocol.reviews.verdict_words import (
     read_verdict,
     sentences,
     verdict_alone,
+    worst,
 )
 from disputes.protocol.text.documents import STATED, Line, bold_lead, list_item, unclosed_fence
 from disputes.protocol.text.identifiers import GAP, gaps_in
@@ -22,7 +23,8 @@ LABEL = regex(
     r"|round(?: \d{1,2})?(?: ?[-–—:])?|my|revised) )?"
     r"(?:verdict|verdicts(?=[\s:*_]*$)|recommendation|decision|assessment|status|outcome|conclusion|result"
     r"|opinion|judge?ment)|overall(?: correctness)?)"
-    r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*",
+    r"(?: for [^:]{1,60})?\s*(?:[*_]+\s*)?(?::|[-–—](?=\s)|(?=\s*$)|(?=\s\())[*_\s]*"
+    r"|verdict\b[\s:*_]*",  # even without a colon, which the other labels need
     re.IGNORECASE,
 )
 OF_A_ROUND = regex(r"\W*round \d{1,2}\W*", re.IGNORECASE)  # words behind a label that state nothing
@@ -30,8 +32,6 @@ SIGNS = regex(r"[\u2190-\U0010ffff \t*_]+")
 # A verdict in a code span with words after it is an example.
 CODE_SPAN = regex(r"[ \t*_-]{0,9}`[^`]{1,100}`[*_]*\s*[^\s*_]")
 BARE_NUMBER = regex(r"\d{1,2}[ \t]+")  # "# 3 Verdict"
-# "Verdict" opens a verdict even without a colon; the other labels need one.
-VERDICT = regex(r"verdict\b[\s:*_]*", re.IGNORECASE)
 # What a reviewer writes after **Verdict:** about an earlier finding (FND-4).
 ABOUT_FINDING = regex(
     r"(?:(?:fully|partially|not|still|mostly|un)[ _]?)*"
@@ -99,8 +99,7 @@ class StatedVerdict:
 
 def worst_verdict(stated: list[StatedVerdict]) -> StatedVerdict | None:
     """Return the worst of several verdicts, the first of equal ones, or None if there are none (VER-4)."""
-    order = list(Verdict)
-    return max(stated, key=lambda each: order.index(each.verdict)) if stated else None
+    return max(stated, key=lambda each: each.verdict.rank, default=None)
 
 
 def _stated(words: str) -> Verdict | None:
@@ -109,14 +108,9 @@ def _stated(words: str) -> Verdict | None:
     if ABOUT_FINDING.match(words.lstrip("* _`✓✔✅")):
         return None
     found: Verdict | None = None
-    order = list(Verdict)
     for sentence in sentences(words):
-        verdict = read_verdict(sentence)
-        if verdict is None:
-            continue
-        worse = found is not None and order.index(verdict) > order.index(found)
-        if found is None or (worse and re.search(r"[A-Z]{4}", sentence)):
-            found = verdict
+        if found is None or re.search(r"[A-Z]{4}", sentence):
+            found = worst([found, read_verdict(sentence)])
     return found or verdict_alone(words)
 
 
@@ -257,12 +251,10 @@ def verdict_label(text: str) -> tuple[str, str] | None:
     if plain[:1].isdigit():
         numbering = NUMBERING.match(plain) or (text.startswith("#") and BARE_NUMBER.match(plain))
         plain = plain[numbering.end() :].lstrip("*_ ") if numbering else ""
-    match = LABEL.match(plain) or VERDICT.match(plain)
-    if match is None:
+    if not (match := LABEL.match(plain)):
         return None
-    label = match["label"].lower() if "label" in match.re.groupindex else "verdict"
     words = plain[match.end() :].rstrip("#").rstrip()
-    return label, "" if OF_A_ROUND.fullmatch(words) else words
+    return (match["label"] or "verdict").lower(), "" if OF_A_ROUND.fullmatch(words) else words
 
 
 def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
@@ -380,32 +372,12 @@ SUBJECT = regex(
 
 def _subject(layout: Layout) -> str:
     """Return the one gap that the title, the headings or the first lines say a review is about, or ROUND."""
-    for candidates in (_title_gaps(layout), _heading_gaps(layout), _front_gaps(layout)):
-        if len(candidates) == 1:
-            return candidates.pop()
-        if candidates:
-            break
+    headings = layout.sections.values()
+    for texts in (
+        [heading.title for heading in headings if heading.level == 1],
+        [heading.title for heading in headings if heading.title.lower().lstrip("* ").startswith("review")],
+        [line.text for line in layout.lines[:25] if line.mode is STATED and SUBJECT.match(line.text)],
+    ):
+        if gaps := {gap for text in texts for gap in gaps_in(text)}:
+            return gaps.pop() if len(gaps) == 1 else ROUND
     return ROUND
-
-
-def _title_gaps(layout: Layout) -> set[str]:
-    titles = [section.title for section in layout.sections.values() if section.level == 1]
-    return {gap for title in titles for gap in gaps_in(title)}
-
-
-def _heading_gaps(layout: Layout) -> set[str]:
-    return {
-        gap
-        for section in layout.sections.values()
-        if section.title.lower().lstrip("* ").startswith("review")
-        for gap in gaps_in(section.title)
-    }
-
-
-def _front_gaps(layout: Layout) -> set[str]:
-    return {
-        gap
-        for line in layout.lines[:25]
-        if line.mode is STATED and SUBJECT.match(line.text)
-        for gap in gaps_in(line.text)
-    }

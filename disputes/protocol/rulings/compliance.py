@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from disputes.protocol.rulings.conflict_states import Followed
+from disputes.protocol.text.chapters import chapters
 from disputes.protocol.text.diffs import Changes
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.locations import Place, paths_in, read_place, same_file, same_section
@@ -165,14 +166,7 @@ def section_changed(before: str, after: str, location: str) -> bool | None:
 
 def _section(lines: list[Line], words: frozenset[str]) -> list[str] | None:
     """Return the words below the first heading with this name, up to the next of its level, or None."""
-    found: list[str] | None = None
-    level = 0
-    for line in lines:
-        heading = line.heading
-        if heading and found is not None and heading[0] <= level:
-            break
-        if heading and found is None and same_section(read_place(heading[1]).section, words):
-            found, level = [], heading[0]
-        elif found is not None:
-            found += line.text.split()
-    return found
+    named = (each for each in chapters(lines) if same_section(read_place(each.title).section, words))
+    if (found := next(named, None)) is None:
+        return None
+    return [word for line in lines[found.start + 1 : found.end] for word in line.text.split()]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 from disputes.protocol.responses.answers import Answered
 from disputes.protocol.text.documents import STATED, Line
@@ -43,10 +43,8 @@ def response_section(lines: Sequence[Line], answer: Answered) -> list[Line]:
     if answer.place == "row":
         return [first]
     if heading := first.heading:
-        end = start + 1
-        while end < len(lines) and not ((below := lines[end].heading) and below[0] <= heading[0]):
-            end += 1
-        return list(lines[start:end])
+        below = takewhile(lambda line: not line.heading or line.heading[0] > heading[0], lines[start + 1 :])
+        return [first, *below]
     taken = [first]
     for line in lines[start + 1 : start + ROW_OR_LINE]:
         if line.heading or (line.mode is STATED and FULL.search(line.text)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
+from disputes.protocol.text.chapters import chapters
 from disputes.protocol.text.documents import Line, scan
 from disputes.protocol.text.identifiers import GAP, gaps_in
 from disputes.protocol.text.keywords import keywords, overlap, tokens
@@ -186,19 +187,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
-    headings = [(index, *heading) for index, line in enumerate(lines) if (heading := line.heading)]
-    ends, parents, gaps = [len(lines)] * len(headings), [-1] * len(headings), [""] * len(headings)
-    above: list[int] = []
-    for at, (index, level, title) in enumerate(headings):
-        while above and headings[above[-1]][1] >= level:
-            ends[above.pop()] = index
-        parents[at] = above[-1] if above else -1
-        named = gaps_in(title)
-        gaps[at] = named[0] if named else gaps[parents[at]] if above else ""
-        above.append(at)
-    for (index, _, title), gap, end, parent in zip(headings, gaps, ends, parents, strict=True):
-        number = NUMBER.match(title)
-        yield _Section(title, gap, _words(title), number[1] if number else "", index, end, parent)
+    gaps: list[str] = []
+    for each in chapters(lines):
+        around = gaps[each.parent] if each.parent >= 0 else ""
+        gaps.append(next(iter(gaps_in(each.title)), around))
+        number = NUMBER.match(each.title)
+        yield _Section(
+            each.title, gaps[-1], _words(each.title), number[1] if number else "", each.start, each.end,
+            each.parent,
+        )  # fmt: skip
 
 
 class Comparison:

@@ -18,18 +18,24 @@ class Chapter:
     start: int  # the index of the heading
     own: int  # the index after its own text: the next heading of any level, or the end
     end: int  # the index after its last subsection
+    parent: int  # which chapter it is a part of, by its place in the list; -1 for none
 
 
 def chapters(lines: Sequence[Line]) -> list[Chapter]:
     """Return a chapter for every heading of the document, in order."""
     heads = [(index, *line.heading) for index, line in enumerate(lines) if line.heading]
-    found = []
-    for place, (start, level, title) in enumerate(heads):
-        after = heads[place + 1 :]
-        own = after[0][0] if after else len(lines)
-        end = next((index for index, other, _ in after if other <= level), len(lines))
-        found.append(Chapter(title, start, own, end))
-    return found
+    owns = [*(start for start, _, _ in heads), len(lines)][1:]
+    ends, parents = [len(lines)] * len(heads), [-1] * len(heads)
+    above: list[int] = []
+    for place, (start, level, _) in enumerate(heads):
+        while above and heads[above[-1]][1] >= level:
+            ends[above.pop()] = start
+        parents[place] = above[-1] if above else -1
+        above.append(place)
+    return [
+        Chapter(title, start, own, end, parent)
+        for (start, _, title), own, end, parent in zip(heads, owns, ends, parents, strict=True)
+    ]
 
 
 def named(every: Sequence[Chapter], anchor: str) -> Chapter | None:

@@ -38,32 +38,24 @@ class Data(NamedTuple):
 Pick = Callable[[Mapping[str, Any]], list[Any] | None]
 
 
-def data_in(
-    text: str, lines: Sequence[Line], lists: Collection[str], pick: Pick | None = None
-) -> Data | None:
+def data_in(text: str, lines: Sequence[Line], lists: Collection[str], pick: Pick) -> Data | None:
     """Return the data that a document is, or has in fences or in a JSON text among its lines; None without.
 
-    Only a mapping with a list under one of the keys counts; `pick` says which lists of it are meant. `lines`
-    are those of the scanned text. What cannot be read as data is none.
+    Only a mapping counts in which one of the keys of `lists` occurs and `pick` finds a list. `lines` are
+    those of the scanned text. What cannot be read as data is none.
     """
     if not (text.lstrip()[:1] in ("[", "-") or any(name in text for name in lists)):
         return None
-
-    def picked(keys: dict[str, Any] | None) -> list[Any] | None:
-        if keys is None or pick:
-            return pick(keys) if keys is not None and pick else None
-        return next((keys[name] for name in lists if isinstance(keys.get(name), list)), None)
-
     whole = _mapping(text, lists)
     if whole is not None:
-        entries = picked(whole)
+        entries = pick(whole)
         return None if entries is None else Data(whole, entries[:VALUES_MAX], "")
     keys: dict[str, Any] = {}
     found: list[Any] = []
     inside: set[int] = set()
     for first, last, part in sorted([*_fences(lines), *_texts(lines)]):
         mapping = _mapping(part, lists)
-        entries = picked(mapping)
+        entries = None if mapping is None else pick(mapping)
         if mapping is not None and entries is not None and (not inside or all(map(_is_mapping, entries))):
             keys, found = {**mapping, **keys}, found + entries
             inside.update(range(first, last + 1))
@@ -92,16 +84,18 @@ def _mapping(text: str, lists: Collection[str]) -> dict[str, Any] | None:
         elif TABLE.search(text):
             data = read_toml(text)
         elif ENTRY.match(text):
-            data = read_plain(
-                f"{next(iter(lists))}:\n{text}", size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX
-            )
+            data = _yaml(f"{next(iter(lists))}:\n{text}")
         elif KEY.match(text) and (NESTED.match(text) or any(f"\n{name}:" in f"\n{text}" for name in lists)):
-            data = read_plain(text, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
+            data = _yaml(text)
         else:
             return None
     except (ValueError, RecursionError, FaultyFile):
         return None
     return {as_words(name): value for name, value in data.items()}
+
+
+def _yaml(text: str) -> dict[str, Any]:
+    return read_plain(text, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
 
 
 def _in_braces(text: str, name: str) -> dict[str, Any]:
@@ -121,7 +115,7 @@ def _in_braces(text: str, name: str) -> dict[str, Any]:
             raise
         plain = COMMENT.sub("", text)
         whole = plain if text[0] == "{" else f"{name}: {plain}"
-        return read_plain(whole, size=YAML_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
+        return _yaml(whole)
     return data if isinstance(data, dict) else {name: data}
 
 

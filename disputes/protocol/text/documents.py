@@ -208,6 +208,16 @@ def _fence(raw: str, *, may_open: bool) -> _Fence | None:
     return _Fence(column, text[: len(text) - len(info)], info)
 
 
+def trimmed(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines without the blank ones and the horizontal rules at their end."""
+    end = len(lines)
+    while end and not (
+        (last := lines[end - 1]).text.strip() and (last.mode is not STATED or not RULE.match(last.text))
+    ):
+        end -= 1
+    return lines[:end]
+
+
 def joined(lines: Sequence[Line]) -> str:
     """Return the text of these lines as written, without the blank lines before and after it."""
     return "\n".join([line.text for line in lines]).strip("\n")

@@ -23,6 +23,7 @@ _KEY = regex(r"^([A-Za-z_]+)[ \t]*:", re.MULTILINE)
 def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | None:
     """Return the front matter and the document below it, or None unless one of its keys is among `ours`.
 
+    Blank lines stand for those above the document, so that its lines keep their numbers.
     Raises DocumentError, with line numbers of the whole document, if the front matter cannot be accepted.
     """
     text = text.replace("\r\n", "\n")
@@ -33,7 +34,8 @@ def read_front_matter(text: str, ours: Collection[str]) -> tuple[Lines, str] | N
     between = text[opened.end() : closed.start()]
     if {*ours}.isdisjoint(key.lower() for key in _KEY.findall(between)):
         return None
-    return _read(between, text.count("\n", 0, opened.end())), text[closed.end() :]
+    above = "\n" * text.count("\n", 0, closed.end())
+    return _read(between, text.count("\n", 0, opened.end())), above + text[closed.end() :]
 
 
 def check_keys(data: Lines, known: Collection[str], where: str) -> None:

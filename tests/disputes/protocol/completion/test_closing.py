@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disputes.protocol.completion.acknowledgement import Acknowledgement, Gate
+from disputes.protocol.completion.acknowledgement import Acknowledgement, Gate, Leftover
 from disputes.protocol.completion.closing import (
     JUDGED,
     Check,
@@ -21,7 +21,7 @@ from disputes.protocol.completion.closing import (
     summarise,
 )
 from disputes.protocol.completion.convergence import State
-from disputes.protocol.completion.termination import Ask, Exit, Gap, Standing, Unresolved, decide
+from disputes.protocol.completion.termination import Ask, Exit, Gap, Standing, decide
 from disputes.protocol.rounds.gaps import GapState
 from tasks.states import Severity
 from tests.cases import for_each
@@ -94,7 +94,7 @@ TYPED = Acknowledgement(
     by="Vera", at="2026-01-12T10:00:00Z",
 )  # fmt: skip
 STANDING = Standing(
-    GAPS, [Unresolved("ISSUE-R2-001", LOW, "A name")], rounds=4, asked=Ask.STOP, acknowledgement=TYPED
+    GAPS, [Leftover("ISSUE-R2-001", LOW, "A name")], rounds=4, asked=Ask.STOP, acknowledgement=TYPED
 )
 ROUNDS = history([([LOW], [HIGH]), ([MEDIUM], [])])
 SPENT = durations(0, 100, [(0, 20), (50, 80)])

@@ -24,7 +24,6 @@ from disputes.protocol.completion.termination import (
     Next,
     Result,
     Standing,
-    Unresolved,
     decide,
     extended,
     is_complete,
@@ -51,11 +50,11 @@ def parked(*severities: Severity | None) -> list[Gap]:
     return [gap(each, G.USER_DEFERRED, f"GAP-QA-{number:03}") for number, each in enumerate(severities)]
 
 
-def conflict(severity: Severity | None, code: str = "ISSUE-R2-001") -> Unresolved:
-    return Unresolved(code, severity)
+def conflict(severity: Severity | None, code: str = "ISSUE-R2-001") -> Leftover:
+    return Leftover(code, severity)
 
 
-def everything(gaps: Sequence[Gap], conflicts: Sequence[Unresolved] = ()) -> Acknowledgement:
+def everything(gaps: Sequence[Gap], conflicts: Sequence[Leftover] = ()) -> Acknowledgement:
     """An acknowledgement that passes every gate for these."""
     codes = [each.code for each in [*gaps, *conflicts]]
     return Acknowledgement(
@@ -323,7 +322,7 @@ def test_the_procedure_step_by_step(standing: Standing, step: str, following: Ne
     ],
 )
 def test_what_is_left_gives_the_end_its_type(
-    gaps: list[Gap], conflicts: list[Unresolved], asked: Ask, exit_type: Exit
+    gaps: list[Gap], conflicts: list[Leftover], asked: Ask, exit_type: Exit
 ) -> None:
     # T6
     standing = Standing(
@@ -352,7 +351,7 @@ STATES = st.sampled_from(list(GapState))
 WORKED_ON = [state for state, weight in WEIGHTS.items() if weight == 1]
 GAPS = st.lists(st.builds(Gap, CODES, SEVERITY, STATES), max_size=5, unique_by=lambda each: each.code)
 CONFLICTS = st.lists(
-    st.builds(Unresolved, st.sampled_from(["x", "y", "z"]), SEVERITY),
+    st.builds(Leftover, st.sampled_from(["x", "y", "z"]), SEVERITY),
     max_size=3,
     unique_by=lambda each: each.code,
 )
