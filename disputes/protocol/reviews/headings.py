@@ -43,9 +43,12 @@ FIRST_SIGN = "\u2190"  # arrows, ticks and pictographs come from here on
 BLOCKING = frozenset(
     ["blocker", "blockers", "blocking", "blockierend", "bloquant", "bloquante", "bloqueante"]
 )
-INFORMING = frozenset(["info", "informational"])
 BLOCKS = regex(r"block|bloqu")
-WARNINGS = frozenset(["warning", "warnings"])  # alone in a heading, between what is critical and suggestions
+# What is a severity if it stands alone in a heading, as between what is critical and suggestions.
+ALONE = {
+    **dict.fromkeys(["warning", "warnings"], Severity.MEDIUM),
+    **dict.fromkeys(["info", "informational"], Severity.LOW),
+}
 OBSERVING = frozenset(["observation", "observations", "notes", "note", "remarks", "remark"])
 BESIDE_SEVERITY = GLUE | OBSERVING | BLOCKING
 HARDLY = regex(r"nice[ -]to[ -]have|\bnot (?:so|that|too|very) (?:important|urgent|severe|serious)\b")
@@ -65,110 +68,91 @@ _EARLIER = r"(?:previous(?:ly)?|prior|earlier|past|last round|round \d+|r\d+|v\d
 _DONE = r"(?:resolved|addressed|fixed|closed|completed|applied)"
 _STATUS = rf"(?:status|resolutions?|verification|assessment|follow|disposition|check|update|{_DONE})"
 _CHANGES = r"(?:changes?|revisions?|fixes|actions?|modifications?|updates?)"
+
+
+def _means(purpose: Purpose, *patterns: str) -> tuple[Purpose, re.Pattern[str]]:
+    return purpose, regex("|".join(patterns))
+
+
 # The first purpose that fits counts. A severity in a heading outranks all but the status of earlier findings.
-PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
-    (purpose, regex("|".join(patterns)))
-    for purpose, patterns in [
-        (
-            Purpose.HISTORY,
-            [
-                r"\b(?:revision|version|review|document|change) (?:history|log)\b",
-                r"^revisions?$",
-                r"changelog|^release notes|^what (?:has )?changed",
-            ],
-        ),
-        # Below "Why No Issues" stands what was looked at.
-        (
-            Purpose.CHECKS,
-            [
-                r"\b(?:no|zero)[- ](?:\w+ ){0,3}(?:issues?|concerns?|problems?|findings?|blockers?)"
-                r"(?: (?:at|found|identified|in|justification|raised|rationale|remain\w*)\b|$)"
-            ],
-        ),
-        # "Remaining", "New" and "Unresolved" say that the issues are open.
-        (
-            Purpose.ISSUES,
-            [
-                r"\b(?:new|remaining|unresolved|unaddressed|outstanding|open|additional|other)\b"
-                rf".*\b{_NOUNS}\b(?!.*\b(?:{_DONE}|status|summary|verification|assessment)\b)"
-            ],
-        ),
-        (
-            Purpose.PRIOR,
-            [
-                rf"\b{_EARLIER}\b.*\b{_TOLD}\b.*\b{_STATUS}",
-                rf"\b(?:previous|prior|earlier)\b.*\b(?:{_TOLD}|round)\b",
-                rf"\blast (?:round|review)(?:'s)?\b.*\b(?:{_TOLD}|points|items)\b",
-                r"\b(?:verification|status|follow[- ]?up|disposition) (?:of|on) round \d",
-                rf"\b(?:{_NOUNS}|fix(?:es)?|feedback)\b.*\b(?:status|resolution|verification|disposition|{_DONE})\b",
-                rf"\b(?:{_DONE}|status|verification|resolution|disposition)\b.*\b(?:{_NOUNS}|fix(?:es)?|feedback)\b",
-                r"^(?:resolution|fix|response) (?:status|assessment|verification|check|review)",
-                rf"\bfollow[- ]?up (?:on|to|of)\b|^{_DONE}(?: (?:during|in|since|by|this|before|after)\b|$)",
-                r"\bresolution (?:assessment|verification)\b",
-            ],
-        ),
-        (
-            Purpose.PRAISE,
-            [
-                r"\b(?:strengths?|positives?|praise|pros|highlights|commend\w*|kudos)\b|^approved\b",
-                r"\bwhat (?:works|is good|went well)|\b(?:works|done|went) well\b",
-                r"\bgood (?:points|practices|parts|aspects)\b",
-            ],
-        ),
-        (
-            Purpose.REQUIRED,
-            [
-                rf"\b(?:required|requested|mandatory|necessary) {_CHANGES}",
-                rf"\b{_CHANGES} (?:required|requested|needed)\b|\bmust (?:address|fix|resolve|change)",
-                r"\bconditions? (?:for|of|to)\b|^conditions$|\brequired (?:before|for)\b",
-                r"\bblocking (?:issues|items) to\b",
-            ],
-        ),
-        (
-            Purpose.CLOSING,
-            [
-                r"\b(?:summary|summaries|overview|recommend\w*|verdicts?|conclusions?)\b",
-                r"\bnext (?:steps?|rounds?)\b",
-                r"\b(?:actions?|decisions?|sign[- ]?off|appendix|rationale|path forward|approval|overall)\b",
-                r"\b(?:final (?:assessment|thoughts|remarks)|priority order|prioriti[sz]\w+|metrics)\b",
-                r"\b(?:statistics|totals?|counts?|tl;?dr|outcome|ready|readiness|net progress)\b",
-            ],
-        ),
-        (
-            Purpose.GAPS,
-            [
-                r"\bnew gaps?\b|\bsub-?gaps\b",
-                r"\bgaps? (?:introduced|created|opened|spawned|validation|assessment)\b",
-            ],
-        ),
-        (
-            Purpose.CHECKS,
-            [
-                r"\b(?:check ?lists?|checks?|consistency|alignment|coverage|validat\w+|verif\w+)\b",
-                r"\b(?:completeness|integration|complian\w+|compatib\w+|conformance|reachability|soundness|criteria)\b",
-                r"\bquestions?\b",
-            ],
-        ),
-        (
-            Purpose.OBSERVATIONS,
-            [
-                r"\b(?:minor|remaining|additional|other|further|non[- ]?blocking)\b.*"
-                r"\b(?:observation|note|remark)s?\b",
-                r"\b(?:observation|note|remark)s?\b.*\bnon[- ]?blocking\b|\bcompression\b",
-                r"^(?:(?:optional|minor|further|other|additional|new|non[- ]?blocking) )?"
-                r"(?:suggestions|improvements)(?: for improvement)?$",
-            ],
-        ),
-        (
-            Purpose.ISSUES,
-            [
-                rf"\b{_NOUNS}\b|\bgaps (?:identified|found|remaining|in)\b|^gaps\b|\bclarifications?\b",
-                r"\b(?:remaining|identified|specification|spec|critical|missing|unresolved) gaps\b",
-                r"\bedge cases? (?:not|missing|gaps)|\b(?:missing|uncovered|unhandled|unaddressed) \w+",
-                r"\bcritique\b|^cons\b|\bareas (?:for|of) improvement\b|\bblocking\b",
-            ],
-        ),
-    ]
+PURPOSES = (
+    _means(
+        Purpose.HISTORY,
+        r"\b(?:revision|version|review|document|change) (?:history|log)\b",
+        r"^revisions?$",
+        r"changelog|^release notes|^what (?:has )?changed",
+    ),
+    # Below "Why No Issues" stands what was looked at.
+    _means(
+        Purpose.CHECKS,
+        r"\b(?:no|zero)[- ](?:\w+ ){0,3}(?:issues?|concerns?|problems?|findings?|blockers?)"
+        r"(?: (?:at|found|identified|in|justification|raised|rationale|remain\w*)\b|$)",
+    ),
+    # "Remaining", "New" and "Unresolved" say that the issues are open.
+    _means(
+        Purpose.ISSUES,
+        r"\b(?:new|remaining|unresolved|unaddressed|outstanding|open|additional|other)\b"
+        rf".*\b{_NOUNS}\b(?!.*\b(?:{_DONE}|status|summary|verification|assessment)\b)",
+    ),
+    _means(
+        Purpose.PRIOR,
+        rf"\b{_EARLIER}\b.*\b{_TOLD}\b.*\b{_STATUS}",
+        rf"\b(?:previous|prior|earlier)\b.*\b(?:{_TOLD}|round)\b",
+        rf"\blast (?:round|review)(?:'s)?\b.*\b(?:{_TOLD}|points|items)\b",
+        r"\b(?:verification|status|follow[- ]?up|disposition) (?:of|on) round \d",
+        rf"\b(?:{_NOUNS}|fix(?:es)?|feedback)\b.*\b(?:status|resolution|verification|disposition|{_DONE})\b",
+        rf"\b(?:{_DONE}|status|verification|resolution|disposition)\b.*\b(?:{_NOUNS}|fix(?:es)?|feedback)\b",
+        r"^(?:resolution|fix|response) (?:status|assessment|verification|check|review)",
+        rf"\bfollow[- ]?up (?:on|to|of)\b|^{_DONE}(?: (?:during|in|since|by|this|before|after)\b|$)",
+        r"\bresolution (?:assessment|verification)\b",
+    ),
+    _means(
+        Purpose.PRAISE,
+        r"\b(?:strengths?|positives?|praise|pros|highlights|commend\w*|kudos)\b|^approved\b",
+        r"\bwhat (?:works|is good|went well)|\b(?:works|done|went) well\b",
+        r"\bgood (?:points|practices|parts|aspects)\b",
+    ),
+    _means(
+        Purpose.REQUIRED,
+        rf"\b(?:required|requested|mandatory|necessary) {_CHANGES}",
+        rf"\b{_CHANGES} (?:required|requested|needed)\b|\bmust (?:address|fix|resolve|change)",
+        r"\bconditions? (?:for|of|to)\b|^conditions$|\brequired (?:before|for)\b",
+        r"\bblocking (?:issues|items) to\b",
+    ),
+    _means(
+        Purpose.CLOSING,
+        r"\b(?:summary|summaries|overview|recommend\w*|verdicts?|conclusions?)\b",
+        r"\bnext (?:steps?|rounds?)\b",
+        r"\b(?:actions?|decisions?|sign[- ]?off|appendix|rationale|path forward|approval|overall)\b",
+        r"\b(?:final (?:assessment|thoughts|remarks)|priority order|prioriti[sz]\w+|metrics)\b",
+        r"\b(?:statistics|totals?|counts?|tl;?dr|outcome|ready|readiness|net progress)\b",
+    ),
+    _means(
+        Purpose.GAPS,
+        r"\bnew gaps?\b|\bsub-?gaps\b",
+        r"\bgaps? (?:introduced|created|opened|spawned|validation|assessment)\b",
+    ),
+    _means(
+        Purpose.CHECKS,
+        r"\b(?:check ?lists?|checks?|consistency|alignment|coverage|validat\w+|verif\w+)\b",
+        r"\b(?:completeness|integration|complian\w+|compatib\w+|conformance|reachability|soundness|criteria)\b",
+        r"\bquestions?\b",
+    ),
+    _means(
+        Purpose.OBSERVATIONS,
+        r"\b(?:minor|remaining|additional|other|further|non[- ]?blocking)\b.*"
+        r"\b(?:observation|note|remark)s?\b",
+        r"\b(?:observation|note|remark)s?\b.*\bnon[- ]?blocking\b|\bcompression\b",
+        r"^(?:(?:optional|minor|further|other|additional|new|non[- ]?blocking) )?"
+        r"(?:suggestions|improvements)(?: for improvement)?$",
+    ),
+    _means(
+        Purpose.ISSUES,
+        rf"\b{_NOUNS}\b|\bgaps (?:identified|found|remaining|in)\b|^gaps\b|\bclarifications?\b",
+        r"\b(?:remaining|identified|specification|spec|critical|missing|unresolved) gaps\b",
+        r"\bedge cases? (?:not|missing|gaps)|\b(?:missing|uncovered|unhandled|unaddressed) \w+",
+        r"\bcritique\b|^cons\b|\bareas (?:for|of) improvement\b|\bblocking\b",
+    ),
 )
 
 
@@ -246,11 +230,8 @@ def severities_of(words: str, *, blocking: bool = False) -> list[Severity]:
 def section_severity(title: str) -> tuple[Severity | None, bool]:
     """Return the severity that a heading gives, the lower of two, and whether it names two (SEV-12)."""
     words = bare(title).strip("[]").removeprefix("severity:").strip()
-    if words in WARNINGS:
-        return Severity.MEDIUM, False
-    if words in INFORMING:
-        return Severity.LOW, False
-    named = [severity] if (severity := read_severity(words)) else severities_of(words, blocking=True)
+    severity = ALONE.get(words) or read_severity(words)
+    named = [severity] if severity else severities_of(words, blocking=True)
     if not named:
         return None, False
     return min(named, key=severity_rank), len(set(named)) > 1

@@ -154,7 +154,7 @@ def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     """
     place = last if (last := _last_group(title)) and is_place(last.strip("()[]` ")) else ""
     told = title[: len(title) - len(place)].rstrip()
-    end = _labelled_end(told) or _bracketed_end(told) or _dashed_end(told) or _sentence_end(told)
+    end = _labelled_end(told) or _bracketed_end(told) or _dashed_end(told) or first_sentence(told)
     if end is None:
         return title, False
     before, word = end
@@ -162,23 +162,17 @@ def take_end(title: str, words: list[str]) -> tuple[str, bool]:
     return f"{before} {place}".rstrip(), True
 
 
-def first_sentence(text: str) -> tuple[str, str]:
-    """Return the first sentence of a text and the severity in parentheses at its end, or two empty texts.
+def first_sentence(text: str) -> tuple[str, str] | None:
+    """Return the first sentence of a text and the severity in parentheses at its end, or None.
 
     "The lock is released too early (high). A second consumer may take the same job." A sentence that names
     several severities is about something else.
     """
     end = SENTENCE_END.search(text) if ")" in text else None
     if not end or not end["word"] or not severity_in(end["word"]):
-        return "", ""
+        return None
     sentence = text[: end.start()].rstrip()
-    if any(severity_in(each) for each in IN_PARENTHESES.findall(sentence)):
-        return "", ""
-    return sentence, end["word"]
-
-
-def _sentence_end(title: str) -> tuple[str, str] | None:
-    return found if (found := first_sentence(title)) and found[1] else None
+    return None if any(map(severity_in, IN_PARENTHESES.findall(sentence))) else (sentence, end["word"])
 
 
 def _last_group(title: str) -> str:

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from disputes.protocol.reviews.inline_severities import severity_in
@@ -67,7 +68,8 @@ SLACK = 3  # how many characters an underline may be longer or shorter than its 
 DELIMITERS = ("|", "\t", ",", ";")
 
 
-def lines_of(text: str) -> Sequence[Line]:
+@lru_cache(maxsize=2)  # a hand-in is read, then asked about
+def lines_of(text: str) -> tuple[Line, ...]:
     """Return the lines of a review in the form of Markdown. Raises DocumentError if it is too large."""
     lines = list(in_english(without_thoughts(_unwrapped(scan(text)))))
     if HAS_HTML.search(text):
@@ -75,8 +77,8 @@ def lines_of(text: str) -> Sequence[Line]:
     lines = list(_in_columns(_headed(_checked(lines))))
     told = [line for line in lines if line.text.strip()]
     if len(told) > LINES_MAX or any(line.heading or line.text.lstrip()[:1] == "|" for line in told):
-        return lines
-    return [each for line in lines for each in _points(line)]
+        return tuple(lines)
+    return tuple(each for line in lines for each in _points(line))
 
 
 def _unwrapped(lines: Sequence[Line]) -> Sequence[Line]:

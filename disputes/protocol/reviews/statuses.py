@@ -10,7 +10,8 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import FIRST_SIGN, Purpose, Section
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Table, list_item
-from disputes.protocol.text.identifiers import codes_in, native_code, own_code
+from disputes.protocol.text.identifiers import native_code, own_code
+from disputes.protocol.text.mentions import codes_in
 from tasks.text.regex import regex
 
 

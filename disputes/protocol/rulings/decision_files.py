@@ -5,46 +5,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from disputes.protocol.rulings.options import OPTIONS, Kind, Option
-from disputes.protocol.text.documents import RULE, STATED, Line, Problem, scan
-from disputes.protocol.text.identifiers import codes_in
+from disputes.protocol.text.documents import RULE, STATED, Line, Problem, Row, cells, scan
+from disputes.protocol.text.mentions import codes_in
 from disputes.protocol.text.quotes import one_line, readable, unquoted
 from tasks.text.regex import regex
 
 # The labels of an entry in lower case, and the value that each of them gives.
 LABELS: dict[str, str] = {
+    **{name: name for name in ("severity", "constraints", "impact")},
     "conflict type": "conflict_type",
-    "gap affected": "gap",
-    "gaps affected": "gap",
-    "gap": "gap",
-    "task": "gap",
-    "severity": "severity",
-    "reviewer": "reviewer",
-    "reviewer position": "reviewer",
-    "engineer": "coder",
-    "engineer position": "coder",
-    "coder": "coder",
-    "chosen option": "choice",
-    "choice": "choice",
-    "option": "choice",
+    **dict.fromkeys(["gap affected", "gaps affected", "gap", "task"], "gap"),
+    **dict.fromkeys(["reviewer", "reviewer position"], "reviewer"),
+    **dict.fromkeys(["engineer", "engineer position", "coder"], "coder"),
+    **dict.fromkeys(["chosen option", "choice", "option"], "choice"),
     "decision": "text",
-    "behavior": "behavior",
-    "behaviour": "behavior",
-    "rationale": "rationale",
-    "reason": "rationale",
-    "constraints": "constraints",
+    **dict.fromkeys(["behavior", "behaviour"], "behavior"),
+    **dict.fromkeys(["rationale", "reason"], "rationale"),
     "precedent": "citation",
     "for engineer": "for_coder",
     "for gap": "for_gap",
-    "impact": "impact",
-    "conflict": "subject",
-    "issue": "subject",
-    "issues": "subject",
-    "decided by": "by",
-    "made by": "by",
-    "timestamp": "at",
-    "date": "at",
-    "state": "state",
-    "status": "state",
+    **dict.fromkeys(["conflict", "issue", "issues"], "subject"),
+    **dict.fromkeys(["decided by", "made by"], "by"),
+    **dict.fromkeys(["timestamp", "date"], "at"),
+    **dict.fromkeys(["state", "status"], "state"),
 }
 # Labels that only introduce a group of others, and end the value before them.
 GROUPS = {"positions", "resolution", "action required", "context", "alternatives considered"}
@@ -105,7 +88,7 @@ class _Section:
     line: int
     title: str
     values: dict[str, list[str]] = field(default_factory=dict)
-    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
 
 
 def read_decisions(document: str) -> ReadDecisions:
@@ -143,7 +126,7 @@ def _sections(lines: Iterable[Line]) -> Iterator[_Section]:
         elif line.mode is STATED and RULE.match(line.text):
             label = ""
         elif line.mode is STATED and line.text.lstrip().startswith("|"):
-            section.rows.append((line.number, _cells(line.text)))
+            section.rows.append(Row(line.number, cells(line.text)))
         elif label:
             section.values[label].append(line.text)
     yield section
@@ -162,8 +145,7 @@ def _title(text: str) -> str:
 
 def _label(line: Line) -> tuple[str, str] | None:
     """Return the value that a line begins ("" for a group) and its part on this line, or None."""
-    match = _LABEL.match(line.text) if line.mode is STATED else None
-    match = match or (_PLAIN.match(line.text) if line.mode is STATED else None)
+    match = (_LABEL.match(line.text) or _PLAIN.match(line.text)) if line.mode is STATED else None
     if match is None:
         return None
     name = _name(match["name"])
@@ -244,14 +226,14 @@ def _without_codes(text: str) -> str:
 def _from_table(section: _Section) -> Iterator[Decided]:
     """Yield the rows of a table whose header names Decision and Choice."""
     columns: dict[str, int] = {}
-    for number, cells in section.rows:
-        names = [_name(cell) for cell in cells]
+    for number, row in section.rows:
+        names = [_name(cell) for cell in row]
         if "decision" in names and "choice" in names:
             columns = {name: index for index, name in enumerate(names)}
             continue
-        if not columns or all(set(cell) <= set("-: ") for cell in cells):
+        if not columns or all(set(cell) <= set("-: ") for cell in row):
             continue
-        found = {name: cells[index] for name, index in columns.items() if index < len(cells)}
+        found = {name: row[index] for name, index in columns.items() if index < len(row)}
         subject, choice = found.get("decision", "").strip("* "), found.get("choice", "")
         if not choice:
             continue
@@ -266,9 +248,3 @@ def _from_table(section: _Section) -> Iterator[Decided]:
             by=found.get("decided by", ""),
             at=found.get("date", ""),
         )
-
-
-def _cells(text: str) -> list[str]:
-    r"""Return the cells of a table row; `\\|` is a bar within a cell."""
-    cells = re.split(r"(?<!\\)\|", text.strip().removeprefix("|").removesuffix("|"))
-    return [cell.replace("\\|", "|").strip() for cell in cells]

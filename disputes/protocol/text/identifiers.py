@@ -5,8 +5,6 @@ meaning, so nothing may be merged by its id alone.
 """
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from tasks.text.regex import regex
 
@@ -60,48 +58,9 @@ LIST_WORDS = frozenset({",", "and", ", and", "&", "/", "+"})
 MAX_BETWEEN = 16
 
 
-class CodeMention(NamedTuple):
-    """An id in a text, in its full form, and the index where it begins.
-
-    Both ends of a range have their own index.
-    """
-
-    code: str
-    start: int
-
-
 def is_canonical(code: str) -> bool:
     """Whether a code may be stored as it is (ID-1)."""
     return CANONICAL.fullmatch(code) is not None
-
-
-def codes_in(text: str) -> list[str]:
-    """Return the canonical codes in a text, with short ones in full and ranges filled in (ID-4)."""
-    return [mention.code for mention in code_mentions(text)]
-
-
-def code_mentions(text: str) -> Iterator[CodeMention]:
-    """Yield the canonical codes in a text with their places; those inside a range get its end's place."""
-    if "R" not in text and "r" not in text:
-        return
-    last: re.Match[str] | None = None  # the previous code, if a list or a range may continue from it
-    prefix, number, end = "", 0, 0
-    for match in NUMBERED.finditer(text):
-        between = (
-            text[end : match.start()].strip(" \t*`[]").lower() if match.start() - end < MAX_BETWEEN else "?"
-        )
-        ranges = last is not None and between in RANGE_WORDS
-        if match["tail"]:
-            if not ranges and (last is None or between not in LIST_WORDS):
-                continue
-            digits, own = match["tail"], prefix
-        else:
-            digits, own = match["number"], f"ISSUE-R{match['round']}{(match['version'] or '').upper()}"
-        if ranges and own == prefix and 0 < int(digits) - number <= MAX_RANGE:
-            for each in range(number + 1, int(digits)):
-                yield CodeMention(f"{own}-{each:0{len(digits)}d}", match.start())
-        yield CodeMention(f"{own}-{digits}", match.start())
-        last, prefix, number, end = match, own, int(digits), match.end()
 
 
 def native_code(text: str) -> str:

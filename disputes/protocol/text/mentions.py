@@ -71,6 +71,11 @@ class Names:
         return _Named(match.start(), match.end(), written)
 
 
+def codes_in(text: str) -> list[str]:
+    """Return the canonical codes in a text, with short ones in full and ranges filled in (ID-4)."""
+    return [code for span in Names().spans(text) for code in span.codes]
+
+
 def _any_of(codes: Iterable[str]) -> str:
     """Return a pattern that matches any of these codes, longest first, and tries each prefix only once."""
     root: dict[str, Any] = {}

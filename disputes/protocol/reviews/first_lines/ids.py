@@ -1,11 +1,11 @@
 """Reading a line that begins with the id of a finding, the program's or the reviewer's own (FND-1, ID-4)."""
 
 import re
-from itertools import islice
 
 from disputes.protocol.reviews import inline_severities
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.text import identifiers
+from disputes.protocol.text.mentions import codes_in
 from tasks.text.regex import regex
 
 CODES = regex(rf"(?P<codes>{identifiers.CODE}{identifiers.MORE_CODES})")
@@ -64,7 +64,7 @@ def codes_in_order(text: str) -> tuple[str, ...]:
     """Return the codes at the beginning of a line, at most a hundred, which no real list exceeds."""
     if ONE_CODE.fullmatch(text):
         return (text,)
-    return tuple(mention.code for mention in islice(identifiers.code_mentions(text), MAX_CODES))
+    return tuple(codes_in(text)[:MAX_CODES])
 
 
 def read_coded(start: Start, after: str, rest: str) -> Start:

@@ -144,8 +144,7 @@ def _severe_clause(text: str) -> tuple[str, str]:
     "LGTM, but the token never expires (high), please fix it." A clause with the only severity counts if it
     objects, stands behind a contrast, or has a demand behind it, unless it tells of what is done.
     """
-    first = first_sentence(text)
-    if first[1]:
+    if first := first_sentence(text):
         return ("", "") if _is_settled(first[0]) else first
     named = [match for match in IN_PARENTHESES.finditer(text) if severity_in(match[1])]
     if len(named) != 1 or not AFTER_CLAUSE.match(text, named[0].end()):

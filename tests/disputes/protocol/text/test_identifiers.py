@@ -1,6 +1,7 @@
 """Ids in every form (ID-4): canonical, short, in lists and ranges, native; and what only looks like one."""
 
-from disputes.protocol.text.identifiers import MAX_RANGE, codes_in, gaps_in, is_canonical, native_code
+from disputes.protocol.text.identifiers import MAX_RANGE, gaps_in, is_canonical, native_code
+from disputes.protocol.text.mentions import codes_in
 from tests.cases import for_each
 from tests.disputes.protocol.text.test_documents import QUADRATIC, growth
 
