@@ -1,6 +1,7 @@
 """Reading findings that a review lists in a table, and what tables say about other findings (FND-6)."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 
 from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.candidate import SILENT
@@ -37,17 +38,12 @@ SUGGESTION_COLUMNS = frozenset(
 )
 # A table with one of these columns judges or counts; it does not list findings.
 OTHER_COLUMNS = frozenset(
-    [
-        "valid?",
-        "count",
-        "verdict",
-        "required?",
-        "addressed?",
-        "resolved?",
-        "result",
-        "assessment",
-        "mitigation",
-    ]
+    ["valid?", "count", "verdict", "required?", "addressed?", "resolved?", "result", "assessment"]
+    + ["mitigation"]
+)
+# Columns that may stand beside that of a severity.
+TOLD_COLUMNS = frozenset(
+    [*TITLE_COLUMNS, *ID_COLUMNS, *IMPACT_COLUMNS, *SUGGESTION_COLUMNS, "message", "status", "category"]
 )
 ALIKE = 0.5
 MAX_COMPARED = 60  # how many findings each row is compared with
@@ -57,17 +53,8 @@ NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED
 def names_columns(cells: Sequence[str]) -> bool:
     """Whether cells are the names of columns, one of them that of a severity."""
     names = [cell.strip("*` ").lower() for cell in cells]
-    told = {
-        *TITLE_COLUMNS,
-        *ID_COLUMNS,
-        *IMPACT_COLUMNS,
-        *SUGGESTION_COLUMNS,
-        "message",
-        "status",
-        "category",
-    }
     others = [name for name in names if name not in SEVERITY_COLUMNS]
-    return len(others) < len(names) and all(name in told or _is_location(name) for name in others)
+    return len(others) < len(names) and all(name in TOLD_COLUMNS or _is_location(name) for name in others)
 
 
 def listed_severities(layout: Layout) -> dict[str, Severity]:
@@ -78,19 +65,20 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
             continue
         column = _severity_column(table)
         for row in table.rows:
-            if (
-                column is not None
-                and column < len(row.cells)
-                and (severity := severity_in(row.cells[column]))
-            ):
-                for code in codes_of(row.cells[0]):
+            first, *others = row.cells
+            severity = severity_in(_cell(row, column))
+            named = [first]
+            if not severity and len(first) <= 16:  # | HIGH | 2 | ISSUE-R1-001, ISSUE-R1-002 |
+                severity, named = severity_in(first), others
+            if severity:
+                for code in chain.from_iterable(map(codes_of, named)):
                     found.setdefault(code.upper(), severity)
-            elif severity := severity_in(row.cells[0]) if len(row.cells[0]) <= 16 else None:
-                # | HIGH | 2 | ISSUE-R1-001, ISSUE-R1-002 |
-                for cell in row.cells[1:]:
-                    for code in codes_of(cell):
-                        found.setdefault(code.upper(), severity)
     return found
+
+
+def _cell(row: Row, column: int | None) -> str:
+    """Return what stands in a column of a row, which may be shorter than its table; else nothing."""
+    return row.cells[column] if column is not None and column < len(row.cells) else ""
 
 
 def find_rows(
@@ -162,9 +150,7 @@ def _severity_column(table: Table) -> int | None:
     if (column := _column(table, SEVERITY_COLUMNS)) is not None:
         return column
     for index, name in enumerate(_names(table)):
-        if SEVERE_HEAD.search(name) and all(
-            index < len(row.cells) and severity_in(row.cells[index]) for row in table.rows
-        ):
+        if SEVERE_HEAD.search(name) and all(severity_in(_cell(row, index)) for row in table.rows):
             return index
     return None
 
@@ -174,7 +160,7 @@ def _widest_column(table: Table) -> int | None:
     told = SEVERITY_COLUMNS | ID_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [
-        (sum(len(row.cells[index]) for row in table.rows if index < len(row.cells)), index)
+        (sum(len(_cell(row, index)) for row in table.rows), index)
         for index, name in enumerate(_names(table))
         if name not in told and not _is_location(name) and index != severe
     ]
@@ -184,13 +170,12 @@ def _widest_column(table: Table) -> int | None:
 def _title_column(table: Table) -> int | None:
     names = _names(table)
     columns = [names.index(name) for name in TITLE_COLUMNS if name in names]
-    if columns and columns[0] == 0 and len(columns) > 1 and all(
-        len(row.cells[0].split()) <= 1 for row in table.rows
-    ):  # fmt: skip
-        return columns[1]  # | Issue | Description | with ids in the first
-    if not columns or (columns == [0] and all(len(row.cells[0].split()) <= 1 for row in table.rows)):
-        return _widest_column(table) if _severity_column(table) is not None else next(iter(columns), None)
-    return columns[0]
+    first = columns[:1]
+    if first == [0] and all(len(row.cells[0].split()) <= 1 for row in table.rows):
+        columns = columns[1:]  # | Issue | Description | with ids in the first
+    if not columns and _severity_column(table) is not None:
+        return _widest_column(table)
+    return next(iter(columns or first), None)
 
 
 def _lists(table: Table, section: Section, *, alone: bool) -> bool:
@@ -198,43 +183,35 @@ def _lists(table: Table, section: Section, *, alone: bool) -> bool:
     names = _names(table)
     if not names or OTHER_COLUMNS & set(names) or _title_column(table) is None:
         return False
-    severe = _severity_column(table) is not None
-    if section.purpose in (Purpose.CLOSING, Purpose.CHECKS):
-        return severe and alone
     if section.purpose is Purpose.ISSUES:
         return True
-    return severe
+    counts = alone or section.purpose not in (Purpose.CLOSING, Purpose.CHECKS)
+    return counts and _severity_column(table) is not None
 
 
 def _row(text: str, table: Table, row: Row, section: Section) -> Found | None:
     names = _names(table)
     column = _title_column(table)
-    if column is None or column >= len(row.cells):
-        return None
 
-    def cell_at(index: int | None) -> str:
-        return row.cells[index] if index is not None and index < len(row.cells) else ""
+    def cell(is_wanted: Callable[[str], object]) -> str:
+        return _cell(row, next((i for i, name in enumerate(names) if is_wanted(name) and i != column), None))
 
-    def cell(wanted: Collection[str]) -> str:
-        return cell_at(next((i for i, name in enumerate(names) if name in wanted and i != column), None))
-
-    title = row.cells[column].strip("* ")
+    title = _cell(row, column).strip("* ")
     if not LETTERS.search(title) or EMPTY.match(title) or COUNT.fullmatch(title):
         return None
-    status = status_of(cell(["status", "state"]))
+    status = status_of(cell(["status", "state"].__contains__))
     if status not in (None, Status.UNRESOLVED):
         return None
-    severe = _severity_column(table)
-    words = row.cells[severe] if severe is not None and severe < len(row.cells) else ""
+    words = _cell(row, _severity_column(table))
     codes = _row_codes(row)
     return Found(
         title=title[:500],
         severity=severity_in(words) or section.severity,
         raw_severity=words.strip("* ")[:40],
         code=codes[0] if codes else "",
-        location=cell_at(next((i for i, name in enumerate(names) if _is_location(name)), None)),
-        impact=cell(IMPACT_COLUMNS),
-        suggestion=cell(SUGGESTION_COLUMNS),
+        location=cell(_is_location),
+        impact=cell(IMPACT_COLUMNS.__contains__),
+        suggestion=cell(SUGGESTION_COLUMNS.__contains__),
         text=text,
         line=row.line,
         format="table-row",

@@ -40,37 +40,31 @@ _CONDITIONAL = (
 _REFUSING = (
     "needs revision", "needs revisions", "need revision", "needs work", "needs changes", "needs fixes",
     "needs rework", "needs major revision", "needs minor revision", "needs significant revision",
-    "reject", "rejected", "rejection", "changes requested", "changes required", "change requested",
-    "request changes", "requesting changes", "requires changes", "requires revision", "revision required",
-    "revision needed",
-    "revisions required", "revise and resubmit", "major revision", "major revisions", "blocked",
-    "not ready", "do not merge", "do not merge yet", "block", "changes needed", "patch is incorrect",
-    "patch is not correct", "the patch is incorrect", "the patch is not correct", "revise", "nack", "nak",
-    "no go", "do not ship", "hold", "incomplete", "major issues", "not lgtm", "not approved",
-    "not yet approved", "not accepted", "not acceptable",
-    "fail", "failed",
+    "reject", "rejected", "changes requested", "change requested", "request changes", "requesting changes",
+    "requires changes", "requires revision", "revision required", "revision needed", "revisions required",
+    "revise and resubmit", "major revision", "major revisions",
 )  # fmt: skip
+# Words that state a verdict only alone and in the place of one; in prose they may mean anything.
+_APPROVING_ALONE = ("approval", "lgtm", "patch is correct", "the patch is correct")
+_REFUSING_ALONE = (
+    "blocked", "block", "not ready", "rejection", "changes required", "changes needed", "do not merge",
+    "do not merge yet", "patch is incorrect", "patch is not correct", "the patch is incorrect",
+    "the patch is not correct", "revise", "nack", "nak", "no go", "do not ship", "hold", "incomplete",
+    "major issues", "not lgtm", "not approved", "not yet approved", "not accepted", "not acceptable", "fail",
+    "failed",
+)  # fmt: skip
+ONLY_ALONE = frozenset([*_APPROVING_ALONE, *_REFUSING_ALONE, "conditional"])
 # VER-2. The longest phrase that fits wins, so that "APPROVED WITH NOTES" is not read as "APPROVED".
 VERDICT_WORDS: dict[str, Verdict] = {
-    **dict.fromkeys(
-        [*_APPROVING, "approves", "lgtm", "patch is correct", "the patch is correct"], Verdict.APPROVED
-    ),
+    **dict.fromkeys([*_APPROVING, "approves", *_APPROVING_ALONE], Verdict.APPROVED),
     **dict.fromkeys([f"approved with minor observation{end}" for end in ("", "s")], Verdict.APPROVED),
     "no issues found": Verdict.NO_ISSUES_FOUND,
     **dict.fromkeys(
         [f"{word} with {what}" for word in _APPROVING for what in _RESERVED], Verdict.APPROVED_WITH_CONDITIONS
     ),
     **dict.fromkeys(_CONDITIONAL, Verdict.APPROVED_WITH_CONDITIONS),
-    **dict.fromkeys(_REFUSING, Verdict.NEEDS_REVISION),
+    **dict.fromkeys([*_REFUSING, *_REFUSING_ALONE], Verdict.NEEDS_REVISION),
 }
-# Words that state a verdict only alone and in the place of one; in prose they may mean anything.
-ONLY_ALONE = frozenset([
-    "approval", "lgtm", "blocked", "block", "conditional", "not ready", "rejection", "changes required",
-    "changes needed", "do not merge", "do not merge yet", "patch is correct", "patch is incorrect",
-    "patch is not correct", "the patch is correct", "the patch is incorrect", "the patch is not correct",
-    "revise", "nack", "nak", "no go", "do not ship", "hold", "incomplete", "major issues", "not lgtm",
-    "not approved", "not yet approved", "not accepted", "not acceptable", "fail", "failed",
-])  # fmt: skip
 NO_ISSUES = "no issues found"
 COUNTED = regex(r"\bno[\W_]{0,40}[0-9]")  # "no 3 issues found" does not mean anything
 _ALL = sorted(VERDICT_WORDS, key=len, reverse=True)

@@ -40,16 +40,8 @@ ABOUT_FINDING = regex(
 )
 NO_ISSUES_MARKER = regex(r"\bNO[_ ]ISSUES[_ ]FOUND\b")
 VERDICT_COLUMNS = frozenset(
-    [
-        "verdict",
-        "decision",
-        "recommendation",
-        "review verdict",
-        "final verdict",
-        "review",
-        "assessment",
-        "status",
-    ]
+    ["verdict", "decision", "recommendation", "review verdict", "final verdict", "review", "assessment"]
+    + ["status"]
 )
 VERSIONS = frozenset(["version", "round", "date", "revision", "reviewer", "iteration"])
 NOT_REFUSING = frozenset([Purpose.PRIOR, Purpose.HISTORY, Purpose.PRAISE])
@@ -183,7 +175,7 @@ def _in_lines(layout: Layout, inside: list[bool]) -> Iterator[tuple[int, str, Ve
 
 def _awaited(label: str, words: str, layout: Layout, index: int) -> Verdict | None:
     """Return the verdict of the first line below its label; a heading counts only if it is just a verdict."""
-    if layout.lines[index].heading is not None and not _is_word_alone(words):
+    if layout.lines[index].heading is not None and not _whole(words):
         return None
     return _read(label, words, layout, index, inside=False)
 
@@ -197,14 +189,14 @@ def _unlabelled(
         return text, Verdict.NO_ISSUES_FOUND
     if not is_awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
         return of_gap
-    if text.isupper() and (alone := _in_capitals(layout, index, ends)):
-        return text, alone
+    if _in_capitals(layout, index, ends):
+        return text, Verdict.NEEDS_REVISION
     return None
 
 
-def _is_word_alone(words: str) -> bool:
-    """Whether words in capitals are a verdict and nothing else."""
-    return words.isupper() and " ".join(re.findall(r"[a-z]+", words.lower())) in VERDICT_WORDS
+def _whole(words: str) -> Verdict | None:
+    """Return the verdict that words in capitals are, if they are nothing else."""
+    return VERDICT_WORDS.get(" ".join(re.findall(r"[a-z]+", words.lower()))) if words.isupper() else None
 
 
 def _read(label: str, words: str, layout: Layout, index: int, inside: bool) -> Verdict | None:
@@ -271,21 +263,16 @@ def _of_gap(layout: Layout, index: int) -> tuple[str, Verdict] | None:
     return (f"{match[0]} - {words}", verdict) if verdict else None
 
 
-def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> Verdict | None:
-    """Return a refusal in capitals that fills the first, the last or a summing-up line of a review (ARB-2).
+def _in_capitals(layout: Layout, index: int, ends: tuple[int, int]) -> bool:
+    """Whether a refusal in capitals fills the first, the last or a summing-up line of a review (ARB-2).
 
     Only refusals are read here: an approval must be in a place of its own.
     """
-    text = layout.lines[index].text
-    if len(text) > 2 * MAX_RAW:
-        return None
-    text = text.strip()
-    if len(text) > MAX_RAW or list_item(text) or not ONLY_WORDS.fullmatch(text):
-        return None
-    if layout.where[index].own is not Purpose.CLOSING and index not in ends:
-        return None
-    found = VERDICT_WORDS.get(" ".join(re.findall(r"[a-z]+", text.lower())))
-    return found if found is Verdict.NEEDS_REVISION else None
+    text = layout.lines[index].text.strip()
+    is_apart = layout.where[index].own is Purpose.CLOSING or index in ends
+    if not is_apart or len(text) > MAX_RAW or list_item(text) or not ONLY_WORDS.fullmatch(text):
+        return False
+    return _whole(text) is Verdict.NEEDS_REVISION
 
 
 def _ends(layout: Layout) -> tuple[int, int]:

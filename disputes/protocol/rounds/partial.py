@@ -199,6 +199,6 @@ def automatic_checks(text: str, known: Collection[str], least_chars: int = 200) 
         Automatic.CONFIDENCE: proposal.confidence is not None,
         Automatic.TRADE_OFFS: proposal.has_trade_offs,
         Automatic.NEW_GAPS: proposal.has_new_gaps,
-        Automatic.IDS: all(gap in known or gap in proposal.announced for gap in proposal.mentioned),
+        Automatic.IDS: not proposal.unknown(known),
         Automatic.LENGTH: bool(sections) and all(len(each.text.strip()) >= least_chars for each in sections),
     }

@@ -1,7 +1,7 @@
 """How a document failed, what that adds to the next prompt, and what failures have in common (RB-9, RB-6)."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -82,18 +82,13 @@ def _narrow(proposal: ReadProposal, expected: Expected) -> str:
 
 
 def _unknown(proposal: ReadProposal, expected: Expected) -> str:
-    bad = unknown_gaps(proposal, expected.known)
+    bad = list(proposal.unknown(expected.known))
     return f"unknown gaps: {', '.join(bad[:LIST_MAX])}" if bad else ""
 
 
 def _drifted(proposal: ReadProposal, expected: Expected) -> str:
     other = [gap for gap in proposal.addressed if gap not in expected.assigned]
     return f"not assigned: {', '.join(other)}" if other and expected.assigned else ""
-
-
-def unknown_gaps(proposal: ReadProposal, known: Collection[str]) -> list[str]:
-    """Return the gaps that a document mentions and that neither exist nor are introduced by it (VAL-1)."""
-    return [gap for gap in proposal.mentioned if gap not in known and gap not in proposal.announced]
 
 
 # --- What they add to the prompt --------------------------------------------------------------------------

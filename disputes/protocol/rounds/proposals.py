@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from disputes.protocol.text.documents import FENCED, STATED, Line, joined, scan
@@ -69,6 +69,10 @@ class ReadProposal:
     announced: frozenset[str]  # the gaps that the document itself introduces (VAL-1)
     mentioned: dict[str, int]  # each gap id that is stated, with the first line that does so
 
+    def unknown(self, known: Collection[str]) -> dict[str, int]:
+        """Return the gaps that it mentions and that neither exist nor are introduced by it (VAL-1)."""
+        return unknown_gaps(self.mentioned, known, self.announced)
+
     @property
     def addressed(self) -> tuple[str, ...]:
         """The gaps that have a section, in the order of the document."""
@@ -105,6 +109,13 @@ def mentioned_gaps(lines: Iterable[Line]) -> dict[str, int]:
             for gap in gaps_in(line.text):
                 found.setdefault(gap, line.number)
     return found
+
+
+def unknown_gaps(
+    mentioned: Mapping[str, int], known: Collection[str], announced: Collection[str]
+) -> dict[str, int]:
+    """Return the gaps that are neither known nor introduced, each with its line (VAL-1)."""
+    return {gap: line for gap, line in mentioned.items() if gap not in known and gap not in announced}
 
 
 def announced_gaps(lines: Sequence[Line]) -> tuple[frozenset[str], bool]:

@@ -16,24 +16,11 @@ from tasks.text.regex import regex
 
 LINES = regex(r"(?:\blines?|\bll?\.?|(?<=[\w)])[:#]L?)\s*(?P<first>\d{1,6})", re.IGNORECASE)
 # Words of a location that say what kind of place it is, not which one.
-KINDS = frozenset(
-    [
-        "section",
-        "sections",
-        "line",
-        "lines",
-        "the",
-        "in",
-        "of",
-        "and",
-        "at",
-        "to",
-        "see",
-        "paragraph",
-        "heading",
-    ]
-    + ["table", "step", "under", "part", "document", "proposal", "engineer", "md", "throughout"]
-)
+_KINDS = """
+section sections line lines the in of and at to see paragraph heading table step under part document proposal
+engineer md throughout
+"""
+KINDS = frozenset(_KINDS.split())
 NUMBERED = regex(r"\d+(?:\.\d+)+|[^\W_]+")
 PARENTHESES = regex(r"\([^()]*\)")
 NUMBER = regex(r"(?:section\s+|§\s?)?(\d+(?:\.\d+)+)\b", re.IGNORECASE)
