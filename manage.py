@@ -19,11 +19,20 @@ def main() -> None:
         sys.exit(f"Wrong settings: {error}")
     gc.freeze()
     gc.enable()
+    from django.db import DatabaseError, InterfaceError, connection
+
     from steroidsweb.earlier_version import refusal
+    from tasks.database.locking import is_passing, why_not
 
     if refused := refusal():
         sys.exit(refused)
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except (DatabaseError, InterfaceError) as error:
+        if not is_passing(error):
+            raise
+        name, words = connection.settings_dict["NAME"], " ".join(str(error).split())
+        sys.exit(f"The database {name} cannot do this at the moment: {why_not(error)}. {words}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Reading settings from environment variables; an invalid value stops the program."""
 
 import os
+import pwd
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import isfinite
 from pathlib import Path
+from shlex import quote
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -81,6 +83,33 @@ def redis(url: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}socket_connect_timeout=2&socket_timeout=5"
 
 
+def data_folder(path: Path) -> Path:
+    """Return the folder, made if it is missing. Raises ImproperlyConfigured if it is another user's.
+
+    That user could not change what root writes into it, and git trusts only the folders of its own user.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owner = path.stat().st_uid
+    except OSError as error:
+        raise ImproperlyConfigured(f"The data folder {path} cannot be used: {error.strerror}.") from error
+    if owner != os.geteuid():
+        name = user_name(owner)
+        raise ImproperlyConfigured(
+            f"The data folder {path} belongs to the user {name}. "
+            f"Run this as that user (sudo -u {quote(name)} ...), or set STEROIDS_HOME."
+        )
+    return path
+
+
+def user_name(number: int) -> str:
+    """Return the name of a user of this machine, or else #NUMBER, as sudo takes it, too."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"#{number}"
+
+
 SQLITE_OPTIONS = {
     # FULL, because with NORMAL a power cut may lose acknowledged rulings. IMMEDIATE avoids upgrade deadlocks.
     "transaction_mode": "IMMEDIATE",
@@ -112,12 +141,22 @@ POSTGRES_OPTIONS = {
 }
 
 
+MISWRITTEN = (
+    "DATABASE_URL has to read postgres://user:password@host:port/name. "
+    "In user and password, write %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %."
+)
+
+
 def database(url: str) -> dict[str, object]:
     """Return Django's DATABASES entry for sqlite:///path or postgres://user:password@host:port/name.
 
     Raises ImproperlyConfigured.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ImproperlyConfigured(MISWRITTEN) from error
     common = {"CONN_MAX_AGE": CONNECTED, "CONN_HEALTH_CHECKS": True, "ATOMIC_REQUESTS": False}
     if parts.scheme == "sqlite":
         path = unquote(parts.path)
@@ -130,6 +169,9 @@ def database(url: str) -> dict[str, object]:
             **common,
         }
     if parts.scheme in {"postgres", "postgresql"}:
+        name = unquote(parts.path.lstrip("/"))
+        if not name or parts.fragment:
+            raise ImproperlyConfigured(MISWRITTEN)
         asked = parse_qs(parts.query, keep_blank_values=True)  # `?options=`: a pooler may refuse ours
         query = POSTGRES_OPTIONS | {key: values[-1] for key, values in asked.items()}
         repeats = query.pop("prepare_threshold")
@@ -140,11 +182,11 @@ def database(url: str) -> dict[str, object]:
         prepares = {"server_side_binding": True, "prepare_threshold": int(repeats)} if repeats else {}
         return {
             "ENGINE": "django.db.backends.postgresql",
-            "NAME": unquote(parts.path.lstrip("/")),
+            "NAME": name,
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),
             "HOST": unquote(parts.hostname or query.pop("host", "")),
-            "PORT": str(parts.port or ""),
+            "PORT": str(port or ""),
             "OPTIONS": query | prepares,
             **common,
         }

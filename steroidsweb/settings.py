@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from steroidsweb import navigation
 from steroidsweb.env import (
+    data_folder,
     database,
     env_bool,
     env_int,
@@ -20,8 +21,7 @@ from steroidsweb.env import (
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 os.umask(0o077)  # only its own user can read what the program writes
-HOME = Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve()
-HOME.mkdir(parents=True, exist_ok=True, mode=0o700)  # SQLite cannot open a file in a missing folder
+HOME = data_folder(Path(env_str("STEROIDS_HOME", str(BASE_DIR / "var"))).resolve())
 DEBUG = env_bool("DEBUG", False)
 
 

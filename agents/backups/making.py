@@ -47,6 +47,8 @@ def make(target: Path) -> dict[str, Any]:
     target = target.absolute()
     if target.exists():
         raise FileExistsError(f"{target} exists already; a backup overwrites nothing.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent}.")
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as name:
         folder = Path(name)
         about = _about()

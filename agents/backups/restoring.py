@@ -1,11 +1,13 @@
 """Restores a backup into an empty installation, which goes on where it was; what was live has ended."""
 
 import contextlib
+import gzip
 import json
 import os
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -39,6 +41,7 @@ MEMBER = regex(
     r"|files/(secret-key|git-credentials|prices\.yaml|seals\.jsonl)"
 )
 FETCH_TIMEOUT = 3600.0
+PIECE = 1 << 20  # bytes that are read at a time
 
 
 class NotRestored(Exception):
@@ -47,7 +50,8 @@ class NotRestored(Exception):
 
 def restore(source: Path, say: Say) -> None:
     """Restore the backup into this installation. Raises NotRestored, NoCopy, GitError and OSError."""
-    with tarfile.open(source, "r:*") as archive, _alone():
+    _refuse_damaged(source)
+    with tarfile.open(source, "r:gz") as archive, _alone():
         about = _manifest(archive)
         _refuse_misfit(about)
         _refuse_living()
@@ -64,6 +68,20 @@ def restore(source: Path, say: Say) -> None:
                 _bring_mirror(bundle)
         for line in end_what_was_live(made_at):
             say(line)
+
+
+def _refuse_damaged(source: Path) -> None:
+    """Raise NotRestored unless the whole file can be read, and fits the checksum at its end."""
+    try:
+        with gzip.open(source) as whole:
+            while whole.read(PIECE):
+                pass
+    except OSError as error:
+        raise NotRestored(f"{source} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, zlib.error) as error:
+        raise NotRestored(f"{source} is damaged or cut off: {error}.") from error
+    if not tarfile.is_tarfile(source):
+        raise NotRestored(f"{source} is no archive.")
 
 
 @contextlib.contextmanager

@@ -83,7 +83,7 @@ class Resident:
             if count := len(host.held()):
                 agents = "One agent goes" if count == 1 else f"{count} agents go"
                 orphan = settings.DURATIONS["orphan"]
-                self.say(f"{agents} on for {orphan:.0f} seconds. Start again until then to keep the work.")
+                self.say(f"{agents} on for {orphan:.0f} seconds. Start it again by then to keep their work.")
 
     def _take_host(self) -> Reconciler:
         """Take this host, waiting if a lone tick of the cluster still holds it. Raises HostBusy, NameTaken.

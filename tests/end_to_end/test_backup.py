@@ -1,5 +1,6 @@
 """The drill: a backup while agents work, restored on another machine, which goes on where that one was."""
 
+import gzip
 import io
 import json
 import os
@@ -165,11 +166,13 @@ def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: N
     with on_sqlite(tmp_path, ["old", "new"]) as (old, new):
         file = tmp_path / "backup.tar.gz"
         assert old.manage("backup", str(file)).returncode == 0
+        nowhere = old.manage("backup", str(tmp_path / "missing" / "backup.tar.gz"))
+        assert nowhere.stderr == f"CommandError: No backup was made. There is no folder {tmp_path}/missing.\n"
         before = new.rows("SELECT app, name FROM django_migrations ORDER BY id")
 
         def changed(**more: Any) -> Path:
-            to = tmp_path / "changed.tar"
-            with tarfile.open(file) as given, tarfile.open(to, "w") as taken:
+            to = tmp_path / "changed.tar.gz"
+            with tarfile.open(file) as given, tarfile.open(to, "w:gz") as taken:
                 for member in given.getmembers():
                     data = given.extractfile(member).read()  # type: ignore[union-attr]
                     if member.name == "manifest.json":
@@ -178,15 +181,25 @@ def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: N
                     taken.addfile(member, io.BytesIO(data))
             return to
 
-        (tmp_path / "words").write_text("no archive")
+        whole = file.read_bytes()
+        for name, data in (
+            ("words", b"no archive"), ("packed", gzip.compress(b"no archive")), ("half", whole[:9000]),
+            ("without its sum", whole[:-5]), ("with another bit", whole[:-5000] + b"\0" + whole[-4999:]),
+        ):  # fmt: skip
+            (tmp_path / name).write_bytes(data)
         cases = {
-            str(tmp_path / "words"): "file could not be opened successfully",
-            str(tmp_path / "nowhere"): "No such file",
+            str(tmp_path / "words"): "words cannot be read: Not a gzipped file",
+            str(tmp_path / "nowhere"): "nowhere cannot be read: No such file",
+            str(tmp_path / "packed"): "packed is no archive.",
+            str(tmp_path / "half"): "half is damaged or cut off: ",
+            str(tmp_path / "without its sum"): "without its sum is damaged or cut off: ",
+            str(tmp_path / "with another bit"): "with another bit ",
             str(changed(format=99)): "no backup of `manage.py backup`",
         }
         for name, words in cases.items():
             done = new.manage("restore", name)
             assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+            assert done.stderr.startswith("CommandError: Nothing was restored. "), done.stderr
         done = new.manage("restore", str(changed(migrations=["tasks.0042_later"], version="9.9")))
         assert "version 9.9, which knows tasks.0042_later" in done.stderr
         done = new.manage("restore", str(changed(database="postgresql")))

@@ -1,6 +1,7 @@
 """A data folder that an earlier version made: every command says so, with the way out, and breaks nothing."""
 
 import os
+import socket
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -75,6 +76,25 @@ def test_a_database_that_is_not_there_or_cannot_be_read_is_not_an_earlier_one(tm
     assert not (installation.home / "steroids.sqlite3").exists()
     (installation.home / "steroids.sqlite3").write_text("no database" * 200)
     assert "earlier version" not in installation.manage("status").stderr
+
+
+def test_a_database_out_of_reach_is_told_in_a_sentence_by_each_command(tmp_path: Path) -> None:
+    installation = Installation(tmp_path / "home")
+    with socket.socket() as taken:  # nobody listens there
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        for url, why in (
+            (f"sqlite://{tmp_path}/none/rows.sqlite3", "its file cannot be opened"),
+            (f"postgres://steroids:secret@127.0.0.1:{port}/rows", "it cannot be reached"),
+        ):
+            installation.environment["DATABASE_URL"] = url
+            for command in (["migrate"], ["status"], ["qcluster"]):
+                told = installation.manage(*command)
+                assert told.returncode == 1, command
+                assert told.stderr.startswith("The database "), told.stderr
+                assert f"cannot do this at the moment: {why}. " in told.stderr
+                assert len(told.stderr.splitlines()) == 1
+                assert "secret" not in told.stderr
 
 
 def test_an_earlier_database_on_postgresql_is_renamed_on_its_server(tmp_path: Path) -> None:

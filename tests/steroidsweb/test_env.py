@@ -1,6 +1,9 @@
 """What an address in the environment becomes."""
 
+import os
+import pwd
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from steroidsweb import checks
-from steroidsweb.env import GONE, database, env_int, env_number
+from steroidsweb.env import GONE, data_folder, database, env_int, env_number
 from tasks.models import Task
 
 
@@ -55,6 +58,31 @@ def test_a_number_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.Monk
         for read in (env_int, env_number):
             with pytest.raises(ImproperlyConfigured, match=f"STEROIDS_HOST_SLOTS='?{word}"):
                 read("STEROIDS_HOST_SLOTS", 4)
+
+
+def test_a_data_folder_of_another_user_or_none_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert data_folder(tmp_path / "new" / "home").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ImproperlyConfigured, match="file cannot be used: File exists"):
+        data_folder(tmp_path / "file")
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    for owner, name in ((os.getuid(), pwd.getpwuid(os.getuid()).pw_name), (4_000_000, "'#4000000'")):
+        monkeypatch.setattr(
+            Path, "stat", lambda path, owner=owner: SimpleNamespace(st_uid=owner, st_mode=0o40700)
+        )
+        with pytest.raises(ImproperlyConfigured, match=f"as that user \\(sudo -u {name} ...\\)"):
+            data_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "rest", ["u:p#w@h/x", "u:p/w@h/x", "u:p?w@h/x", "u:p[w@h/x", "u:pw@h:port/x", "u:pw@h"]
+)
+def test_an_address_of_a_database_that_reads_as_another_is_refused_without_its_password(rest: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="In user and password, write %23 for #") as refused:
+        database(f"postgres://{rest}")
+    assert rest not in str(refused.value)
 
 
 def test_a_data_folder_on_a_network_disk_is_told_also_where_it_is_the_mount_point(

@@ -77,7 +77,7 @@ class Command(ProgramCommand):
 def _loop_line(loop: dict[str, Any]) -> str:
     if loop["is_healthy"]:
         return f"The loop turns; {loop['hosts_alive']} of {counted(loop['host_count'], 'host')} alive."
-    last = f": it last did {_since(loop['last_tick'])}" if loop["last_tick"] else ""
+    last = f": it last did at {_since(loop['last_tick'])}" if loop["last_tick"] else ""
     return f"The loop does not turn{last}. Start it with `manage.py run_orchestrator`."
 
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from django.db import connection
 from django_q.management.commands import qcluster
 
 from steroidsweb.preloading import load_everything
+from tasks.management.program_command import check_database
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
@@ -13,5 +15,7 @@ class Command(qcluster.Command):  # type: ignore[misc]
     requires_system_checks = ("steroids",)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        check_database()
+        connection.close()  # no process may share it with those that it forks
         load_everything()
         super().handle(*args, **options)
