@@ -223,13 +223,18 @@ class OIDC:
         ]  # fmt: skip
 
 
+def is_open_on_the_way(address: str) -> bool:
+    """Tell whether others on the network can read and change what is said with this address."""
+    parts = urlsplit(address)
+    return parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK)
+
+
 def single_sign_on() -> OIDC | None:
     """Return the provider in STEROIDS_OIDC_*; None if no issuer is set. Raises ImproperlyConfigured."""
     issuer = env_str("STEROIDS_OIDC_ISSUER").rstrip("/")
     if not issuer:
         return None
-    parts = urlsplit(issuer)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+    if is_open_on_the_way(issuer):
         raise ImproperlyConfigured(f"STEROIDS_OIDC_ISSUER={issuer} does not begin with https://.")
     client_id, secret = env_str("STEROIDS_OIDC_CLIENT_ID"), env_str("STEROIDS_OIDC_CLIENT_SECRET")
     if not client_id or not secret:

@@ -27,7 +27,7 @@ from disputes.web.view_helpers import next_url, refusal_page
 from steroidsweb import audit
 from steroidsweb.accounts import invitations
 from steroidsweb.accounts.names import is_free
-from steroidsweb.env import ROLES
+from steroidsweb.env import ROLES, is_open_on_the_way
 from steroidsweb.models import AuditEntry
 from tasks.errors import Refused
 from tasks.models import Membership, Project
@@ -37,15 +37,18 @@ User = get_user_model()
 
 ANSWER_MAX = 1024 * 1024  # bytes of what the provider says at once
 SECONDS = 15.0  # in which it has to have said it
+SKEW = 120  # seconds by which its clock may be ahead of ours
 UID_MAX = 191  # characters
 EMAIL_MAX = 254
 NAMES = ("preferred_username", "name", "given_name", "family_name")
 
 
 class _Bounded(HTTPAdapter):
-    """Reads an answer of the provider whole, but neither without end nor for ever."""
+    """Asks only where nobody listens, and reads an answer whole, but neither without end nor for ever."""
 
     def send(self, request: PreparedRequest, *words: Any, **more: Any) -> Response:
+        if is_open_on_the_way(request.url or ""):
+            raise RequestException("It names an address that does not begin with https://.")
         request.headers["Accept-Encoding"] = "identity"  # what is packed can be endless and say nothing
         deadline = time.monotonic() + SECONDS
         answer = super().send(request, *words, **more | {"stream": True})
@@ -68,8 +71,29 @@ class _Claims(OpenIDConnectOAuth2Adapter):
     def _fetch_user_info(self, access_token: str) -> dict[str, Any]:
         return sound(super()._fetch_user_info(access_token))
 
+    def complete_login(self, request: HttpRequest, app: Any, token: Any, **more: Any) -> Any:
+        """Read what it says of the person. Raises RequestException without an id_token."""
+        if not more["response"].get("id_token"):
+            raise RequestException("It sent no id_token.")
+        return super().complete_login(request, app, token, **more)
+
     def _decode_id_token(self, app: Any, id_token: str) -> dict[str, Any]:
-        return sound(super()._decode_id_token(app, id_token))
+        return meant_for(app.client_id, sound(super()._decode_id_token(app, id_token)))
+
+
+def meant_for(client: str, token: dict[str, Any]) -> dict[str, Any]:
+    """Return the token if it is for this client now. Raises RequestException otherwise.
+
+    The library looks at iss, at aud, and at exp if there is one. If there are several audiences, azp has to
+    say that the token was issued to us (OpenID Connect Core 1.0, 3.1.3.7).
+    """
+    begins = max(int(token["iat"]), int(token.get("nbf", 0)))
+    if "exp" not in token or begins > time.time() + SKEW:
+        raise RequestException("Its token is of another time: see exp, iat and nbf, and both clocks.")
+    others = [name for name in token["aud"] if name != client] if isinstance(token["aud"], list) else []
+    if token.get("azp", client) != client or (others and "azp" not in token):
+        raise RequestException("Its token is for another client: see aud and azp.")
+    return token
 
 
 def sound(claims: dict[str, Any]) -> dict[str, Any]:
@@ -152,6 +176,8 @@ def _by_way_of(view: type[OAuth2View], request: HttpRequest, provider_id: str) -
         return _failed(request, str(error), next_url(request, ""))
     except LookupError as error:  # the library takes what the provider says as it comes
         return _failed(request, f"It did not say everything: {error} is missing.", next_url(request, ""))
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        return _failed(request, f"It said something that cannot be meant: {error}", next_url(request, ""))
 
 
 def _failed(request: HttpRequest, said: str, to: str) -> HttpResponse:
@@ -196,7 +222,7 @@ def folded(email: str) -> str:
 def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) -> Any:
     """Return the account that this sign-in is for. Raises Refused if there is none."""
     email, said = email_of(claims), sociallogin.account.extra_data
-    if "userinfo" in said and "id_token" in said and said["userinfo"]["sub"] != said["id_token"]["sub"]:
+    if said["userinfo"]["sub"] != said["id_token"]["sub"]:
         raise Refused(
             "two_people", f"{settings.OIDC.name} spoke of two people at once.",
             "Try again; if it fails again, ask whoever runs this installation.", status=403,

@@ -26,6 +26,7 @@ class Provider:
         self.codes: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         self.tokens: dict[str, dict[str, Any]] = {}
         self.issuer, self.is_away, self.is_cancelled = "", False, False
+        self.elsewhere: dict[str, str] = {}  # addresses that it names besides its own
         self.spoiled: Iterable[bytes] | None = None  # what it answers instead of its configuration
 
     def configuration(self) -> dict[str, Any]:
@@ -39,6 +40,7 @@ class Provider:
                 }.items()
             },
             "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            **self.elsewhere,
         }  # fmt: skip
 
     def authorize(self, asked: dict[str, str]) -> str:
@@ -68,8 +70,10 @@ class Provider:
             "sub": person["sub"],
             **person.get("in_token", {}),
         }
+        about = {name: value for name, value in about.items() if value is not None}
         signed = jwt.encode(about, self.key, algorithm="RS256", headers={"kid": "one"})
-        return {"access_token": access, "token_type": "Bearer", "expires_in": 300, "id_token": signed}
+        given = {"access_token": access, "token_type": "Bearer", "expires_in": 300, "id_token": signed}
+        return given | person.get("in_answer", {})
 
 
 @contextmanager

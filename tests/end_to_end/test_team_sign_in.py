@@ -368,6 +368,30 @@ def test_people_sign_in_with_the_teams_own_provider(
         new.get("/account/sign-in/team/login/?process=connect&next=/queue/")
         assert (new.path, folder.value(count)) == ("/queue/", before + 2), "signed in as another one"
 
+        now, us = int(time.time()), provider.client_id
+        for in_token, in_answer in (  # OpenID Connect Core 1.0, 3.1.3.7, and RFC 7519
+            *((token, {}) for token in (
+                {"exp": None}, {"exp": now - 3600}, {"exp": "soon"}, {"exp": str(now + 300), "jti": "a"},
+                {"iat": None}, {"iat": now + 86400}, {"nbf": now + 86400}, {"nbf": "x"}, {"azp": "another"},
+                {"azp": [us]}, {"aud": "another"}, {"aud": None}, {"aud": [us, "another"]},
+                {"aud": [us, "another"], "azp": "another"}, {"iss": "https://id.example"}, {"iss": None},
+            )),
+            *(({}, answer) for answer in (
+                {"id_token": None}, {"id_token": ["x"]}, {"access_token": {"a": 1}}, {"expires_in": "soon"},
+                {"expires_in": 10**30},
+            )),
+        ):  # fmt: skip
+            refused = comes("1", "lea@team.example", in_token=in_token, in_answer=in_answer)
+            assert (refused.status, failed in refused.text) == (403, True), (in_token, in_answer)
+        for in_token in ({"iat": now + 30}, {"aud": [us]}, {"aud": [us, "another"], "azp": us}, {"azp": us}):
+            assert comes("1", "lea@team.example", in_token=in_token).path == "/queue/", in_token
+        for name in ("token_endpoint", "userinfo_endpoint"):  # a secret goes nowhere unencrypted
+            provider.elsewhere = {name: "http://id.example/x"}
+            refused = comes("1", "lea@team.example")
+            assert (refused.status, failed in refused.text) == (403, True), name
+            assert "It names an address that does not begin with https://" in audit(folder)[-1][2]
+        provider.elsewhere = {}
+
         provider.is_cancelled = True
         cancelled = comes("1", "lea@team.example")
         assert (cancelled.status, "Team ID was cancelled" in cancelled.text) == (403, True), cancelled.text
