@@ -128,7 +128,7 @@ def _orphans() -> Iterator[Path]:
     for folder in _old(_home() / "trials", "*"):
         if folder.name.isdigit() and int(folder.name) not in trials:
             yield folder
-    for name in ("landings", "checks", "pulled", "going"):
+    for name in ("checks", "pulled", "going"):
         yield from _old(_home() / name, "*")
     mirrors = _home() / "mirrors"
     for pattern in ("new-*.git", "*.git.damaged", "*.git.new"):

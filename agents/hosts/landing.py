@@ -7,7 +7,6 @@ remote first. Doubt is settled by a fetch and `merge-base --is-ancestor`, nothin
 import logging
 from datetime import datetime, timedelta
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -208,7 +207,7 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
     sha, before = landing.submission.sha, landing.sha
     try:
         with paths.mirror(landing.project).mended():
-            rebased = _rebased(landing, mirror, head, paths.folder("landings") / str(landing.pk))
+            rebased = _rebased(landing, mirror, head)
     except Unreachable:
         raise
     except GitError as error:
@@ -238,10 +237,10 @@ def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:
     return base if is_gone else ""
 
 
-def _rebased(landing: Landing, mirror: Mirror, onto: str, folder: Path) -> str:
+def _rebased(landing: Landing, mirror: Mirror, onto: str) -> str:
     """Rebase the approved commits in the mirror and return the new head, which is the same on every host."""
     sha, ref = landing.submission.sha, f"refs/steroids/landings/{landing.pk}"
-    return mirror.rebase(folder, sha, onto, ref, since=_dropped_base(landing.submission, mirror, onto))
+    return mirror.rebase(sha, onto, ref, since=_dropped_base(landing.submission, mirror, onto))
 
 
 def bring_rebased(run: Run, mirror: Mirror) -> None:
@@ -249,7 +248,7 @@ def bring_rebased(run: Run, mirror: Mirror) -> None:
     checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
     for landing in checked.select_related("submission"):
         submissions.bring_here(landing.submission, mirror)
-        _rebased(landing, mirror, landing.seen_head, paths.folder("landings") / f"run-{run.pk}")
+        _rebased(landing, mirror, landing.seen_head)
 
 
 def _is_green(landing: Landing, mirror: Mirror) -> bool:

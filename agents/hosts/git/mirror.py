@@ -2,13 +2,12 @@
 
 import contextlib
 import fcntl
-import shutil
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run, text
+from agents.hosts.git.commands import SHA, GitError, check_branch, options_of, run
 from agents.hosts.git.picking import pick
 from agents.hosts.git.remotes import HostTrouble, Network, NoBranch, Unfit, Unreachable, over_network
 from agents.hosts.git.repository import AS_STORED, Repository
@@ -200,31 +199,17 @@ class Mirror(Repository):
         arguments = ["-b", branch] if branch else ["--detach"]
         run(folder, "checkout", "--quiet", *arguments, sha, timeout=120)
 
-    def rebase(self, folder: Path, sha: str, onto: str, ref: str, *, since: str = "") -> str:
+    def rebase(self, sha: str, onto: str, ref: str, *, since: str = "") -> str:
         """Put the commits that `onto` lacks onto it, keep the last one under `ref`, and return its hash.
 
         The result is the same on every host, at any time. With `since`, only the commits after that one are
-        taken. What cannot simply be merged is rebased by git in a clone of our own, `folder`, which is
-        removed afterwards. Raises GitError if the commits do not apply.
+        taken. Raises GitError if the commits do not apply.
         """
-        if not since and (picked := pick(self.path, sha, onto, self.merge_base(onto, sha))):
-            self.keep(picked, ref)
-            self.note(picked)
-            self.note_descent(onto, picked)
-            return picked
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            self.checkout(folder, sha)
-            where = ["--onto", onto, since] if since else [onto]
-            run(
-                folder, "rebase", "--quiet", "--committer-date-is-author-date", *where, timeout=120,
-                environment={"GIT_EDITOR": "true"},
-            )  # fmt: skip
-            rebased = text(folder, "rev-parse", "HEAD")
-            self.take(folder, rebased, ref)
-            return rebased
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        picked = pick(self.path, sha, onto, "" if since else self.merge_base(onto, sha), since)
+        self.keep(picked, ref)
+        self.note(picked)
+        self.note_descent(onto, picked)
+        return picked
 
 
 def _init(folder: Path, objects: Path) -> None:

@@ -1,100 +1,108 @@
 """Core: putting commits onto another one by merging each of them, without a work tree."""
 
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agents.hosts.git.commands import EMAIL, NAME, GitError, run
 from tasks.text.regex import regex
 
-PICKED_MAX = 20  # commits; each takes two or three git processes
-AUTHOR = regex(rb"author ([^<>\n]*<[^<>\n]*>) ([0-9]+ [+-][0-9]{4})")
+SECONDS = 120.0  # in which all of them have to be merged
+CONFLICTS_MAX = 5  # that are told
+DATE = regex(rb" ([0-9]{1,18} [+-][0-9]{4,5})\Z")
+# What speaks of the commit as it was: its place, who put it there, and who signed it or what it merged.
+OF_THE_OLD = (b"tree ", b"parent ", b"committer ", b"gpgsig ", b"gpgsig-sha256 ", b"mergetag ")
+OURS = b"author x <x> 0 +0000"
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as git stores it."""
+    """A commit as git stores it; `kept` are the headers that hold wherever it is put, such as its author."""
 
     sha: str
     tree: str
     parents: tuple[str, ...]
-    headers: bytes
+    kept: bytes
     message: bytes
 
-    @property
-    def author(self) -> tuple[bytes, bytes] | None:
-        """The author and the date; None if there are unusual headers, such as an encoding or a signature."""
-        lines = [line for line in self.headers.split(b"\n") if not line.startswith((b"tree ", b"parent "))]
-        found = AUTHOR.fullmatch(lines[0]) if len(lines) == 2 else None  # the other line is the committer
-        return (found[1], found[2]) if found else None
 
+def pick(repository: Path, sha: str, onto: str, fork: str, since: str = "") -> str:
+    """Put the commits that `onto` lacks onto it, and return the hash of the last one.
 
-def pick(repository: Path, sha: str, onto: str, fork: str) -> str:
-    """Put the commits after `fork` onto another one, as `git rebase` does, and return the last one's hash.
-
-    `fork` is the last commit that both contain. Return "" if that cannot be done here: there are too many
-    commits, they branch, one of them changes nothing, does not apply or has unusual headers, or git is older
-    than 2.38. Raises GitError if they cannot be read.
+    `fork` is the last commit that both contain, if there is one; with `since`, only commits after that one
+    are taken. Merges and what would change nothing any more are left out, as `git rebase` does, but what the
+    others say stays as it is stored, byte by byte: git would put it into words of another encoding. Raises
+    GitError if they do not apply.
     """
-    start, *commits = _read(repository, onto, sha, fork)
-    if not commits:
-        return ""
-    tree, picked, before = start.tree, onto, ""
-    for commit in commits:
-        author = commit.author
-        if author is None:
-            return ""
-        # The merge must start from the commit's own parent, so what was picked so far is put on top of that.
-        ours = _write(repository, tree, before, author, b"") if before else onto
-        merged = run(
-            repository, "merge-tree", "--write-tree", "--no-messages", ours, commit.sha, ok=(0, 1, 129)
-        )
-        made = merged.stdout.decode("utf-8", "replace").strip()
-        if merged.returncode or made == tree:
-            return ""
-        tree, before = made, commit.sha
-        picked = _write(repository, tree, picked, author, commit.message)
+    deadline = time.monotonic() + SECONDS
+    limits = [f"^{each}" for each in (onto, since) if each]
+    listed = run(repository, "rev-list", "--reverse", "--topo-order", "--no-merges", sha, *limits)
+    names = listed.stdout.decode().split()
+    known = {commit.sha: commit for commit in _read(repository, [onto, fork or onto, since or onto, *names])}
+    tree, picked = known[onto].tree, onto
+    for commit in (known[name] for name in names):
+        if time.monotonic() > deadline:
+            raise GitError("The rebase", f"took longer than {SECONDS:g} s")
+        made = _merged(repository, tree, commit, onto if (picked, commit.parents) == (onto, (fork,)) else "")
+        was_empty = any(known[each].tree == commit.tree for each in commit.parents if each in known)
+        if made != tree or was_empty:
+            tree, picked = made, _write(repository, made, (picked,), commit.kept, commit.message)
     return picked
 
 
-def _read(repository: Path, onto: str, sha: str, fork: str) -> list[Commit]:
-    """Return `onto`, then the commits from `fork` to `sha`; only `onto` if they are too many or branch."""
-    names = [onto, sha, *(f"{sha}~{number}" for number in range(1, PICKED_MAX))]
+def _merged(repository: Path, tree: str, commit: Commit, ours: str) -> str:
+    """Return the tree with the change of that commit. Raises GitError if there is a conflict.
+
+    The merge must start from the commit's own parent, so the tree is put on top of that, unless `ours` is a
+    commit that is there already.
+    """
+    ours = ours or _write(repository, tree, commit.parents, OURS, b"")
+    words = ("--write-tree", "--allow-unrelated-histories", ours, commit.sha)
+    merged = run(repository, "merge-tree", *words, ok=(0, 1))
+    lines = merged.stdout.decode("utf-8", "replace").split("\n")
+    if merged.returncode:
+        told = [line for line in lines if line.startswith("CONFLICT ")][:CONFLICTS_MAX]
+        raise GitError("The rebase", f"could not apply {commit.sha[:12]}. {' '.join(told)}")
+    return lines[0]
+
+
+def _read(repository: Path, names: Sequence[str]) -> Iterator[Commit]:
+    """Yield these commits. Raises GitError if one is not there."""
     raw = run(repository, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode()).stdout
-    found: list[Commit] = []
-    while raw:
+    for name in names:
         first, _, raw = raw.partition(b"\n")
         words = first.decode("utf-8", "replace").split()
         if words[1:2] != ["commit"]:
-            if len(found) < 2:
-                raise GitError("git cat-file", f"bad object {names[len(found)]}")
-            break  # the history begins here
+            raise GitError("git cat-file", f"bad object {name}")
         size = int(words[2])
-        found.append(_parsed(words[0], raw[:size]))
+        yield _parsed(name, raw[:size])
         raw = raw[size + 1 :]
-        if len(found) > 1 and len(found[-1].parents) != 1:
-            break
-        if found[-1].parents == (fork,) and len(found) > 1:
-            return [found[0], *reversed(found[1:])]
-    return found[:1]
 
 
 def _parsed(sha: str, raw: bytes) -> Commit:
     headers, _, message = raw.partition(b"\n\n")
-    named = [line.split() for line in headers.decode("utf-8", "replace").split("\n")]
-    trees = [words[1] for words in named if words[:1] == ["tree"]]
-    parents = tuple(words[1] for words in named if words[:1] == ["parent"])
-    return Commit(sha, trees[0], parents, headers, message)
-
-
-def _write(repository: Path, tree: str, parent: str, author: tuple[bytes, bytes], message: bytes) -> str:
-    who, when = author
-    lines = [
-        b"tree " + tree.encode(),
-        b"parent " + parent.encode(),
-        b"author " + who + b" " + when,
-        f"committer {NAME} <{EMAIL}> ".encode() + when,
-    ]
-    whole = b"\n".join(lines) + b"\n\n" + message
-    return (
-        run(repository, "hash-object", "-t", "commit", "-w", "--stdin", stdin=whole).stdout.decode().strip()
+    named = headers.replace(b"\n ", b"\0 ").split(b"\n")  # a header goes on in lines with a space
+    trees, parents = (
+        [line.split()[1].decode("ascii", "replace") for line in named if line.startswith(kind)]
+        for kind in (b"tree ", b"parent ")
     )
+    kept = b"\n".join(line for line in named if not line.startswith(OF_THE_OLD)).replace(b"\0 ", b"\n ")
+    return Commit(sha, trees[0], tuple(parents), kept, message)
+
+
+def _write(repository: Path, tree: str, parents: Sequence[str], kept: bytes, message: bytes) -> str:
+    """Write a commit of ours that is dated as its author dated it, and return its hash.
+
+    Nothing is checked: what git forgave when it was fetched is forgiven here, too.
+    """
+    author, *others = kept.split(b"\n")
+    dated = DATE.search(author)
+    when = dated[1] if dated else b"0 +0000"
+    lines = [
+        f"tree {tree}".encode(), *(f"parent {parent}".encode() for parent in parents), author,
+        f"committer {NAME} <{EMAIL}> ".encode() + when, *others,
+    ]  # fmt: skip
+    whole = b"\n".join(lines) + b"\n\n" + message
+    words = ("-t", "commit", "-w", "--literally", "--stdin")
+    return run(repository, "hash-object", *words, stdin=whole).stdout.decode().strip()

@@ -203,7 +203,7 @@ def a_clone_that_nobody_needs(world: World) -> None:
 
 
 def folders_of_nobody(world: World) -> None:
-    for parts in (("runs", "999999"), ("landings", "7"), ("trials", "7"), ("mirrors", "999999.git")):
+    for parts in (("runs", "999999"), ("checks", "7"), ("trials", "7"), ("mirrors", "999999.git")):
         long_ago(paths.folder(*parts))
     scratch = world.mirror.path / "incoming-1.bundle"
     scratch.touch()

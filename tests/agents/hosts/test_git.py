@@ -27,7 +27,7 @@ from agents.hosts.git import remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import GitError, check_branch
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.git.picking import PICKED_MAX, pick
+from agents.hosts.git.picking import pick
 from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, NoBranch, Unfit, Unreachable
 from agents.hosts.git.repository import Size
@@ -742,7 +742,7 @@ def test_git_sees_nothing_of_the_servers_environment(
     saved = mirror.commit_tree_of(clone, remote.first, "Saved")
     theirs = remote.push({"b.py": "b\n"})
     assert saved is not None
-    rebased = mirror.rebase(tmp_path / "rebase", saved, mirror.fetch_target(), "refs/steroids/landings/1")
+    rebased = mirror.rebase(saved, mirror.fetch_target(), "refs/steroids/landings/1")
     assert mirror.diff(remote.first, saved).count("+left") == 1
     assert git(mirror.path, "log", "-1", "--format=%an %cn %P", rebased) == f"Steroids Steroids {theirs}"
     assert not marker.exists()
@@ -880,56 +880,84 @@ def test_a_tree_that_would_write_into_dot_git_cannot_be_taken(remote: Remote, mi
 LANDED = "refs/steroids/landings/1"
 
 
-def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two hosts that both rebase land the same thing, though one of them has an old git."""
+def test_a_rebase_makes_the_same_commit_whoever_does_it_whenever(remote: Remote, tmp_path: Path) -> None:
+    """Two hosts that both rebase land the same thing; and it says what was read, byte by byte."""
     one, other = remote.mirror(tmp_path / "one.git"), remote.mirror(tmp_path / "other.git")
     clone = clone_of(one, remote.first)
     message = "A subject \n\n  Its body,  with  gaps.  \n\n\n# no comment\n"
     commit(clone, {"a.py": "a\n", "deep/in/it.py": "1\n"}, message)
     commit(clone, {"a.py": "a\na\n"}, "Zwölf\n")
     sha = commit(clone, {"b.py": "b\n"}, "More", GIT_AUTHOR_DATE="2001-02-03T04:05:06+0300")
-    for host in (one, other):
-        host.take(clone, sha, "refs/steroids/submissions/1")
+    tree = git(clone, "rev-parse", "HEAD^{tree}")
     head = remote.push({"c.py": "c\n"})
-    for host in (one, other):
-        host.fetch_target()
-    first = one.rebase(tmp_path / "here", sha, head, LANDED)
-    time.sleep(1.1)
-    with monkeypatch.context() as old:
-        old.setattr("agents.hosts.git.mirror.pick", lambda *words: "")
-        assert other.rebase(tmp_path / "there", sha, head, LANDED) == first
-    assert first not in {sha, head}
-    for host in (one, other):
-        assert git(host.path, "log", "-1", "--format=%an %cn %ai %ci", LANDED) == (
-            "Ada Steroids 2001-02-03 04:05:06 +0300 2001-02-03 04:05:06 +0300"
+    who, now, signed = "Eve <eve@x>", "1700000000 -0130", "\ngpgsig -----BEGIN\n \n x\n -----END"
+    told = {  # the author, and headers that go on and that do not
+        f"{who} {now}": ("\nencoding UTF-7\nHG:extra x", f"{signed}\nmergetag object x\n \n author x"),
+        f"{who} {now} ": ("\nencoding UTF-16", ""), f"{who} {'9' * 20} +0000": ("\nencoding bogus", ""),
+        f"Eve {now}": ("", ""), f"{who} -5 +0000": ("", ""), who: ("", ""),
+        f"{'E' * 100_000} <e@x> {now}\nauthor Ada <a@x> {now}": ("", signed),
+    }  # fmt: skip
+    made = [sha]
+    for author, (kept, gone) in told.items():
+        text = (
+            f"tree {tree}\nparent {remote.first}\nauthor {author}\ncommitter {who} {now}{gone}{kept}\n\n"
+            "H+AOk-llo +AAA-\x1b[2J\r\n\n# no comment"
         )
-    assert not (tmp_path / "here").exists()
-    assert not (tmp_path / "there").exists()
+        made.append(git(clone, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text))
+    for each in made:
+        for host in (one, other):
+            host.take(clone, each, "refs/steroids/submissions/1")
+            host.fetch_target()
+        first = one.rebase(each, head, LANDED)
+        time.sleep(1.1 if each == sha else 0)
+        assert other.rebase(each, head, LANDED) == first
+        assert first not in {each, head}
+        if each == sha:
+            for host in (one, other):
+                assert git(host.path, "log", "-1", "--format=%an %cn %ai %ci", LANDED) == (
+                    "Ada Steroids 2001-02-03 04:05:06 +0300 2001-02-03 04:05:06 +0300"
+                )
+    for (author, (kept, _)), each in zip(told.items(), made[1:], strict=True):
+        raw = plain.run(one.path, "cat-file", "commit", one.rebase(each, head, LANDED)).stdout.decode()
+        headers, _, words = raw.partition("\n\n")
+        named, *others = author.split("\n")
+        when = now if named.endswith(now) else "0 +0000"
+        ends = "".join(f"\n{line}" for line in others) + kept
+        assert headers.partition("\n")[2] == (
+            f"parent {head}\nauthor {named}\ncommitter Steroids <steroids@localhost> {when}{ends}"
+        )
+        assert words == "H+AOk-llo +AAA-\x1b[2J\r\n\n# no comment"
 
 
-def test_what_cannot_simply_be_merged_is_left_to_git(remote: Remote, mirror: Mirror) -> None:
-    """Both ways end in what `git rebase` makes of it, or in its words."""
+def test_a_rebase_leaves_out_merges_and_what_is_there_already(remote: Remote, mirror: Mirror) -> None:
     clone = clone_of(mirror, remote.first)
     commit(clone, {"a.py": "a\n"}, "There already")
     mine = commit(clone, {"b.py": "b\n"}, "Mine")
+    git(clone, "commit", "--quiet", "--allow-empty", "-m", "Only words")
     git(clone, "checkout", "--quiet", "-b", "side", remote.first)
     commit(clone, {"side.py": "side\n"}, "Beside")
     git(clone, "merge", "--quiet", "--no-ff", "-m", "Both", mine)
+    git(clone, "checkout", "--quiet", "--orphan", "alone")
+    git(clone, "rm", "-rf", "--quiet", ".")
+    commit(clone, {"alone.py": "1\n"}, "Alone")
+    git(clone, "checkout", "--quiet", "side")
+    git(clone, "merge", "--quiet", "--allow-unrelated-histories", "-m", "All", "alone")
     branched = git(clone, "rev-parse", "HEAD")
     git(clone, "checkout", "--quiet", "--detach", remote.first)
-    many = [commit(clone, {"many.py": f"{number}\n"}, "Many") for number in range(PICKED_MAX + 1)][-1]
+    gone = commit(clone, {"gone.py": "gone\n"}, "Gone from the branch")
+    many = [commit(clone, {"many.py": f"{number}\n"}, "Many") for number in range(22)][-1]
     for sha in (mine, branched, many):
         mirror.take(clone, sha, "refs/steroids/submissions/1")
     head = remote.push({"a.py": "a\n"})
     mirror.fetch_target()
-    left = {mine: ["Mine"], branched: ["Mine", "Beside"], many: ["Many"] * (PICKED_MAX + 1)}
-    for sha, subjects in left.items():
-        assert pick(mirror.path, sha, head, mirror.merge_base(head, sha)) == ""
-        rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
+    for sha, since, subjects in (
+        (mine, "", ["Mine"]), (branched, "", ["Alone", "Beside", "Mine"]), (many, gone, ["Many"] * 22),
+    ):  # fmt: skip
+        rebased = mirror.rebase(sha, head, LANDED, since=since)
         made = git(mirror.path, "log", "--format=%s", f"{head}..{rebased}").splitlines()
-        assert sorted(made) == sorted(subjects), "the first of mine is there already"
+        assert sorted(made) == subjects
+        assert git(mirror.path, "log", "--merges", f"{head}..{rebased}") == ""
+    assert "gone.py" not in mirror.names(rebased)
 
 
 def test_a_commit_that_is_gone_is_an_error_of_git(mirror: Mirror, remote: Remote) -> None:
@@ -943,7 +971,7 @@ def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, m
     sha = taken(mirror, {"a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n"})
     head = remote.push({"ledger.py": "# A ledger\n" + "total = 0\n" * 20})
     mirror.fetch_target()
-    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
+    rebased = mirror.rebase(sha, head, LANDED)
     assert mirror.patch_id(head, rebased) == mirror.patch_id(remote.first, sha) != ""
     assert mirror.is_ancestor(head, rebased)
 
@@ -963,7 +991,7 @@ def test_a_change_that_does_not_apply_any_more_is_a_problem(remote: Remote, mirr
     head = remote.push({"README.md": "Theirs.\n"})
     mirror.fetch_target()
     with pytest.raises(GitError, match="could not apply"):
-        mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
+        mirror.rebase(sha, head, LANDED)
 
 
 def test_a_bundle_carries_the_commits_to_another_host(remote: Remote, mirror: Mirror, tmp_path: Path) -> None:
@@ -1426,7 +1454,7 @@ def test_nothing_planted_runs_when_a_commit_is_taken_and_used(
     mirror.read(sha, "a.py", 100)
     mirror.checkout(mirror.path.parent / "review", sha)
     with pytest.raises(GitError, match="could not apply"):
-        mirror.rebase(mirror.path.parent / "conflict", sha, head, LANDED)
+        mirror.rebase(sha, head, LANDED)
     bundle = mirror.bundle(sha, "refs/steroids/submissions/1", remote.first, MIB) or b""
     mirror.unbundle(bundle, "refs/steroids/submissions/1")
     assert trap.ran == []
@@ -1439,7 +1467,7 @@ def test_nothing_planted_runs_when_work_is_rebased_and_pushed(
     mirror.take(trap.clone, sha, "refs/steroids/submissions/1")
     head = remote.push({"b.py": "b\n"})
     mirror.fetch_target()
-    rebased = mirror.rebase(mirror.path.parent / "rebase", sha, head, LANDED)
+    rebased = mirror.rebase(sha, head, LANDED)
     mirror.push(rebased)
     assert remote.head() == rebased
     assert trap.ran == []

@@ -129,7 +129,6 @@ def test_a_rebased_commit_waits_for_its_build_and_tests_and_is_pushed_once_it_is
     assert landing.status == Landing.Status.CHECKING
     assert landing.rebased_from == landing.submission.sha != landing.sha
     assert world.mirror.is_ancestor(world.remote.head(), landing.sha)
-    assert not (paths.folder("landings") / str(landing.pk)).exists()
     pushes = world.remote.count_pushes()
     landing = advance(landing, 3)
     assert landing.status == Landing.Status.CHECKING

@@ -56,7 +56,7 @@ def test_folders_of_ended_runs_go_after_a_while(world: World) -> None:
         folder_of(unfetched, status="ended", ended_at=long_ago, submission=submission),
     ]
     gone = [folder_of(old, status="ended", ended_at=long_ago), aged(paths.folder("runs", "987654"))]
-    gone += [aged(paths.folder("trials", "7")), aged(paths.folder("landings", "3"))]
+    gone += [aged(paths.folder("trials", "7")), aged(paths.folder("checks", "3"))]
     kept.append(aged(paths.folder("runs", "notes")))
     retention.prune_host()
     assert [path.exists() for path in kept] == [True] * 4
