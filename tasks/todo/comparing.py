@@ -20,9 +20,11 @@ STATUS_OF_NEW = {
     Status.DISPUTED: Status.DEFERRED,
     Status.FAILED: Status.DEFERRED,
 }
-FIELDS = ("title", "body", "source", "severity", "tags")
+TEXTS = ("title", "body", "source")
+FIELDS = (*TEXTS, "severity", "tags")
 ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
-COMPARED_MAX = 10_000  # titles compared for that, which takes about a second; all lines beyond are new
+COMPARED_MAX = 10_000  # titles compared for that, which takes about a second
+FEW = 5  # beyond these, a line is compared only with titles that share a word which so few of them have
 
 
 class Comparison:
@@ -134,22 +136,39 @@ class Comparison:
 
     @cached_property
     def gone(self) -> dict[str, dict[str, Entry]]:
-        """Tasks that no line means by its words, by the section and title that the file last gave them."""
+        """Tasks that no line means by its words, by the section and title that the file last gave them.
+
+        Those of sections that the file does not list any more stand under the empty name.
+        """
+        listed = {place.path for place, _ in self.places}
         found: dict[str, dict[str, Entry]] = defaultdict(dict)
         for entry in self.known_entries:
             if not entry.line and (was := self.earlier.get(entry.row.number)):
-                found[was.section][was.item.title] = entry
+                found[was.section if was.section in listed else ""][was.item.title] = entry
+        return found
+
+    @cached_property
+    def with_word(self) -> dict[str, list[str]]:
+        """The titles of the tasks that are gone, by their words."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for title in sorted({title for titles in self.gone.values() for title in titles}):
+            for word in set(title.split()):
+                found[word].append(title)
         return found
 
     def reworded(self, place: Place, item: TodoTask) -> Entry | None:
         """Return the task whose line in this section is gone and read much like this new one, or None.
 
-        Only a file that is followed has such tasks.
+        A section that is new may be an old one by another name. Only a file that is followed has such tasks.
         """
-        gone = {title: entry for title, entry in self.gone[place.path].items() if not entry.line}
+        gone = self.gone[place.path] | (self.gone[""] if place.is_new else {})
+        gone = {title: entry for title, entry in gone.items() if not entry.line}
         self.left_to_compare -= len(gone)
         if self.left_to_compare < 0:
-            return None
+            rare = [
+                titles for word in item.title.split() if len(titles := self.with_word.get(word, [])) <= FEW
+            ]
+            gone = {title: gone[title] for titles in rare for title in titles if title in gone}
         return next((gone[title] for title in get_close_matches(item.title, gone, n=1, cutoff=ALIKE)), None)
 
     def choose(self, same: list[Entry], item: TodoTask, by_ref: dict[str, Entry]) -> Entry | None:
@@ -193,6 +212,8 @@ class Comparison:
         for name in FIELDS:
             value = getattr(new, name)
             if value != getattr(old, name) and self.is_said(name, item, was):
+                if name in TEXTS and getattr(old, name) not in {"", getattr(was.item, name) if was else ""}:
+                    entry.replaced[name] = getattr(entry.row, name)
                 setattr(entry.row, name, list(value) if name == "tags" else value)
                 entry.changed.append(name)
         if entry.place is not place and not (was and was.section == place.path):

@@ -44,7 +44,10 @@ class Place:
 
 @dataclass(eq=False, slots=True)
 class Entry:
-    """A task; `line` is 0 if the file does not list it."""
+    """A task; `line` is 0 if the file does not list it.
+
+    `replaced` are its texts that the file replaces, though they did not come from there: people typed them.
+    """
 
     row: Task
     title: str
@@ -53,6 +56,7 @@ class Entry:
     line: int = 0
     is_new: bool = False
     changed: list[str] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_finished(self) -> bool:

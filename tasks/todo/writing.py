@@ -90,9 +90,10 @@ def _save_entries(compared: Comparison, actor: Actor) -> None:
             row.save(update_fields=[name for name in entry.changed if name != "depends"])
             if "title" in entry.changed:
                 retitled(row)
-            note = f"Changed in TODO.md: {', '.join(entry.changed)}."
-            fields = {"fields": entry.changed}
-            record(compared.project, "edited", actor=actor, task=row, note=note, data=fields)
+            was = [f"Before, its {name} was: {text}" for name, text in entry.replaced.items()]
+            note = "\n".join([f"Changed in TODO.md: {', '.join(entry.changed)}.", *was])
+            told = {"fields": entry.changed} | ({"replaced": entry.replaced} if was else {})
+            record(compared.project, "edited", actor=actor, task=row, note=note, data=told)
     Task.objects.bulk_create(new, batch_size=AT_ONCE)
     record_created(compared.project, new, actor=actor)
 
