@@ -352,6 +352,8 @@ def test_the_queue_carries_the_number_of_disputes_that_the_person_may_rule_on(
     assert ">3<" not in _squeezed(sidebar_of(visit(client, vera)))
     assert "badge" not in sidebar_of(visit(client, otto))
     assert ">3<" not in _squeezed(sidebar_of(visit(client, otto)))
+    with timezone.override("Asia/Kolkata"):
+        assert "Times are in Asia/Kolkata." in sidebar_of(visit(client, tom))
 
 
 def test_the_number_is_capped_and_kept_for_a_moment(client: Client, ledger: Project, tom: User) -> None:

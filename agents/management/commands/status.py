@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from agents.setup.overview import overview
 from tasks.database.clock import estimated_time
 from tasks.management.program_command import ProgramCommand
@@ -76,7 +78,8 @@ class Command(ProgramCommand):
 
 def _loop_line(loop: dict[str, Any]) -> str:
     if loop["is_healthy"]:
-        return f"The loop turns; {loop['hosts_alive']} of {counted(loop['host_count'], 'host')} alive."
+        alive = f"{loop['hosts_alive']} of {counted(loop['host_count'], 'host')} alive"
+        return f"The loop turns; {alive}. Times are in {timezone.get_current_timezone_name()}."
     last = f": it last did at {_since(loop['last_tick'])}" if loop["last_tick"] else ""
     return f"The loop does not turn{last}. Start it with `manage.py run_orchestrator`."
 

@@ -146,7 +146,7 @@ def test_status_is_one_screen_of_what_runs_and_what_waits_for_whom(tried: Projec
     ):
         assert line in said, line
     Host.objects.update(seen_at=timezone.now(), ticked_at=timezone.now())
-    assert manage("status").startswith("The loop turns; 1 of 1 host alive.\n")
+    assert manage("status").startswith("The loop turns; 1 of 1 host alive. Times are in UTC.\n")
     Host.objects.update(boot_id="")  # it was stopped a moment ago
     assert manage("status").startswith("The loop does not turn: it last did at ")
     Host.objects.update(boot_id="a boot", disk_free=3_000_000)
