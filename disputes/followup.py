@@ -18,15 +18,20 @@ from tasks.states import Status
 NOT_HONOURED = "Not honoured: "  # how the question begins on a card whose ruling was not honoured
 
 
-def follow_up(task: Task, submission: Submission, raised: set[int], *, actor: Actor) -> None:
+def follow_up(
+    task: Task, submission: Submission, raised: set[int], *, actor: Actor, is_last: bool = True
+) -> None:
     """Mark each ruling that waits for it as applied, not honoured or could not verify.
 
-    `raised` holds the findings, as first raised, that the review of `submission` names.
+    `raised` holds the findings, as first raised, that the review of `submission` names. Until the last review
+    of a turn, which might raise a finding again, only the rulings on these are marked.
     """
     touched: set[Dispute] = set()
     for conflict in _waiting.found(task.pk):
         decision = conflict.standing_decision()
         if decision is None or not is_followed_at(conflict, submission):
+            continue
+        if not is_last and conflict.finding_id not in raised:
             continue
         seen = judge(_order(conflict, decision), _seen(conflict, decision, submission, raised))
         if seen.state == Conflict.Followed.WAITING:

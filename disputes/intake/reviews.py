@@ -86,7 +86,8 @@ def take_review(
     )
     raised = {finding.origin.pk for finding in taken.findings}
     withdrawal.take_withdrawals(task, retracted, read, actor=actor)
-    follow_up(task, submission, raised, actor=actor)
+    waiting_for = [name for name in waiting_for if name != review.by_agent]
+    follow_up(task, submission, raised, actor=actor, is_last=not waiting_for)
     stuck.open_stuck(review, taken.findings, actor=actor)
     rejected = stated is Verdict.NEEDS_REVISION
     counted = [finding for finding in taken.findings if not finding.is_follow_up]
@@ -95,7 +96,6 @@ def take_review(
         review.save(update_fields=["verdict"])
     if taken.dropped:
         record(task.project, "findings_dropped", task=task, note=", ".join(taken.dropped))
-    waiting_for = [name for name in waiting_for if name != review.by_agent]
     only_settled = rejected and not counted
     if waiting_for and not only_settled:
         taken.outcome = None
@@ -126,6 +126,7 @@ def conclude_reviews(task: Task, *, without: Collection[str] = ()) -> None:
     reviews = reviews_of_turn(found)
     if reviews:
         taken = Taken(reviews[-1], Outcome.PASS, list(reviews[-1].findings.select_related("first")))
+        follow_up(found, reviews[-1].submission, set(), actor=SYSTEM)
         _conclude(found, reviews[-1].submission, taken, without, actor=SYSTEM)
 
 

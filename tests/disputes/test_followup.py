@@ -159,6 +159,41 @@ def test_a_point_that_is_raised_again_was_not_honoured(ledger: Project, tom: Use
     assert fresh(old.task).status == "disputed"
 
 
+@for_each(
+    ("raises", "followed"),
+    [(None, "applied"), ("reviewer-1", "not_honoured"), ("reviewer-2", "not_honoured")],
+)
+def test_all_reviewers_of_a_turn_are_heard_before_a_ruling_counts_as_followed(
+    ledger: Project, tom: User, raises: str | None, followed: str
+) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    carry_out(conflict.task, PLACE)
+    for name, others in (("reviewer-2", ["reviewer-1"]), ("reviewer-1", [])):
+        read = read_review({"findings": [again(conflict)] if name == raises else []})
+        intake.take_review(
+            last(conflict.task), read, approves=name != raises, actor=Actor("run", name), waiting_for=others
+        )
+        assert (state(conflict)[0] == "waiting") is (name != raises and bool(others))
+    assert state(conflict)[0] == followed
+    asked = Conflict.objects.filter(status="open", previous=conflict)
+    assert asked.count() == (followed == "not_honoured")
+
+
+def test_reviews_that_do_not_wait_for_another_one_follow_up_what_was_ruled(
+    ledger: Project, tom: User
+) -> None:
+    conflict = declined(ledger)
+    rule(conflict, A, tom)
+    submission = carry_out(conflict.task, PLACE)
+    intake.take_review(
+        submission, read_review({"findings": []}), approves=True, actor=REVIEWER, waiting_for=["reviewer-2"]
+    )
+    assert state(conflict)[0] == "waiting"
+    intake.conclude_reviews(fresh(conflict.task), without=["reviewer-2"])
+    assert state(conflict)[0] == "applied"
+
+
 def test_it_may_be_ruled_again_and_again(ledger: Project, tom: User) -> None:
     conflict = declined(ledger)
     task = conflict.task
