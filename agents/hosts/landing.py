@@ -427,11 +427,25 @@ def _stick(landing: Landing, problem: str) -> None:
 
 @repeated
 def _ask(landing: Landing, problem: str) -> None:
-    """Ask a person about a push that the remote refuses, unless a card does, while it goes on being tried."""
+    """Ask a person about a push that the remote refuses, unless a card does, while it goes on being tried.
+
+    A card about another landing will do if the remote says the same of it. Once that is answered, the next
+    refusal asks.
+    """
     with transaction.atomic():
         task = _task_of(landing)
-        if task.accepted_id == landing.submission_id and not _cards(task).exists():
+        if task.accepted_id == landing.submission_id and not (
+            _cards(task).exists() or _is_said(landing, problem)
+        ):
             _ask_about(task, f"The remote refuses the push: {task.title}", problem, is_tried_on=True)
+
+
+def _is_said(landing: Landing, problem: str) -> bool:
+    """Whether a card asks about another landing of the branch that is refused in the same words."""
+    asked = Conflict.objects.of(OuterRef("task")).open().filter(origin=Conflict.Origin.LANDING)
+    others = landing.project.landings.filter(Exists(asked), target=landing.target, status__in=Landing.LIVE)
+    told = problem[:500].replace(landing.sha, "")
+    return any(other.problem.replace(other.sha, "") == told for other in others)
 
 
 def _cards(task: Task) -> ConflictQuerySet:

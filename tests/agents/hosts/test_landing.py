@@ -494,6 +494,22 @@ def test_a_remote_that_refuses_keeps_new_work_from_beginning_until_it_takes_some
             refuse(world)
 
 
+def test_one_card_asks_about_all_that_the_remote_refuses_in_the_same_words(world: World) -> None:
+    refuse(world)
+    first, second = (world.accepted({f"{name}.py": "one\n"}) for name in "ab")
+    for landing in (first, second):
+        advance(landing, world.settings.LANDING_ATTEMPTS_MAX + 1)
+    card = Conflict.objects.get()
+    assert (card.task, task_of(second).status) == (first.task, "completed")
+    rulings.decide(card, "cancel", user=create_user("ruler", is_superuser=True), undo_seconds=0)
+    advance(second)
+    assert [each.task for each in Conflict.objects.open()] == [second.task]
+    third = world.accepted({"c.py": "one\n"})
+    hook(world.remote.path, "pre-receive", "echo 'too large' >&2; exit 1")
+    advance(third, world.settings.LANDING_ATTEMPTS_MAX + 1)
+    assert Conflict.objects.open().count() == 2
+
+
 def test_a_shipped_task_whose_push_is_refused_asks_a_human_too(world: World) -> None:
     submission = world.kept({"new.py": "one\n"})
     submission.task.ship(submission, actor=REVIEWER, note="One point is open.")
