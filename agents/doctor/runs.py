@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import CharField, Count, Exists, Max, OuterRef, Q, TextField
+from django.db.models import CharField, Count, Max, Q, TextField
 
 from agents.doctor.checks import Finding
 from agents.doctor.record import ASK
 from agents.hosts import landing as landings
 from agents.hosts import processes
+from agents.loop import candidates
 from agents.models import Host, Output, Prompt, Run, Token, Trial, token_hash
 from disputes.models import Conflict, Delivery
 from tasks.database.clock import estimated_time
@@ -200,9 +201,7 @@ def _stuck_work(limit: datetime) -> Iterator[Finding]:
         times = (landing.at, landing.not_before, landing.claimed_until, landing.checked_at)
         if max(moment for moment in times if moment) < limit:
             yield Finding(f"The landing of {landing.sha[:12]} of {landing.task.ref} is due.", START)
-    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
-    held = Conflict.objects.of(OuterRef("pk")).open().holding()
-    rests = Q(not_before__gt=limit) | Q(project__trouble_until__gt=limit) | Q(status_at__gt=limit)
-    left = Task.objects.to_land().filter(project__status=Project.Status.ACTIVE).exclude(rests)
-    for task in left.exclude(Exists(live)).exclude(Exists(held)).select_related("project"):
+    rests = Q(project__trouble_until__gt=limit) | Q(status_at__gt=limit)
+    left = candidates.to_land(limit).filter(project__status=Project.Status.ACTIVE).exclude(rests)
+    for task in left.select_related("project"):
         yield Finding(f"The approved commit of {task.ref} is on nobody's list of landings.", START)

@@ -18,6 +18,7 @@ from agents.hosts import paths, submissions
 from agents.hosts.git.commands import GitError
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import Interrupted, Unreachable
+from agents.loop import candidates
 from agents.models import Host, Run
 from agents.verification import commands, heads, nothing, verdicts
 from agents.verification.unreachable import pause_after
@@ -63,17 +64,20 @@ def due(host: str = "") -> list[Landing]:
     ]
 
 
-def is_any_under_way() -> bool:
-    """Whether anything is to land that does not wait for people.
+def is_any_due(until: datetime) -> bool:
+    """Whether anything is to land by then that does not wait for people.
 
-    What was rebased is built and tested only while the branch is fit, and what is behind it waits as well; so
-    does all of a paused project.
+    What was rebased is built and tested only while the branch is fit, and what is behind it waits as well. So
+    does all of a paused project, and what the remote has refused for so long that it is rarely tried.
     """
     rebased = Landing.objects.filter(project=OuterRef("pk"), status=Landing.Status.CHECKING)
     waiting = Project.objects.exclude(base_state__in=Project.FIT).filter(Exists(rebased))
     active = Project.objects.filter(status=Project.Status.ACTIVE).exclude(pk__in=waiting.values("pk"))
-    to_land = Task.objects.to_land().filter(project__in=active)
-    return to_land.exists() or Landing.objects.filter(status__in=Landing.LIVE, project__in=active).exists()
+    live = Landing.objects.filter(status__in=Landing.LIVE, project__in=active)
+    return (
+        candidates.to_land(until).filter(project__in=active).exists()
+        or live.filter(Q(not_before__isnull=True) | Q(not_before__lte=until)).exists()
+    )
 
 
 def _in_turn(host: Expression) -> QuerySet[Landing]:

@@ -567,8 +567,8 @@ def idle(within: float, *, since: int) -> bool:
     soon = estimated_time() + timedelta(seconds=within)
     return not (
         Run.objects.live().exists()
-        or landing.is_any_under_way()
-        or records.due(soon)
+        or landing.is_any_due(soon)
+        or any(not project.records_problem for project in records.due(soon))
         or disputed_work.due(soon)
         or amending.due()
         or todo.has_work()

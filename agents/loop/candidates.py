@@ -126,6 +126,14 @@ def _last_pushes(project: Expression, since: Expression) -> QuerySet[Landing]:
 _last_push = Prepared(_last_pushes)
 
 
+def to_land(until: datetime | Expression) -> QuerySet[Task]:
+    """Return the accepted tasks that are to be queued for landing by then, since no card holds them."""
+    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
+    held = Conflict.objects.of(OuterRef("pk")).open().holding()
+    rested = Q(not_before__isnull=True) | Q(not_before__lte=until)
+    return Task.objects.to_land().filter(rested).exclude(Exists(live)).exclude(Exists(held))
+
+
 def waiting_tasks(until: datetime) -> list[Task]:
     """Return the tasks that the loop would start by `until` if it had the seats and the agents."""
     held = Conflict.objects.of(OuterRef("pk")).open().holding()

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Expression, F, OuterRef, Q, QuerySet, TextField
+from django.db.models import Expression, F, QuerySet, TextField
 from django.db.models.functions import Cast, Now
 
 from agents import judging
@@ -25,7 +25,6 @@ from agents.pull import leases
 from agents.verification import nothing
 from disputes import followup, intake, opinions, passing_stages
 from disputes.completion import checkpoints
-from disputes.models import Conflict
 from disputes.sessions import turns
 from tasks.configuration.changing import pause_invalid
 from tasks.database.clock import database_time, estimated_time
@@ -386,17 +385,8 @@ def _queue_landings(project: Project) -> int:
 
 
 def _may_land(project: Expression) -> QuerySet[Task]:
-    live = Landing.objects.filter(submission=OuterRef("accepted"), status__in=Landing.LIVE)
-    held = Conflict.objects.of(OuterRef("pk")).open().holding()
-    return (
-        Task.objects.filter(project=project)
-        .to_land()
-        .filter(Q(not_before__isnull=True) | Q(not_before__lte=Now()))
-        .exclude(Exists(live))
-        .exclude(Exists(held))
-        .select_related("accepted")
-        .order_by("status_at")
-    )
+    tasks = candidates.to_land(Now()).filter(project=project)
+    return tasks.select_related("accepted").order_by("status_at")
 
 
 _accepted = Prepared(_may_land)

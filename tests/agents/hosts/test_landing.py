@@ -11,8 +11,9 @@ from django.utils import timezone
 from agents.doctor import runs as doctor
 from agents.hosts import landing as landings
 from agents.hosts import paths, starting, submissions
+from agents.hosts.branches import records
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.reconciler import Reconciler, host_name
+from agents.hosts.reconciler import Reconciler, host_name, idle, newest_event
 from agents.loop import candidates, orchestrator, run_ends
 from agents.models import Run
 from agents.setup.overview import overview
@@ -468,6 +469,11 @@ def test_a_remote_that_refuses_keeps_new_work_from_beginning_until_it_takes_some
     landing = advance(landing, world.settings.LANDING_ATTEMPTS_MAX + 2)
     card = Conflict.objects.get()
     assert (card.kind, card.origin, landing.status) == ("help", "landing", Landing.Status.QUEUED)
+    Project.objects.update(settings=world.project.settings | {"records_branch": "records"})
+    assert records.write(Project.objects.get()) == ""
+    Run.objects.update(status="ended", outcome="handed_in", ended_at=timezone.now())
+    assert idle(2.0, since=newest_event())  # whoever waits for the end does not wait for what takes long
+    assert not idle(60.0, since=newest_event())
     assert "protected branch" in card.coder_position
     assert task_of(landing).status == "disputed"
     user = create_user("ruler", is_superuser=True)
