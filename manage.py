@@ -8,6 +8,8 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
+    if not os.environ.get("DATABASE_URL", "").startswith("postgres"):
+        sys.modules["psycopg"] = None  # type: ignore[assignment]  # else it is loaded for nothing: 9 MB
     import django
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line

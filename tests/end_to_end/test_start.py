@@ -233,10 +233,16 @@ def test_a_command_before_the_first_migration_says_what_to_run(folder: Installat
         assert "Traceback" not in done.stderr, words
 
 
-def test_a_command_loads_neither_pages_nor_what_fills_the_slots(installation: Installation) -> None:
+def test_a_command_loads_neither_pages_nor_what_fills_the_slots_nor_another_database(
+    installation: Installation,
+) -> None:
     asked = (
         "import sys, manage; sys.argv = ['manage.py', 'status', '--json']; manage.main(); "
-        "print([n for n in sys.modules if n in ('unfold.admin', 'requests', 'agents.cli', 'agents.judging')])"
+        "from django.urls import get_resolver; "
+        "too_much = ('unfold.admin', 'requests', 'agents.cli', 'agents.judging'); "
+        "found = [n for n in too_much if n in sys.modules]; "
+        "list(get_resolver().url_patterns); "
+        "print(found + [n for n in ('psycopg', 'django.contrib.postgres.fields') if sys.modules.get(n)])"
     )
     done = subprocess.run(
         [sys.executable, "-c", asked], cwd=ROOT, env=installation.environment, capture_output=True, text=True
