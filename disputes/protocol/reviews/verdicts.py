@@ -185,7 +185,7 @@ def _unlabelled(
 ) -> tuple[str, Verdict] | None:
     """Return the words and the verdict of a line that needs no label: in capitals, or about a gap."""
     text = layout.lines[index].text
-    if text.isupper() and _no_issues_alone(text):
+    if text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND":
         return text, Verdict.NO_ISSUES_FOUND
     if not is_awaited and "GAP-" in text and (of_gap := _of_gap(layout, index)):
         return of_gap
@@ -319,11 +319,6 @@ def _refusal(layout: Layout) -> tuple[int, str] | None:
 def says_no_issues(lines: Iterable[Line]) -> bool:
     """Whether a review states the marker NO_ISSUES_FOUND, in whatever place (PART-1, VER-6)."""
     return any(line.mode is STATED and NO_ISSUES_MARKER.search(line.text) for line in lines)
-
-
-def _no_issues_alone(text: str) -> bool:
-    """Whether a line is only the marker NO_ISSUES_FOUND (PART-1)."""
-    return "NO_ISSUES_FOUND" in text and text.strip(" \t#*_`.:-") == "NO_ISSUES_FOUND"
 
 
 def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
+from disputes.protocol.text.chapters import chapters
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.identifiers import gaps_in
 from tasks.text.regex import regex
@@ -17,15 +18,8 @@ class Links:
     def __init__(self, lines: Sequence[Line], proposed: Sequence[str]) -> None:
         """Read the headings; `proposed` are the gaps of the document that was reviewed, in its order."""
         self.proposed = tuple(dict.fromkeys(proposed))
-        self._numbers: list[int] = []  # the line numbers of the headings
-        self._chains: list[tuple[tuple[str, ...], ...]] = []  # their gaps, then those of the headings above
-        chain: list[tuple[int, tuple[str, ...]]] = []
-        for line in lines:
-            if heading := line.heading:
-                chain = [entry for entry in chain if entry[0] < heading[0]]
-                chain.append((heading[0], tuple(gaps_in(heading[1]))))
-                self._numbers.append(line.number)
-                self._chains.append(tuple(gaps for _, gaps in reversed(chain)))
+        self._chapters = chapters(lines)
+        self._numbers = [lines[each.start].number for each in self._chapters]
 
     def gap_of(self, block: Sequence[Line], line: int) -> str:
         """Return the gap of a finding at `line` whose block has these lines; empty if nothing tells (FND-5).
@@ -47,10 +41,12 @@ class Links:
 
     def _around(self, line: int) -> str:
         """Return the gap named by the nearest of the headings around a line that names one; else empty."""
-        above = bisect_left(self._numbers, line)
-        for gaps in self._chains[above - 1] if above else ():
+        above = bisect_left(self._numbers, line) - 1
+        while above >= 0:
+            gaps = gaps_in(self._chapters[above].title)
             if one := _only([gap for gap in gaps if not self.proposed or gap in self.proposed]):
                 return one
+            above = self._chapters[above].parent
         return ""
 
 

@@ -45,13 +45,10 @@ def ruling_lines(rulings: Iterable[Ruling]) -> list[str]:
         key = ruling.letter or letter(ruling.option)
         lines.append(f"{number}. {ruling.name} ({ruling.severity.upper()}): {key}, {ruling.option}")
         lines += _indented("About: ", " ".join(ruling.title.split()))
-        if ruling.text.strip():
-            lines += _indented("Ruling: ", ruling.text)
-        if ruling.rationale.strip():
-            lines += _indented("Why: ", ruling.rationale)
-        if ruling.constraints.strip():
-            lines += _indented("Constraints: ", ruling.constraints)
-        if ruling.citation:
-            lines += _indented("Precedent: ", ruling.citation)
+        for label, said in (
+            ("Ruling: ", ruling.text), ("Why: ", ruling.rationale), ("Constraints: ", ruling.constraints),
+            ("Precedent: ", ruling.citation),
+        ):  # fmt: skip
+            lines += _indented(label, said) if said.strip() else []
         lines += _indented("Do: ", action_for_coder(ruling))
     return [HEADING, "", *lines] if lines else []
