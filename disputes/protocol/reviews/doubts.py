@@ -50,6 +50,29 @@ REQUEST = regex(
     rf"|(?:^|[.!?:]\s+)\W{{0,4}}{_DEEDS}e? (?!(?:is|was|are|looks?|works?|in|of|to|does)\b)\w",
     re.IGNORECASE,
 )
+# What a note says against the work: that it does something wrong, or not at all.
+FAULT = regex(
+    r"\b(?:no|nobody|not|never|nothing|none|without|cannot|\w+n['’]t|hardly|barely)\b"
+    r"|\b(?:breaks|corrupts|crashes|deadlocks|fails?|failed|hangs|leaks|loses|regresses|swallows)\b"
+    r"|\b(?:is|are|looks?|seems?|stays?|still|remains?|too|was|were) (?:\w+ )?"
+    r"(?:bad|broken|brittle|flaky|incomplete|insecure|long|racy|red|slow|un(?:able|checked|clear|covered|finished|handled|necessary|readable|reliable|safe|stable|tested|used)|weak|worse|wrong)\b",
+    re.IGNORECASE,
+)
+# Denials that say nothing against it: "Nothing to add", "I could find nothing wrong", "It no longer leaks".
+UNTROUBLED = regex(
+    r"\b(?:no|not|never|nobody|nothing|none|without|cannot|\w+n['’]t)\b"
+    r"(?: (?!(?:and|because|but|except)\b)[\w'’-]+){0,4}? "
+    r"(?:amiss|any ?more|bad|blockers?|br(?:eak|oke)\w*|bugs?|changes?|comments?|complain\w*|concerns?"
+    r"|defects?|doubts?|else|errors?|fail\w*|faults?|findings?|flaws?|further|issues?|left|missing|more|nits?|object\w*"
+    r"|open|problems?|questions?|regress\w*|remarks?|risks?|surprises?|to add|to say|wrong)\b"
+    r"|\bno longer \w+|\bno,|\bnever mind\b",
+    re.IGNORECASE,
+)
+# A mark: "4/10", "2.5 out of 5", "★★☆☆☆".
+MARK = regex(
+    r"\b(?P<points>\d{1,3}(?:[.,]\d)?)\s?(?:/|out of)\s?(?P<most>5|10|100)\b|(?P<stars>[★⭐]+)(?P<rest>☆*)"
+)
+PASSING = 2 / 3  # of the points
 # A finding without a severity that says itself that nothing has to be done about it.
 OPTIONAL = regex(
     r"\b(?:optional(?:ly)?|nit(?:s|pick\w*)?|fyi|consider|suggestions?|minor|nice to have|follow[ -]?up"
@@ -173,28 +196,40 @@ def _untallied(read: ReadReview) -> Iterator[Problem]:
 
 
 def doubts_about_note(read: ReadReview) -> tuple[Problem, ...]:
-    """Return what an approval is asked back about that has nothing but a note: a question or a request, too.
+    """Return what an approval is asked back about that has nothing but a note: whatever may want an answer.
 
-    A note is a sentence or two that need no answer. A question wants one, a request wants a change, and what
-    is written in a form, such as a list, is a review.
+    A note is a sentence or two that need none. A question wants one, a request wants a change, what is said
+    against the work may want one, too, and what is written in a form, such as a list, is a review.
     """
     doubts = doubts_about_approval(read, free_remarks=not _has_form(read)) or tuple(_unmarked(read))
     if doubts or says_no_issues(scan(read.text)):
         return doubts
+    is_bare = read.verdict is None and not read.findings  # it states nothing itself
     for line in _outside(read):
         if QUESTION.search(line.text):
             return (Problem(line.number, "it asks a question, and no line says NO_ISSUES_FOUND"),)
-        if match := REQUEST.search(line.text):
+        against = FAULT.search(UNTROUBLED.sub(" ", line.text)) if is_bare else None
+        if match := REQUEST.search(line.text) or against:
             reason = f"it says {match[0][:60]!r}, and no line says NO_ISSUES_FOUND"
             return (Problem(line.number, reason),)
+        if is_bare and (mark := next(filter(_is_low, MARK.finditer(line.text)), None)):
+            reason = f"it gives a mark of {mark[0]!r}, and no line says NO_ISSUES_FOUND"
+            return (Problem(line.number, reason),)
     return ()
+
+
+def _is_low(mark: re.Match[str]) -> bool:
+    """Whether so few points do not go with an approval."""
+    if stars := mark["stars"]:
+        return bool(mark["rest"]) and len(stars) < PASSING * len(stars + mark["rest"])
+    return float(mark["points"].replace(",", ".")) < PASSING * int(mark["most"])
 
 
 def _has_form(read: ReadReview) -> bool:
     """Whether a text that belongs to no finding is more than sentences: a list, a table, a quote, data."""
     return any(
         line.text.strip()
-        and (line.mode is not STATED or line.text.lstrip()[0] in "|<{" or list_item(line.text) is not None)
+        and (line.mode is not STATED or line.text.lstrip()[0] in "|<{[" or list_item(line.text) is not None)
         for line in _untold(read)
     )
 

@@ -96,7 +96,10 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
-        location=text_of(fields, "location") or place_beside(head) or _place_above(layout, block),
+        location=text_of(fields, "location")
+        or (place_beside(start.rest) if start.tag or start.prose else "")
+        or place_beside(head)
+        or _place_above(layout, block),
         impact=impact,
         suggestion=suggestion,
         text=text,

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.languages import in_english
+from disputes.protocol.reviews.org import in_markdown
 from disputes.protocol.reviews.tables import names_columns
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import FENCED, QUOTED, STATED, Line, list_item, scan
@@ -44,10 +45,18 @@ MAX_HELD = 20  # lines
 # --- Single lines ---
 ANNOTATION = regex(r"::(?P<level>error|warning|notice)(?: (?P<where>[^\n]{0,300}?))?::(?P<text>.+)")
 PART = regex(r"(?:^|,)\s*(?P<key>file|line)=(?P<value>[^,]+)")
+# What a checker says of a line: after a level, or after a code or behind a column and nothing else.
 CHECKED = regex(
-    r"(?P<path>[\w./\\+-]{1,200}\.\w{1,8})(?:\((?P<line>\d{1,7})(?:,\d+)?\)|:(?P<at>\d{1,7})(?::\d+)?) ?: "
-    r"(?:fatal )?(?P<level>error|warning)(?:\[\w+\]| [A-Z]{1,4}\d{1,5})?: (?P<text>.+)"
+    r"(?P<path>[\w./\\+-]{1,200}\.\w{1,8})"
+    r"(?:\((?P<line>\d{1,7})(?:,\d+)?\)|:(?P<at>\d{1,7})(?P<column>:\d+)?|: line (?P<told>\d{1,7}), col \d+,)"
+    r"(?: ?: ?| )(?:(?:fatal )?(?P<level>[Ee]rror|[Ww]arning)(?:\[\w+\]| [A-Z]{1,4}\d{1,5})?(?:: | - )"
+    r"|(?P<code>[A-Z]{1,5}\d{2,5}):? |(?P<letter>[CEFRW]): )?(?P<text>\S.*)"
 )
+# Codes whose letter says how bad it is: F401 and E9 of flake8, E1101 and C0114 of pylint.
+OF_CODE = regex(r"(?P<error>F|E9|E\d{4}$)|(?P<notice>[CR](?:\d{4})?$)")
+# A file on a line of its own, and a row below it: "  12:5  error  'x' is never used  no-unused-vars".
+FILE_ALONE = regex(r"(?P<path>[\w./\\@+-]{1,200}\.\w{1,8})\s*$")
+ROW_OF_FILE = regex(r"[ \t]+(?P<line>\d{1,7}):\d{1,5}[ \t]+(?P<level>error|warning)[ \t]+(?P<text>\S.*)")
 RUST = regex(r"(?P<level>error|warning)(?:\[\w+\])?: (?P<text>.+)")
 RUST_PLACE = regex(r"\s*--> (?P<path>\S{1,200}?):(?P<line>\d{1,7})(?::\d+)?\s*$")
 HEADED = regex(r"(?:(?P<marks>={1,6})|h(?P<level>[1-6])\.) (?P<text>\S.{0,120}?)(?: =+)?[ \t]*$")
@@ -71,7 +80,7 @@ DELIMITERS = ("|", "\t", ",", ";")
 @lru_cache(maxsize=2)  # a hand-in is read, then asked about
 def lines_of(text: str) -> tuple[Line, ...]:
     """Return the lines of a review in the form of Markdown. Raises DocumentError if it is too large."""
-    lines = list(in_english(without_thoughts(_unwrapped(scan(text)))))
+    lines = list(in_english(without_thoughts(_unwrapped(scan(in_markdown(text))))))
     if HAS_HTML.search(text):
         lines = list(_from_html(lines))
     lines = list(_in_columns(_headed(_checked(lines))))
@@ -162,40 +171,56 @@ def _mark(match: re.Match[str]) -> str:
 def _checked(lines: Sequence[Line]) -> Iterator[Line]:
     """Yield the lines, those of checkers as lines that begin with a place, and others with our own marks."""
     passed = -1
+    file = ""  # above rows that say what is wrong in it
     for index, line in enumerate(lines):
+        alone = FILE_ALONE.match(line.text)
+        file = alone["path"] if alone else file if line.text[:1] in ("", " ", "\t") else ""
         if index == passed:
             yield line._replace(text="")
         elif line.mode is not STATED or not line.text:
             yield line
+        elif file and (match := ROW_OF_FILE.match(line.text)):
+            yield line._replace(text=_of_place(file, match["line"], match["level"], match["text"]))
         elif (match := RUST.match(line.text)) and index + 1 < len(lines):
             place = RUST_PLACE.match(lines[index + 1].text)
             passed = index + 1 if place else passed
-            yield line._replace(text=_of_place(place["path"], place["line"], match)) if place else line
+            told = _of_place(place["path"], place["line"], match["level"], match["text"]) if place else ""
+            yield line._replace(text=told or line.text)
         else:
             yield line._replace(text=_with_our_marks(line.text))
 
 
-def _of_place(path: str, line: str, match: re.Match[str]) -> str:
+def _of_place(path: str, line: str, level: str, text: str) -> str:
     """Return a line of a checker in the usual form, which begins with the place."""
-    level = match["level"]
     if path and line and level != "notice":
-        return f"{path}:{line}: {level}: {match['text']}"
-    return f"[{LEVELS[level]}] {path}{':' if line else ''}{line} {match['text']}"
+        return f"{path}:{line}: {level}: {text}"
+    return f"[{LEVELS[level]}] {path}{':' if line else ''}{line} {text}"
+
+
+def _level(match: re.Match[str]) -> str:
+    """Return how bad the line of a checker says that it is; empty if it may be a sentence of a person."""
+    if match["level"]:
+        return match["level"].lower()
+    if told := match["code"] or match["letter"]:
+        kind = OF_CODE.match(told)
+        return kind.lastgroup or "" if kind else "warning"
+    return ("error" if "[Error/" in match["text"] else "warning") if match["column"] else ""
 
 
 def _with_our_marks(text: str) -> str:
     """Return a line in the marks of Markdown."""
     if match := ANNOTATION.match(text):
         told = {part["key"]: part["value"] for part in PART.finditer(match["where"] or "")}
-        return _of_place(told.get("file", ""), told.get("line", ""), match)
+        return _of_place(told.get("file", ""), told.get("line", ""), match["level"], match["text"])
     if (match := HEADED.match(text)) and not match["text"].isupper():
         return f"{'#' * (len(match['marks'] or '') or int(match['level']))} {match['text']}"
     if match := SIGNED.match(text):
         return f"{match['indent']}{'1.' if match['number'] else '-'} {text[match.end() :]}"
     if match := SEVERE.match(text):
         return f"[{(match['word'] or match['value']).upper()}] {text[match.end() :]}"
-    if ": " in text and (match := CHECKED.match(text)):
-        return _of_place(match["path"], match["line"] or match["at"], match)
+    if ": " in text and (match := CHECKED.match(text)) and (level := _level(match)):
+        said = " ".join(filter(None, [match["code"], match["text"]]))
+        return _of_place(match["path"], match["line"] or match["at"] or match["told"], level, said)
     return text
 
 

@@ -12,14 +12,22 @@ from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.headings import Purpose, purpose_of, section_severity
 from disputes.protocol.reviews.inline_severities import EXACT, MAX_READ, MAX_TITLE, severity_in
 from disputes.protocol.reviews.languages import verdict_in
-from disputes.protocol.reviews.tags import Entry, read_tags
 from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.tags import Entry, read_tags
 from tasks.states import Severity
 from tasks.text.places import location_of
+from tasks.text.regex import regex
 
+# Elements of which each is a finding.
+FINDINGS = frozenset(
+    ["finding", "issue", "comment", "problem", "bug", "defect", "violation", "vulnerability", "concern"]
+    + ["blocker", "nit", "suggestion", "annotation", "error", "failure"]
+)
+FAILED = frozenset(["error", "failure"])  # of a test or a checker, which are grave if they do not say
+HAS_TAGS = regex(rf"(?:^|[\n>])[ \t]*<(?:{'|'.join(sorted(FINDINGS))}|review|verdict)s?\b")
 LONG = 12  # characters; shorter texts, such as a severity, may stand anywhere
 LINES_AHEAD = 200  # lines after the entry before it in which an entry is looked for
 MAX_VERDICT = 80  # characters
@@ -47,6 +55,7 @@ KEYS = {
     "why": "impact",
     **dict.fromkeys(["suggestion content", "suggested fix", "how to fix"], "suggestion"),
 }  # fmt: skip
+LEVELS_OF_RULES = {"1": "warning", "2": "error"}  # of eslint
 SAID = ("problem", "impact", "suggestion")
 
 
@@ -64,7 +73,9 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
 
     Data counts if it is a mapping with a list of findings under one of the usual keys.
     """
-    data = data_in(text, lines, LISTS, _entries) or read_tags(lines, _is_part)
+    data = data_in(text, lines, LISTS, _entries) or read_tags(
+        lines, HAS_TAGS, lambda name, _: name in FINDINGS, _is_part
+    )
     if data is None:
         return None
     data = data._replace(keys=dict(_flat(data.keys)))
@@ -124,10 +135,17 @@ def _graded(entry: Any, severity: str) -> Any:
 
 
 def _results(entries: Sequence[Any]) -> Iterator[Any]:
-    """Yield the entries; those of a checker's runs, as in SARIF, stand in a list of each run."""
+    """Yield the entries; those of a checker stand in a list of each run, as in SARIF, or of each file."""
     for entry in entries:
-        results = entry.get("results") if isinstance(entry, Mapping) else None
-        yield from results if isinstance(results, list) else [entry]
+        told = entry if isinstance(entry, Mapping) else {}
+        results = next(
+            (told[name] for name in ("results", "messages") if isinstance(told.get(name), list)), None
+        )
+        if results is None:
+            yield entry
+            continue
+        around = {name: value for name, value in told.items() if KEYS.get(as_words(str(name))) == "location"}
+        yield from ({**around, **each} if isinstance(each, Mapping) else each for each in results)
 
 
 def _line_of(entry: Any, lines: Sequence[Line], begin: int) -> int:
@@ -187,6 +205,10 @@ def _parts(entry: Any) -> dict[str, list[str]]:
             said = [f"P{words}" if words.isdecimal() else words for words in said]
         elif key == "blocking" and value is True:
             key, said = "severity", ["high"]
+        elif key == "severity" and "ruleId" in entry:
+            said = [LEVELS_OF_RULES.get(words, words) for words in said]
+        elif key == "tag" and value in FAILED and "severity" not in entry:
+            key, said = "severity", ["error"]
         parts.setdefault(KEYS.get(key) or field_name(key), []).extend(said)
     return parts
 

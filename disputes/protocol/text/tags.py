@@ -1,5 +1,6 @@
-"""Reading reviews in tags, as in XML, as the data that they stand for (FND-8)."""
+"""Reading documents in tags, as in XML, as the data that they stand for (FND-8)."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import unescape
 from typing import Any
@@ -8,12 +9,7 @@ from disputes.protocol.text.data import Data, as_words
 from disputes.protocol.text.documents import FENCED, STATED, Line
 from tasks.text.regex import regex
 
-# Elements of which each is a finding.
-FINDINGS = frozenset(
-    ["finding", "issue", "comment", "problem", "bug", "defect", "violation", "vulnerability", "concern"]
-    + ["blocker", "nit", "suggestion", "annotation", "error", "failure"]
-)
-HAS_TAGS = regex(rf"(?:^|\n)[ \t]*<(?:{'|'.join(sorted(FINDINGS))}|review|verdict)s?\b")
+AROUND = frozenset(["file", "testcase"])  # what their place, or the name of the test, is an attribute of
 TAG = regex(
     r"(?<!`)<(?P<close>/)?(?P<name>[A-Za-z_][\w.-]{0,40})"
     r"""(?P<attributes>(?:\s+[\w:.-]{1,40}=(?:"[^"<]{0,2000}"|'[^'<]{0,2000}')){0,20})\s?(?P<end>/)?>"""
@@ -24,20 +20,26 @@ FENCES = frozenset(["xml", ""])
 
 
 class Entry(dict[str, Any]):
-    """A finding in tags, by the names of its attributes and elements; `line` is where it begins."""
+    """A finding or an answer in tags, by its attributes and elements; `line` is where it begins."""
 
     line = 0
 
 
-def read_tags(lines: Sequence[Line], is_key: Callable[[str], bool]) -> Data | None:
-    """Return the data of a review in tags; None if it has no tag for a finding or a verdict.
+IsEntry = Callable[[str, Mapping[str, str]], bool]
 
-    `is_key` says whether an element inside a finding is a part of it. Other tags are left in its text.
+
+def read_tags(
+    lines: Sequence[Line], begins: re.Pattern[str], is_entry: IsEntry, is_key: Callable[[str], bool]
+) -> Data | None:
+    """Return the data of a document in tags; None if it has no tag for an entry or a verdict.
+
+    One of its lines `begins` with a tag. `is_entry` says by its name and attributes whether an element is an
+    entry, and `is_key` whether one inside an entry is a part of it. Other tags are left in its text.
     """
     text = "\n".join(_shown(lines))
-    if not HAS_TAGS.search(text):
+    if not begins.search(text):
         return None
-    walk = _Walk(CDATA.sub("", text), is_key)
+    walk = _Walk(CDATA.sub("", text), is_entry, is_key)
     walk.run()
     if not walk.entries and "verdict" not in walk.keys:
         return None
@@ -58,13 +60,14 @@ def _shown(lines: Sequence[Line]) -> Iterator[str]:
 class _Walk:
     """One pass over the tags of a text. What is never closed ends where the next one of its kind begins."""
 
-    def __init__(self, text: str, is_key: Callable[[str], bool]) -> None:
-        self.text, self.is_key = text, is_key
+    def __init__(self, text: str, is_entry: IsEntry, is_key: Callable[[str], bool]) -> None:
+        self.text, self.is_entry, self.is_key = text, is_entry, is_key
         self.keys: dict[str, Any] = {}
         self.entries: list[Any] = []
         self.prose: list[str] = []
         self.entry: Entry | None = None
-        self.name = self.part = self.file = ""  # of the finding, of its part, and of what is around them
+        self.name = self.part = ""  # of the finding, and of its part
+        self.around: dict[str, str] = {}  # what is said of all findings in the same file or test
         self.line, self.at = 1, 0
         self.ends: dict[str, int] = {}  # where each kind of tag is closed last
 
@@ -108,13 +111,15 @@ class _Walk:
                 _add(self.entry, self.part or "problem", tag)
                 return
             self.part = name
-        elif name in FINDINGS and self._is_whole(name, told):
+        elif self.is_entry(name, told) and self._is_whole(name, told):
             self.entry, self.name, self.part = Entry(), name, ""
             self.entry.line = self.line
             self.entries.append(self.entry)
-            _add(self.entry, "file", self.file)
-        elif name == "file":
-            self.file = told.pop("name", "")
+            told = {"tag": name, **self.around, **told}
+        elif name in AROUND:
+            where = "file" if name == "file" else "title"
+            self.around = {where: told.pop("name", ""), **told}
+            return
         else:
             self.part = name if name == "verdict" or self.is_key(as_words(name)) else ""
         for each, words in told.items():
