@@ -20,6 +20,7 @@ from agents.doctor.runs import REPAIR
 from agents.hosts import outcomes, paths, sandbox
 from agents.hosts.git import commands as git
 from agents.hosts.git.commands import GitError
+from agents.hosts.git.mirror import Mirror
 from agents.models import Host, Output, Run, Trial
 from tasks.database.clock import estimated_time
 from tasks.models import Project, Task
@@ -196,6 +197,7 @@ def _damage(path: Path) -> str:
 
 
 def _gone(project: Project) -> Iterator[Finding]:
+    """Find what landed and is not on the branch. What other hosts landed may not have been fetched yet."""
     mirror = paths.mirror(project)
     landed = dict(
         Task.objects.filter(project=project).exclude(landed_sha="").values_list("landed_sha", "number")
@@ -203,14 +205,20 @@ def _gone(project: Project) -> Iterator[Finding]:
     if not landed:
         return
     try:
-        there = set(git.text(mirror.path, "rev-list", mirror.target_ref).split())
-    except GitError:  # not fetched since it was made again
+        if missing := landed.keys() - _commits(mirror):
+            mirror.fetch_target()
+            missing -= _commits(mirror)
+    except GitError:  # not fetched since it was made again, or the remote is away
         return
-    for sha in landed.keys() - there:
+    for sha in missing:
         yield Finding(
             f"{sha[:12]} of {project.slug}-{landed[sha]} landed and is no longer on {project.target_branch}.",
             "Somebody pushed by force. Bring the commit back, or reopen the task.",
         )
+
+
+def _commits(mirror: Mirror) -> set[str]:
+    return set(git.text(mirror.path, "rev-list", mirror.target_ref).split())
 
 
 def mend_mirrors() -> Iterator[str]:

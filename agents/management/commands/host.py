@@ -69,7 +69,7 @@ class Command(ProgramCommand):
             state = host.state(is_alive=host.pk in alive)
             disk = f"{filesizeformat(host.disk_free)} free" if host.disk_free is not None else ""
             words = [
-                f"{state}, {seen}", counted(host.slots, "slot"), f"tier {host.tier}",
+                f"{state}, {seen}", counted(host.slots, "slot"), host.get_tier_display(),
                 disk, ", ".join(host.labels), f"version {host.version}" if host.version else "", host.place,
             ]  # fmt: skip
             self.stdout.write("  ".join([host.name, *filter(None, words)]))

@@ -316,6 +316,16 @@ def test_each_damage_is_found_by_its_own_check_and_mended_where_it_says_so(
     assert wrong == []
 
 
+def test_what_another_host_landed_meanwhile_was_not_pushed_over_by_force(healthy: World) -> None:
+    mirror, remote = healthy.mirror, healthy.remote
+    git(mirror.path, "update-ref", mirror.target_ref, remote.first)  # as when it was last fetched
+    assert found() == {}
+    git(mirror.path, "update-ref", mirror.target_ref, remote.first)
+    remote.path.rename(aside := remote.path.with_name("away"))
+    assert found() == {}
+    aside.rename(remote.path)
+
+
 def test_only_a_host_with_slots_is_said_to_have_a_free_one(healthy: World) -> None:
     a_queue_that_nobody_takes(healthy)
     [says] = found()["I9"]
