@@ -120,7 +120,7 @@ def _repository(project: Project | None, is_up: bool) -> SetupStep:
         return SetupStep(title, WRONG, project.trouble, here, "Mend it")
     if project.base_sha:
         return SetupStep(title, DONE, f"{project.address}, {project.target_branch}", here, "Set-up")
-    waits = "It is being fetched." if is_up else "It is fetched once the scheduler runs."
+    waits = "It is being fetched." if is_up else "It is fetched once the loop runs."
     return SetupStep(title, WAITS, waits, here, "Look")
 
 
@@ -134,7 +134,7 @@ def _branch(project: Project | None, is_up: bool) -> SetupStep:
     if project.base_state in {Base.RED, Base.BROKEN}:
         return SetupStep(title, WRONG, base.said(project), here, "Mend it")
     waits = (
-        "It is being tried before anybody works on it." if is_up else "It is tried once the scheduler runs."
+        "It is being tried before anybody works on it." if is_up else "It is tried once the loop runs."
     )
     return SetupStep(title, WAITS, waits, here, "Watch")
 
@@ -189,7 +189,7 @@ def _loop() -> SetupStep:
         return SetupStep(
             "Start",
             OPEN,
-            "Nothing runs yet. Start the scheduler where the program is installed:",
+            "Nothing runs yet. Start the loop where the program is installed:",
             command=START,
         )
-    return SetupStep("Start", DONE, f"The scheduler runs on {host.name}.", reverse("runs"), "Runs")
+    return SetupStep("Start", DONE, f"The loop runs on {host.name}.", reverse("runs"), "Runs")

@@ -94,7 +94,7 @@ def test_a_first_task_lands_within_ten_steps(
     lea.look("sign-in")
     lea.press("Sign in")
     expect(page.locator("#checklist")).to_have_text("Set up your first project")
-    expect(page.locator(".health")).to_contain_text("Scheduler ran")
+    expect(page.locator(".health")).to_contain_text("The loop turned")
     lea.look("empty")
 
     page.locator(".checklist .is-next").get_by_role("link", name="Add a project").click()

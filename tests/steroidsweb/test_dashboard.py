@@ -264,7 +264,7 @@ def test_the_health_line_tells_hosts_and_the_last_tick(client: Client, ledger: P
     html = visit(client, tom)
     assert "1 of 2 hosts alive" in html
     assert "check_circle" in html
-    assert "Scheduler ran" in html
+    assert "The loop turned" in html
     assert "2h00m</time>ago,draining" in _squeezed(html)
     why = '<strong title="bubblewrap is &lt;not&gt; installed.">not sandboxed</strong>'
     assert html.split("atlas seen")[1].split("boreas seen")[0].count(why) == 1
@@ -293,7 +293,7 @@ def test_what_is_wrong_stands_first_with_what_to_do(client: Client, ledger: Proj
         happens()
         before_the_queue = visit(client, tom).split('id="needs-you"')[0]
         assert words in before_the_queue
-        assert before_the_queue.count("Scheduler ran") == 1
+        assert before_the_queue.count("The loop turned") == 1
     Project.objects.update(status="paused")
     assert "No route." not in visit(client, tom)
     Host.objects.filter(name="boreas").update(boot_id="")  # it was stopped, so nothing is amiss

@@ -423,9 +423,9 @@ def _at_the_next_turn(turn: str, facts: Facts) -> Standing:
     if not facts.loop_turns():
         when = f"since {since(facts.last_tick, facts.now)}" if facts.last_tick else "yet"
         return Standing(
-            WRONG, f"{turn}, but the scheduler has not run {when}: start `manage.py run_orchestrator`."
+            WRONG, f"{turn}, but the loop has not turned {when}: start `manage.py run_orchestrator`."
         )
-    return Standing(WORK, f"{turn}; it begins when the scheduler runs next.")
+    return Standing(WORK, f"{turn}; it begins when the loop turns next.")
 
 
 def _landing(task: Task, facts: Facts) -> Standing:

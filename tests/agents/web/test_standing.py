@@ -87,8 +87,8 @@ def hold(task: Task, **kwargs: Any) -> Any:
 @for_each(
     ("status", "turn", "words"),
     [
-        ("pending", "work", "The coder's turn; it begins when the scheduler runs next."),
-        ("in_progress", "work", "The coder's turn; it begins when the scheduler runs next."),
+        ("pending", "work", "The coder's turn; it begins when the loop turns next."),
+        ("in_progress", "work", "The coder's turn; it begins when the loop turns next."),
         ("review", "wrong", "In review, but nothing was handed in; defer and resume it."),
         (
             "disputed",
@@ -166,7 +166,7 @@ def test_a_ruling_says_when_it_takes_effect(ledger: Project, lea: Any) -> None:
     rulings.decide(hold(task), "uphold_reviewer", user=lea)
     for seconds, said in (
         (3030, "Ruled; the ruling takes effect in 50 m."),
-        (-1, "The coder's turn; it begins when the scheduler runs next."),
+        (-1, "The coder's turn; it begins when the loop turns next."),
     ):
         moment = timezone.now() + timedelta(seconds=seconds)
         Decision.objects.update(effective_at=moment)
@@ -180,7 +180,7 @@ def test_nobody_begins_on_a_branch_that_is_not_fit(ledger: Project) -> None:
     create_submission(verified)
     kept = create_task(ledger, status="review", round=1)
     create_submission(kept, state="kept")
-    begins = "The coder's turn; it begins when the scheduler runs next."
+    begins = "The coder's turn; it begins when the loop turns next."
     told = {}
     for state in Project.Base.values:
         Project.objects.update(base_state=state, base_problem="tests ended with 1: 3 failed")
@@ -358,7 +358,7 @@ def test_a_section_that_waits_names_the_other_also_through_the_one_around_it(led
     assert line(task) == "Waits for the section Walls to land."
     Task.objects.filter(pk=needed.pk).update(status="cancelled")
     recount([task])
-    assert line(task) == "The coder's turn; it begins when the scheduler runs next."
+    assert line(task) == "The coder's turn; it begins when the loop turns next."
 
 
 @pytest.mark.parametrize("status", ["in_progress", "review"])
@@ -413,17 +413,17 @@ def test_a_loop_that_does_not_turn_is_said_loudly(ledger: Project) -> None:
     task = create_task(ledger)
     Host.objects.update(ticked_at=timezone.now() - timedelta(seconds=2 * settings.DURATIONS["watchdog"]))
     assert of(task).is_wrong
-    assert "the scheduler has not run since" in line(task)
+    assert "the loop has not turned since" in line(task)
     Host.objects.update(ticked_at=None)
-    assert "the scheduler has not run yet" in line(task)
+    assert "the loop has not turned yet" in line(task)
 
 
 @for_each(
     ("state", "words"),
     [
         ("received", "Handed in; a host fetches it next."),
-        ("kept", "Build and tests are next; it begins when the scheduler runs next."),
-        ("verified", "The reviewer's turn; it begins when the scheduler runs next."),
+        ("kept", "Build and tests are next; it begins when the loop turns next."),
+        ("verified", "The reviewer's turn; it begins when the loop turns next."),
         ("red", "Goes back to the coder: tests: 3 failed"),
         ("lost", "Goes back to the coder: tests: 3 failed"),
     ],
@@ -451,7 +451,7 @@ def test_red_build_and_tests_are_named(ledger: Project) -> None:
 @for_each(
     ("changes", "turn", "words"),
     [
-        (None, "work", "Approved; its landing on main is next; it begins when the scheduler runs next."),
+        (None, "work", "Approved; its landing on main is next; it begins when the loop turns next."),
         ({}, "work", "Approved; waits to land on main."),
         ({"status": "checking"}, "work", "Approved; rebased onto main, its build and tests run again."),
         ({"status": "pushing"}, "work", "Approved; pushed to main just now."),
