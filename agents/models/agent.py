@@ -1,12 +1,28 @@
+from enum import StrEnum
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
+from agents.providers.base import ProviderError
+from agents.providers.registry import PROVIDERS, provider_for
 from tasks.models import Project
 from tasks.models.moments import MomentField
 
-# The vendor of the models that a provider's command uses, unless the agent names another.
-OWN_VENDOR = {"claude": "anthropic", "codex": "openai", "gemini": "google"}
+
+def provider_choices() -> list[tuple[str, str]]:
+    """Return the names of all providers with their titles."""
+    return [(name, provider.title) for name, provider in PROVIDERS.items()]
+
+
+class ProviderField(models.CharField):
+    """The name of a provider. Migrations do not know which ones there are, so a new one needs none."""
+
+    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        kwargs.pop("choices", None)
+        return name, "django.db.models.CharField", list(args), kwargs
 
 
 class Agent(models.Model):
@@ -18,14 +34,12 @@ class Agent(models.Model):
         JUDGE = "judge"
         MEDIATOR = "mediator"
 
-    class Provider(models.TextChoices):
-        CLAUDE = "claude", "Claude Code"
-        CODEX = "codex", "Codex"
-        GEMINI = "gemini", "Gemini CLI"
-        OPENCODE = "opencode", "opencode"
-        COMMAND = "command", "Any command"
-        PULL = "pull", "Claims its own work"
-        REPLAY = "replay", "Recorded cassette"
+    class Provider(StrEnum):
+        """The providers that are no vendor's command."""
+
+        COMMAND = "command"
+        PULL = "pull"
+        REPLAY = "replay"
 
     name = models.SlugField(max_length=60, unique=True)
     role = models.CharField(
@@ -35,7 +49,7 @@ class Agent(models.Model):
     kind = models.CharField(
         "type", max_length=60, blank=True, help_text="What sort of agent it is: dev-agent, test-architect."
     )
-    provider = models.CharField(max_length=10, choices=Provider, default=Provider.COMMAND)
+    provider = ProviderField(max_length=10, choices=provider_choices, default=Provider.COMMAND.value)
     model = models.CharField(max_length=120, blank=True)
     vendor = models.CharField(
         max_length=60, blank=True, help_text="Who makes its model; empty means the provider's own vendor."
@@ -88,17 +102,18 @@ class Agent(models.Model):
         named = self.settings.get("account") if isinstance(self.settings, dict) else None
         if isinstance(named, str) and named:
             return named
-        return self.provider if self.provider in OWN_VENDOR else f"{self.provider}:{self.name}"
+        return self.provider if self._own_vendor() else f"{self.provider}:{self.name}"
 
     @property
     def made_by(self) -> str:
         """The vendor of the agent's model; empty if nobody named one."""
-        return self.vendor or OWN_VENDOR.get(self.provider, "")
+        return self.vendor or self._own_vendor()
+
+    def _own_vendor(self) -> str:
+        """Return who makes the models of the provider's command; empty if it may be anybody."""
+        return PROVIDERS[self.provider].vendor if self.provider in PROVIDERS else ""
 
     def clean(self) -> None:
-        from agents.providers.base import ProviderError
-        from agents.providers.registry import provider_for
-
         if not isinstance(self.domains, list) or not all(isinstance(word, str) for word in self.domains):
             raise ValidationError({"domains": 'A list of tags is needed: ["backend", "api"].'})
         try:

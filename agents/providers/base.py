@@ -66,6 +66,9 @@ class Launch:
 class Provider(ABC):
     """Turns an agent's settings into a process, and the output of that process into a report."""
 
+    title: str  # what people choose
+    about: str  # one sentence about it, for whoever chooses
+    vendor = ""  # who makes its models, if it is always the same; its agents then pause together
     settings: frozenset[str] = frozenset()  # the keys of the settings that have an effect
 
     @abstractmethod

@@ -37,6 +37,7 @@ class Claude(Cli):
     """The key is ANTHROPIC_API_KEY; a subscription's CLAUDE_CODE_OAUTH_TOKEN is passed with `pass`."""
 
     title = "Claude Code"
+    vendor = "anthropic"
     command = "claude"
     key_variable = "ANTHROPIC_API_KEY"
     own_variable = "CLAUDE_CODE_OAUTH_TOKEN"

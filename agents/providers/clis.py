@@ -27,13 +27,16 @@ class Cli(base.Provider):
     `account` pause together.
     """
 
-    title: str
     command: str
     key_variable: str  # the variable that holds the operator's key by default
     own_hosts: tuple[str, ...] = ()
     own_variable = ""  # the variable with a subscription's token, if there is one
     sign_in_place: str  # the file in which it keeps its sign-in, relative to its home
     settings = frozenset({"program", "base_url", "key", "pass", "sign_in_file", "account", "hosts"})
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        return f"Signs in with {self.key_variable}, unless you name another variable."
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         if not isinstance(settings, dict):

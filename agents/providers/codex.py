@@ -20,6 +20,7 @@ class Codex(Cli):
     """The key is given as OPENAI_API_KEY; a subscription's auth.json is a `sign_in_file`."""
 
     title = "Codex"
+    vendor = "openai"
     command = "codex"
     key_variable = "OPENAI_API_KEY"
     own_hosts = ("api.openai.com", "chatgpt.com", "auth.openai.com")

@@ -13,6 +13,8 @@ PLACEHOLDERS = ("prompt", "clone", "model")
 class CommandProvider(Provider):
     """Runs `argv`, with the placeholders {prompt} (a path), {clone} and {model}; `pass` names variables."""
 
+    title = "Any command"
+    about = "Any program that reads the prompt and works in the clone."
     settings = frozenset({"argv", "pass", "account", "hosts", "again"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:

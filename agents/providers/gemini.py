@@ -29,6 +29,7 @@ class Gemini(Cli):
     """The key is given as GEMINI_API_KEY; a signed-in account's oauth_creds.json is a `sign_in_file`."""
 
     title = "Gemini CLI"
+    vendor = "google"
     command = "gemini"
     key_variable = "GEMINI_API_KEY"
     own_hosts = ("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com")

@@ -43,6 +43,7 @@ class Opencode(Cli):
     """
 
     title = "opencode"
+    about = "Any vendor's models, or a server of your own."
     command = "opencode"
     key_variable = "ANTHROPIC_API_KEY"
     sign_in_place = ".local/share/opencode/auth.json"

@@ -8,6 +8,9 @@ from agents.providers.base import Launch, Provider, ProviderError
 class PullProvider(Provider):
     """It needs no settings, since it is started elsewhere."""
 
+    title = "Claims its own work"
+    about = "Runs elsewhere and asks here for work, with a token."
+
     def check(self, settings: dict[str, Any], model: str = "") -> None:
         for name in ("argv", "cassettes", "pass"):
             if isinstance(settings, dict) and name in settings:

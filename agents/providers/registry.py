@@ -1,6 +1,6 @@
-"""The table of all providers."""
+"""The table of all providers; whatever offers, lists or reads one takes it from here."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from agents.providers.base import Provider, ProviderError
 from agents.providers.claude import Claude
@@ -12,20 +12,23 @@ from agents.providers.opencode import Opencode
 from agents.providers.pull import PullProvider
 from agents.providers.replay import ReplayProvider
 
-if TYPE_CHECKING:
-    from agents.models import Agent
-
 # These come with a command of their own.
 CLIS: dict[str, Cli] = {cli.command: cli for cli in (Claude(), Codex(), Gemini(), Opencode())}
 PROVIDERS: dict[str, Provider] = {
     **CLIS,
     "command": CommandProvider(),
-    "replay": ReplayProvider(),
     "pull": PullProvider(),
+    "replay": ReplayProvider(),
 }
 
 
-def provider_for(agent: "Agent") -> Provider:
+class Provided(Protocol):
+    """A row of an agent."""
+
+    provider: str
+
+
+def provider_for(agent: Provided) -> Provider:
     """Return the provider of the agent. Raises ProviderError if this version does not know it."""
     try:
         return PROVIDERS[agent.provider]

@@ -12,6 +12,8 @@ PLAYER = Path(__file__).with_name("replay_player.py")
 class ReplayProvider(Provider):
     """`cassettes` is the path of the folder of cassettes."""
 
+    title = "Recorded cassette"
+    about = "Plays what was recorded; for demonstrations and tests."
     settings = frozenset({"cassettes"})
 
     def check(self, settings: dict[str, Any], model: str = "") -> None:

@@ -21,7 +21,7 @@ from agents.hosts.shims.nursery import NURSERY
 from agents.models import Agent
 from agents.money import metering
 from agents.providers.base import NotSignedIn, ProviderError
-from agents.providers.registry import provider_for
+from agents.providers.registry import CLIS, provider_for
 from agents.providers.reports import PROVIDER_TROUBLE, ErrorClass, Reader, Report
 from agents.verification import commands
 from tasks.database.clock import estimated_time
@@ -32,9 +32,6 @@ SAYS_MAX = 500
 POLL = 0.1
 LATE = 60.0  # seconds beyond the longest check, after which no process can still be at it
 WITHOUT_PROCESS = {Agent.Provider.PULL}
-SPEAKING = {
-    Agent.Provider.CLAUDE, Agent.Provider.CODEX, Agent.Provider.GEMINI, Agent.Provider.OPENCODE,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ def _tried(agent: Agent, folder: Path) -> Checked:
         return Checked(False, f"It was ended by the host ({reason}): {said}")
     if last["code"] != 0:
         return Checked(False, f"Its command ended with {last['code']}: {said}")
-    if agent.provider in SPEAKING and not report.text:
+    if agent.provider in CLIS and not report.text:
         why = "ended without its last word" if not report.is_ended else "answered nothing"
         return Checked(False, f"It {why}, though its command ended with 0: {said}. Check model and program.")
     pauses.forget(agent.account)
@@ -143,7 +140,7 @@ def _in_trouble(agent: Agent, trouble: provider_trouble.Trouble, report: Report)
 
 def _fine(agent: Agent, report: Report, seconds: str) -> str:
     model = report.model or agent.model
-    who = f"{model} answered" if model and agent.provider in SPEAKING else "its command ended with 0"
+    who = f"{model} answered" if model and agent.provider in CLIS else "its command ended with 0"
     used = f", {report.tokens_in + report.tokens_cached} tokens in and {report.tokens_out} out"
     return f"Fine: {who} in {seconds}{used if report.tokens_out else ''}."
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from agents.models import Agent
+from agents.providers.registry import CLIS
 from agents.setup.adding import ELSEWHERE, missing_program
 from disputes.opinions import POLICY_KEYS, policy_of, sign
 from tasks.configuration import reading
@@ -170,6 +171,8 @@ def _set_command(agent: Agent, values: dict[str, Any]) -> None:
         agent.provider = Agent.Provider.COMMAND
         agent.settings = {**kept, "argv": shlex.split(values["command"])}
     elif "provider" in values:
+        if values["provider"] not in (known := [*CLIS, Agent.Provider.PULL]):
+            raise ValidationError({"provider": f"one of {', '.join(known)}, not {values['provider']!r}."})
         kept = agent.settings if agent.provider == values["provider"] else {}
         agent.provider, agent.settings = values["provider"], dict(kept)
     agent.settings = {**agent.settings, **{key: values[key] for key in OWN if key in values}}

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from unfold import widgets
 
 from agents.models import Agent
+from agents.models.agent import provider_choices
 from agents.providers.base import NAME
 from agents.providers.registry import PROVIDERS
 from tasks.admin.base import SharedForm
@@ -41,15 +42,6 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 }
 FIELD_OF = {path[0]: name for name, path in reversed(SETTINGS.items())} | {"model": "model"}
 
-ABOUT = {
-    "claude": "Signs in with ANTHROPIC_API_KEY, unless you name another variable.",
-    "codex": "Signs in with OPENAI_API_KEY, unless you name another variable.",
-    "gemini": "Signs in with GEMINI_API_KEY, unless you name another variable.",
-    "opencode": "Any vendor's models, or a server of your own.",
-    "command": "Any program that reads the prompt and works in the clone.",
-    "pull": "Runs elsewhere and asks here for work, with a token.",
-    "replay": "Plays what was recorded; for demonstrations and tests.",
-}
 TASKS_ASKED = 500  # the tags of this many newest tasks are offered
 WORDS_OFFERED = 40
 WORD = regex(r'"([^"]*)"|([^\s,]+)')
@@ -60,7 +52,7 @@ class ProviderCards(forms.RadioSelect):
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)
-        option["about"] = ABOUT.get(str(value), "")
+        option["about"] = PROVIDERS[str(value)].about
         option["fields"] = " ".join(fitting(str(value)))
         return option
 
@@ -151,7 +143,7 @@ class AgentForm(SharedForm):
     """The fields of the row, and those of its settings that its provider knows."""
 
     provider = forms.ChoiceField(
-        label="What it is", choices=Agent.Provider.choices, initial=Agent.Provider.CLAUDE,
+        label="What it is", choices=provider_choices, initial=next(iter(PROVIDERS)),
         widget=ProviderCards,
     )  # fmt: skip
     command_line = CommandField(
@@ -252,7 +244,7 @@ class AgentForm(SharedForm):
                 if not stays or name in self.changed_data:
                     _put(made, path, value)
             elif name in self.changed_data and value not in (None, "", []):
-                label = dict(Agent.Provider.choices)[provider]
+                label = PROVIDERS[provider].title
                 self.add_error(name, f"This does not fit {label}: leave it empty.")
         if "command_line" in fits and "command_line" not in self.errors and not made.get("argv"):
             self.add_error("command_line", "Give the command, the program first: my-agent --file {prompt}.")

@@ -133,9 +133,7 @@ def _branch(project: Project | None, is_up: bool) -> SetupStep:
         return SetupStep(title, DONE, base.said(project), here, "Commands")
     if project.base_state in {Base.RED, Base.BROKEN}:
         return SetupStep(title, WRONG, base.said(project), here, "Mend it")
-    waits = (
-        "It is being tried before anybody works on it." if is_up else "It is tried once the loop runs."
-    )
+    waits = "It is being tried before anybody works on it." if is_up else "It is tried once the loop runs."
     return SetupStep(title, WAITS, waits, here, "Watch")
 
 

@@ -37,7 +37,7 @@ AGENT_KEYS: dict[str, schema.Kind] = {
     "type": schema.Text(),
     "command": schema.Text(),
     "role": schema.Choice(("coder", "reviewer", "judge", "mediator")),
-    "provider": schema.Choice(("claude", "codex", "gemini", "opencode", "pull")),
+    "provider": schema.Text(),
     "model": schema.Text(),
     "vendor": schema.Text(),
     "tier": schema.Text(),

@@ -9,6 +9,7 @@ from django.test import Client
 from django_q.models import OrmQ
 
 from agents.models import Agent
+from agents.models.agent import provider_choices
 from agents.setup import checking
 from agents.web.agent_form import AgentForm
 from tests.factories import create_project
@@ -182,5 +183,5 @@ def test_no_json_stands_on_the_form_and_its_main_button_checks(root: Client) -> 
     page = root.get(ADD).content.decode()
     assert not re.search(r'name="settings"|\[&quot;|{&quot;', page)
     assert page.index("Save and check") < page.index('name="_save"')
-    for _, label in Agent.Provider.choices:
+    for _, label in provider_choices():
         assert f"<strong>{label}</strong>" in page

@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from agents.models import Agent
+from agents.providers.registry import CLIS
 from agents.setup import adding
 from tasks.management.program_command import ProgramCommand
 
@@ -12,7 +13,7 @@ class Command(ProgramCommand):
     help = (
         "Add an agent that is any command, for example: "
         "add_agent my-coder --role coder -- my-agent --file {prompt}. "
-        "Of claude, codex, gemini and opencode the name alone will do: the program knows how to start them. "
+        f"Of {', '.join(CLIS)} the name alone will do: the program knows how to start them. "
         "{prompt} is the path of the prompt, which is also on standard input; "
         "{clone} and {model} may stand there too."
     )

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from agents.providers.registry import CLIS
 from agents.setup import first_hour
 from agents.setup.asking import Asker
 from tasks import base
@@ -17,7 +18,7 @@ ANSWERS = {
     "repository": "URL or path of the repository, or the short name of a project that is there",
     "slug": "short name of the project; tasks are called SLUG-1, SLUG-2, ... (default: from the repository)",
     "branch": "target branch (default: the remote's own default)",
-    "coder": "claude, codex, gemini, opencode, or any command in quotes; {prompt} is the path of its prompt",
+    "coder": f"{', '.join(CLIS)}, or any command in quotes; {{prompt}} is the path of its prompt",
     "coder-model": "its model",
     "reviewer": "likewise",
     "reviewer-model": "its model",

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from agents.models import Agent
+from agents.providers.codex import Codex
+from agents.providers.registry import CLIS, PROVIDERS
 from agents.setup.configuration import UNSIGNED, export_config, import_config
 from disputes.opinions import policy_of
 from tasks.configuration.reading import FaultyFile
@@ -344,7 +347,7 @@ def test_the_example_of_a_team_can_be_taken_and_says_the_same_again() -> None:
     ("lines", "said"),
     [
         ("provider: claude\n    command: mine", "an agent has a command or provider, not both"),
-        ("provider: replay", "provider"),
+        ("provider: replay", "provider: one of claude, codex, gemini, opencode, pull, not 'replay'"),
         ("provider: claude\n    key: sk-ant-secret", "key is the name of the variable"),
         ("provider: codex\n    base_url: nowhere", "base_url is an address"),
         ("provider: opencode\n    model: gpt", "PROVIDER/MODEL"),
@@ -355,6 +358,27 @@ def test_a_wrong_agent_of_a_known_cli_is_refused_by_name(lines: str, said: str) 
     with pytest.raises(FaultyFile, match=said):
         import_config(project, f"agents:\n  - name: a\n    role: coder\n    {lines}\n", actor=SYSTEM)
     assert not Agent.objects.exists()
+
+
+def test_a_further_command_is_known_everywhere_by_its_row_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, admin_client: Client
+) -> None:
+    class Aider(Codex):
+        title, command, key_variable, vendor = "Aider", "aider", "AIDER_API_KEY", "aider.chat"
+
+    for table in (CLIS, PROVIDERS):
+        monkeypatch.setitem(table, "aider", Aider())
+    lines = "agents:\n  - name: a\n    role: coder\n    provider: aider\n"
+    import_config(create_project("ledger"), lines, actor=SYSTEM, elsewhere=True)
+    agent = Agent.objects.get()
+    assert (agent.made_by, agent.account, agent.get_provider_display()) == ("aider.chat", "aider", "Aider")
+    page = admin_client.get(f"/admin/agents/agent/{agent.pk}/change/").content.decode()
+    assert "<strong>Aider</strong>" in page
+    assert "Signs in with AIDER_API_KEY, unless you name another variable." in page
+    named = {
+        path.parent.name for path in Path("agents").rglob("*.py") if "gemini" in path.read_text().lower()
+    }
+    assert named == {"providers", "migrations"}
 
 
 def test_the_kind_of_a_project_goes_out_and_comes_in_until_its_work_has_begun(till: Project) -> None:
