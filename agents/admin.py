@@ -23,7 +23,7 @@ from agents.setup import checking, hosts
 from agents.setup.adding import missing_program
 from agents.web.agent_form import AgentForm
 from agents.web.log import plain
-from tasks.access import is_superuser
+from tasks.access import is_superuser, may_enter
 from tasks.admin import base
 from tasks.database.clock import estimated_time
 from tasks.spans import clock
@@ -343,8 +343,7 @@ class TokenAdmin(base.ExpiringAdmin, base.BaseAdmin):
     search_fields = ("name", "user__username", "agent__name")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        user: Any = request.user
-        return bool(user.is_active and user.is_staff)
+        return may_enter(request.user)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_module_permission(request) and (obj is None or self._is_own(request, obj))

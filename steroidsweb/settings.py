@@ -129,6 +129,7 @@ Q_CLUSTER |= (
     {"redis": REDIS_URL} if REDIS_URL else {"orm": "default", "broker_class": "tasks.job_queue.JobQueue"}
 )
 
+AUTHENTICATION_BACKENDS = ["steroidsweb.accounts.sign_in.OpenAccounts"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")

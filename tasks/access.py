@@ -19,6 +19,11 @@ RULE = frozenset({Membership.Role.TRIAGER, Membership.Role.MAINTAINER})
 MAINTAIN = frozenset({Membership.Role.MAINTAINER})
 
 
+def may_enter(user: Any) -> bool:
+    """Whether the account is open; otherwise its sessions and tokens are void."""
+    return bool(user.is_active and user.is_staff)
+
+
 def _is_nobody(user: Any) -> bool:
     """Whether the user is signed out, is deactivated, or has no account."""
     return not user.is_authenticated or not user.is_active or user.pk is None

@@ -17,6 +17,7 @@ from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks import log_lines
+from tasks.access import may_enter
 from tasks.database.clock import estimated_time
 from tasks.database.locking import attempted
 from tasks.database.prepared import Prepared
@@ -64,7 +65,7 @@ class TokenAuthentication(BaseAuthentication):
             _note_use(token, now)
             if token.agent:
                 return self._puller(token.agent, request), token
-            if token.user and token.user.is_active:
+            if token.user and may_enter(token.user):
                 return token.user, token
         refused = self._dead(hashed, known_shape=secret.startswith(TOKEN_PREFIX))
         throttle = UnknownTokenThrottle()

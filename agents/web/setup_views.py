@@ -107,7 +107,7 @@ def _save(request: HttpRequest, project: Project, commands: CommandsForm, reposi
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the part of the page that is refreshed; whoever was signed out is sent to sign in again."""
     user = request.user
-    if not (user.is_authenticated and user.is_active and user.is_staff):
+    if not user.is_authenticated:
         back = urlencode({"next": reverse("project-setup", args=[slug])})
         return HttpResponse(status=403, headers={"HX-Redirect": f"{reverse('admin:login')}?{back}"})
     project = project_of(request, slug)

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import REDIRECT_FIELD_NAME, login
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,9 +19,17 @@ from unfold.forms import AuthenticationForm
 from agents.setup.first_hour import forget_password
 from disputes.web.view_helpers import next_url
 from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back, too_many
+from tasks.access import may_enter
 from tasks.addresses import address_of
 
 log = logging.getLogger(__name__)
+
+
+class OpenAccounts(ModelBackend):
+    """The accounts of the database; of a session whose account was closed meanwhile, nobody is left."""
+
+    def user_can_authenticate(self, user: Any) -> bool:
+        return may_enter(user)
 
 
 class SignInForm(AuthenticationForm):

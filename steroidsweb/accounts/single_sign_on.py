@@ -29,6 +29,7 @@ from steroidsweb.accounts import invitations
 from steroidsweb.accounts.names import is_free
 from steroidsweb.env import ROLES, is_open_on_the_way
 from steroidsweb.models import AuditEntry
+from tasks.access import may_enter
 from tasks.errors import Refused
 from tasks.models import Membership, Project
 from tasks.text.unseen import plain
@@ -245,7 +246,7 @@ def account_for(request: HttpRequest, sociallogin: Any, claims: dict[str, Any]) 
                 "Ask for an invitation, open its link, and sign in from there.", status=403,
             )  # fmt: skip
         sociallogin.connect(request, user)
-    if not sociallogin.user.is_active or not sociallogin.user.is_staff:
+    if not may_enter(sociallogin.user):
         raise Refused(
             "no_entry", "This account may not sign in.", "Ask whoever runs this installation.", status=403
         )

@@ -104,6 +104,18 @@ def test_a_new_password_ends_the_other_sessions_and_leaves_this_one_in_the_list(
     assert here.get("/sessions/").status_code == 302
 
 
+def test_who_may_not_sign_in_any_more_is_nobody_by_session_and_by_token(tom: User) -> None:
+    browser, (_, secret) = sign_in("tom"), create_token(tom, "laptop")
+    machine = Client(headers={"authorization": f"Bearer {secret}"})
+    for taken in ("is_staff", "is_active"):
+        for value, page, answer in ((True, 200, 200), (False, 302, 401), (True, 200, 200)):
+            User.objects.filter(pk=tom.pk).update(**{taken: value})
+            assert browser.get("/queue/").status_code == page, (taken, value)
+            for client in (browser, machine):
+                assert client.get("/api/v1/projects/").status_code == answer, (taken, value)
+            assert (sign_in("tom").get("/queue/").status_code == 200) == value
+
+
 def test_people_end_all_other_sessions_at_once(tom: User, vera: User) -> None:
     here, there, hers = sign_in("tom"), sign_in("tom", browser="Lost phone"), sign_in("vera")
     other = SignedIn.objects.get(browser="Lost phone")
