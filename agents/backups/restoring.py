@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import io
 import json
 import os
 import shutil
@@ -51,21 +52,23 @@ class NotRestored(Exception):
 def restore(source: Path, say: Say) -> None:
     """Restore the backup into this installation. Raises NotRestored, NoCopy, GitError and OSError."""
     _refuse_damaged(source)
-    with tarfile.open(source, "r:gz") as archive, _alone():
-        about = _manifest(archive)
-        _refuse_misfit(about)
-        _refuse_living()
-        home = paths.folder()
-        with tempfile.TemporaryDirectory(prefix=".restore-", dir=home) as name:
-            folder = Path(name)
-            _take_out(archive, folder)
-            databases.load(folder / databases.FILES[about["database"]])
-            call_command("migrate", verbosity=0, interactive=False)
-            made_at = datetime.fromisoformat(about["made_at"])
-            say(f"The database is as it was on {made_at:%Y-%m-%d at %H:%M} UTC.")
-            _keep_files(folder / "files", about, say)
-            for bundle in sorted((folder / "mirrors").glob("*.bundle")):
-                _bring_mirror(bundle)
+    with _alone(), tempfile.TemporaryDirectory(prefix=".restore-", dir=paths.folder()) as name:
+        folder = Path(name)
+        try:
+            with tarfile.open(source, "r:gz") as archive:
+                about = _manifest(archive)
+                _refuse_misfit(about)
+                _refuse_living()
+                _take_out(archive, folder)
+        except (OSError, EOFError, tarfile.TarError) as error:
+            raise NotRestored(f"{source} cannot be unpacked: {error}") from error
+        databases.load(folder / databases.FILES[about["database"]])
+        call_command("migrate", verbosity=0, interactive=False)
+        made_at = datetime.fromisoformat(about["made_at"])
+        say(f"The database is as it was on {made_at:%Y-%m-%d at %H:%M} UTC.")
+        _keep_files(folder / "files", about, say)
+        for bundle in sorted((folder / "mirrors").glob("*.bundle")):
+            _bring_mirror(bundle)
         for line in end_what_was_live(made_at):
             say(line)
 
@@ -108,14 +111,18 @@ def _take_out(archive: tarfile.TarFile, folder: Path) -> None:
 
 
 def _manifest(archive: tarfile.TarFile) -> dict[str, Any]:
+    """Return what the backup says of itself. Raises NotRestored if that is not what `backup` writes."""
     try:
-        member = archive.extractfile(making.MANIFEST)
-        about = json.load(member) if member else None
-    except (KeyError, ValueError):
-        about = None
-    if not isinstance(about, dict) or about.get("format") != making.FORMAT:
+        about = json.load(archive.extractfile(making.MANIFEST) or io.BytesIO())
+        is_ours = about["format"] == making.FORMAT and about["database"] in databases.NAMES
+        is_ours &= all(isinstance(name, str) for name in about["migrations"])
+        is_ours &= {"version", "key", "key_is_in_it"} <= set(about)
+        datetime.fromisoformat(about["made_at"])
+    except (LookupError, TypeError, ValueError, RecursionError):
+        is_ours = False
+    if not is_ours:
         raise NotRestored("That is no backup of `manage.py backup`, or one of a later version.")
-    return about
+    return about  # type: ignore[no-any-return]
 
 
 def _refuse_misfit(about: dict[str, Any]) -> None:

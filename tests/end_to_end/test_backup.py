@@ -171,7 +171,7 @@ def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: N
         before = new.rows("SELECT app, name FROM django_migrations ORDER BY id")
 
         def changed(**more: Any) -> Path:
-            to = tmp_path / "changed.tar.gz"
+            to = tmp_path / f"{'-'.join(more)}.tar.gz"
             with tarfile.open(file) as given, tarfile.open(to, "w:gz") as taken:
                 for member in given.getmembers():
                     data = given.extractfile(member).read()  # type: ignore[union-attr]
@@ -181,23 +181,32 @@ def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: N
                     taken.addfile(member, io.BytesIO(data))
             return to
 
+        def circle() -> Path:
+            with tarfile.open(tmp_path / "circle.tar.gz", "w:gz") as taken:
+                link = tarfile.TarInfo("manifest.json")
+                link.type, link.linkname = tarfile.SYMTYPE, link.name
+                taken.addfile(link)
+            return tmp_path / "circle.tar.gz"
+
         whole = file.read_bytes()
         for name, data in (
             ("words", b"no archive"), ("packed", gzip.compress(b"no archive")), ("half", whole[:9000]),
             ("without its sum", whole[:-5]), ("with another bit", whole[:-5000] + b"\0" + whole[-4999:]),
         ):  # fmt: skip
             (tmp_path / name).write_bytes(data)
-        cases = {
-            str(tmp_path / "words"): "words cannot be read: Not a gzipped file",
-            str(tmp_path / "nowhere"): "nowhere cannot be read: No such file",
-            str(tmp_path / "packed"): "packed is no archive.",
-            str(tmp_path / "half"): "half is damaged or cut off: ",
-            str(tmp_path / "without its sum"): "without its sum is damaged or cut off: ",
-            str(tmp_path / "with another bit"): "with another bit ",
-            str(changed(format=99)): "no backup of `manage.py backup`",
-        }
-        for name, words in cases.items():
-            done = new.manage("restore", name)
+        no_backup = "That is no backup of `manage.py backup`"
+        for place, words in (
+            (tmp_path / "words", "words cannot be read: Not a gzipped file"),
+            (tmp_path / "nowhere", "nowhere cannot be read: No such file"),
+            (tmp_path / "packed", "packed is no archive."),
+            (tmp_path / "half", "half is damaged or cut off: "),
+            (tmp_path / "without its sum", "without its sum is damaged or cut off: "),
+            (tmp_path / "with another bit", "with another bit "),
+            (changed(format=99), no_backup),
+            (changed(made_at="yesterday"), no_backup),
+            (circle(), no_backup),
+        ):
+            done = new.manage("restore", str(place))
             assert (done.returncode, words in done.stderr) == (1, True), done.stderr
             assert done.stderr.startswith("CommandError: Nothing was restored. "), done.stderr
         done = new.manage("restore", str(changed(migrations=["tasks.0042_later"], version="9.9")))

@@ -1,6 +1,5 @@
 """Restore an installation from a backup."""
 
-import tarfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ class Command(ProgramCommand):
             restoring.restore(options["file"], self.stdout.write)
         except restoring.NotRestored as error:
             raise CommandError(f"Nothing was restored. {error}") from error
-        except (NoCopy, GitError, OSError, tarfile.TarError) as error:
+        except (NoCopy, GitError, OSError) as error:
             raise CommandError(
                 f"It could not be restored. {error} Empty the data folder and the database, then try again."
             ) from error
