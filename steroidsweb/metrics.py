@@ -22,7 +22,7 @@ from tasks.models import Landing, Task
 
 # The upper limits of the ages by which open cards are counted, named as in a histogram.
 AGES = {"3600": timedelta(hours=1), "86400": timedelta(days=1), "604800": timedelta(days=7)}
-FORWARDED = ("X-Forwarded-For", "Forwarded")
+FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

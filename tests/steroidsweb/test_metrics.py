@@ -72,7 +72,13 @@ def test_the_figures_are_for_this_machine_or_for_a_token(settings: Any) -> None:
 
     assert status("127.0.0.1") == status("::1") == 200
     assert status("192.0.2.7") == 403
-    assert status("127.0.0.1", x_forwarded_for="192.0.2.7") == 403  # a proxy of this machine, for another
+    for name in (
+        "x_forwarded_for",
+        "x_forwarded_proto",
+        "x_real_ip",
+        "via",
+    ):  # a proxy's, for another machine
+        assert status("127.0.0.1", **{name: "192.0.2.7"}) == 403
     settings.METRICS_TOKEN = TOKEN
     assert status("127.0.0.1") == status("192.0.2.7", authorization="Bearer ü") == 403
     assert status("192.0.2.7", authorization=f"Bearer {TOKEN}") == 200
