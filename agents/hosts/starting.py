@@ -28,7 +28,7 @@ from disputes import rulings
 from disputes.models import Decision
 from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared, PreparedInsert, PreparedUpdate
-from tasks.models import Event, Project, StaleTask, Submission, Task
+from tasks.models import Event, Landing, Project, StaleTask, Submission, Task
 from tasks.models.task import locked_task
 
 LAST_ACT = 0.5  # seconds from a shim's exit.json to its end; if it lives on, somebody else wrote that
@@ -172,6 +172,17 @@ def reach_of_builds(project: Project, task: Task | None = None) -> sandbox.Reach
     """
     is_setup = task is not None and task.origin == Task.Origin.SETUP
     return sandbox.Reach(("*",) if is_setup else tuple(project.config.allowed_hosts.split()))
+
+
+def reach_of_trial(project: Project) -> sandbox.Reach:
+    """Return what a trial of the target branch may reach: the hosts that the project names.
+
+    If it names none yet, that is everything public, so that the trial shows what it needs. Once work of an
+    agent has landed there, that could as well choose what all later runs reach; a setup task chose already.
+    """
+    landed = project.landings.filter(status=Landing.Status.LANDED).exclude(task__origin=Task.Origin.SETUP)
+    named = tuple(project.config.allowed_hosts.split())
+    return sandbox.Reach(named or (() if landed.exists() else ("*",)))
 
 
 def reach_of_agent(project: Project | None, agent: Agent | None) -> sandbox.Reach:

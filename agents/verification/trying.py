@@ -288,18 +288,12 @@ def _start(trial: Trial) -> None:
     environment = commands.own_environment(trial.project, folder, "verifier")
     limits = commands.Limits.of_a_trial()
     steps = commands.verification_steps(_recipe(trial), folder, environment, limits)
-    room = sandbox.Room(folder, trial.project_id, "verifier", borrowed, _reach(trial.project))
+    room = sandbox.Room(
+        folder, trial.project_id, "verifier", borrowed, starting.reach_of_trial(trial.project)
+    )
     starting.write_job(folder, f"trial-{trial.pk}", steps, room, steps_decide=True)
     starting.renew_lease(folder)
     NURSERY.start_shim(folder)
-
-
-def _reach(project: Project) -> sandbox.Reach:
-    """Return the hosts that the project allows.
-
-    If it names none yet, that is everything public, so that the trial shows what it needs.
-    """
-    return sandbox.Reach(tuple(project.config.allowed_hosts.split()) or ("*",))
 
 
 def _look_after(trial: Trial, do: Do) -> None:

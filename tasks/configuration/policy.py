@@ -170,7 +170,8 @@ class ProjectSettings:
     allowed_hosts: str = setting(
         "", Hosts(), COMMANDS,
         "Hosts that prepare, build and tests may reach from inside the sandbox, separated by spaces. While "
-        "it is empty, a trial of the target branch may reach what is public; what it reached is kept here.",
+        "it is empty and no task has landed, a trial of the target branch may reach what is public; what it "
+        "reached is kept here.",
         path="sandbox.allowed_hosts",
     )  # fmt: skip
     build_command: str = setting(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from agents.hosts import starting
 from agents.models import Trial
 from agents.reading.faults import environment_fault, is_passing
 from agents.recipes.recipe import Recipe
@@ -15,7 +16,7 @@ from tasks import base
 from tasks.configuration.changing import configure
 from tasks.errors import Refused
 from tasks.events import SYSTEM
-from tasks.models import Project
+from tasks.models import Landing, Project, Task
 from tests.agents.world import World, make_world  # noqa: F401  (a fixture)
 from tests.factories import create_project
 
@@ -238,6 +239,18 @@ def test_what_was_verified_before_it_was_pushed_needs_no_trial(world: World) -> 
     world.mirror.fetch_target()
     assert not heads.note(world.project, world.mirror, strange)
     assert world.project.base_state == "unknown"
+
+
+def test_no_trial_opens_the_network_to_what_agents_landed(world: World) -> None:
+    """Whatever a trial reaches is open to every later run, so a commit of an agent must not choose it."""
+    assert starting.reach_of_trial(world.project).hosts == ("*",)
+    landing = world.accepted({"a.py": "a\n"})
+    Landing.objects.update(status=Landing.Status.LANDED)
+    for origin, hosts in ((Task.Origin.SETUP, ("*",)), (Task.Origin.HAND, ())):
+        Task.objects.filter(pk=landing.task_id).update(origin=origin)
+        assert starting.reach_of_trial(world.project).hosts == hosts
+    configure(world.project, {"allowed_hosts": "pypi.org"}, actor=SYSTEM, is_tried=True)
+    assert starting.reach_of_trial(world.project).hosts == ("pypi.org",)
 
 
 def test_a_disk_and_a_registry_come_back_by_themselves_and_a_missing_package_does_not() -> None:
