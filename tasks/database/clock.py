@@ -1,5 +1,6 @@
 """The time by which everything rests: that of the database, because the clocks of hosts differ."""
 
+import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,16 +27,27 @@ def database_time(of: Any = connection) -> datetime:
 @receiver(connection_created)
 def compare_clocks(connection: Any, **kwargs: Any) -> None:
     """Note how far the database's clock is ahead of ours, as each connection to a server begins."""
-    connection.clock_ahead = timedelta()
+    connection.clock_ahead, connection.booted_at = timedelta(), None
     if connection.vendor == "postgresql":
-        ahead = database_time(connection) - timezone.now()
+        now = timezone.now()
+        ahead = database_time(connection) - now
         connection.clock_ahead = ahead if abs(ahead) >= AHEAD_MIN else timedelta()
+        connection.booted_at = _booted_at(now)
 
 
 def estimated_time() -> datetime:
     """Return the time by the database's clock as far as it was known when this connection began.
 
-    It asks nothing, so it is for pages and for limits of minutes. What the loop compares with Now() needs
-    `database_time()`.
+    Whoever sets our clock meanwhile does not change it. It asks nothing, so it is for pages and for limits
+    of minutes. What the loop compares with Now() needs `database_time()`.
     """
-    return timezone.now() + getattr(connection, "clock_ahead", timedelta())
+    now = timezone.now()
+    booted_at = getattr(connection, "booted_at", None)
+    if booted_at is not None and abs(step := _booted_at(now) - booted_at) >= AHEAD_MIN:
+        now -= step
+    return now + getattr(connection, "clock_ahead", timedelta())
+
+
+def _booted_at(now: datetime) -> datetime:
+    """Return when this machine booted by its present clock, which says otherwise once somebody has set it."""
+    return now - timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME))

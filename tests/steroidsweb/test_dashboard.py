@@ -1,7 +1,7 @@
 """The dashboard and the sidebar: true rows of the person's projects, empty states in words."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -311,7 +311,11 @@ def test_a_web_server_whose_clock_is_wrong_goes_by_the_database(
         asked = SimpleNamespace(vendor="postgresql")
         clock.compare_clocks(asked)
         assert abs(asked.clock_ahead + wrong) < timedelta(seconds=5)
-        monkeypatch.setattr(connections["default"], "clock_ahead", asked.clock_ahead, raising=False)
+        for name in ("clock_ahead", "booted_at"):
+            monkeypatch.setattr(connections["default"], name, getattr(asked, name), raising=False)
+        with monkeypatch.context() as set_later:
+            set_later.setattr(clock.timezone, "now", lambda: datetime.now(UTC) + timedelta(hours=3))
+            assert abs(clock.estimated_time() - right) < timedelta(seconds=30)
         Host.objects.all().delete()
         create_host("atlas", seen_at=right, ticked_at=right)
         html = _squeezed(visit(client, tom))
