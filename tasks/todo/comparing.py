@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tasks.models import Project, Section, Task
 from tasks.states import MEANINGS, Severity, Status
+from tasks.text.regex import regex
 from tasks.todo import format
 from tasks.todo.format import Problem, TodoError, TodoFile, TodoSection, TodoTask
 from tasks.todo.last_reading import Earlier, LastReading
@@ -22,6 +23,7 @@ STATUS_OF_NEW = {
 }
 TEXTS = ("title", "body", "source")
 FIELDS = (*TEXTS, "severity", "tags")
+ENTRY = regex(r"\w+://\S+|[A-Za-z]\w*-\w+")  # a source that is one entry elsewhere: an address or a key
 ALIKE = 0.6  # similarity to its old title from which a line counts as reworded
 COMPARED_MAX = 10_000  # titles compared for that, which takes about a second
 FEW = 5  # beyond these, a line is compared only with titles that share a word which so few of them have
@@ -80,7 +82,7 @@ class Comparison:
             self.places.append((place, item))
 
     def match_entries(self) -> None:
-        """Find the row of each task by its ref, else by section and title, else by title; or plan a new one.
+        """Find the row of each task by its ref, its source, its section and title, or its title; or plan one.
 
         A line that moved to another section is still the same task, unless it is one of another list.
         """
@@ -96,7 +98,11 @@ class Comparison:
                 )
         here, anywhere = self.entries_by_name()
         other_lists = self.other_lists({item.title for _, item in items})
-        chosen = [self.choose(here[place.path, item.title], item, by_ref) for place, item in items]
+        sourced = self.by_source(items)
+        chosen = [
+            sourced.get(item.line) or self.choose(here[place.path, item.title], item, by_ref)
+            for place, item in items
+        ]
         for at, (place, item) in enumerate(items):
             entry = chosen[at]
             if entry is None and not item.ref:
@@ -115,6 +121,27 @@ class Comparison:
             here[section, title].append(entry)
             anywhere[title].append(entry)
         return here, anywhere
+
+    def by_source(self, items: list[tuple[Place, TodoTask]]) -> dict[int, Entry]:
+        """Return the tasks that lines mean by the entry elsewhere that both name, such as an issue, by line.
+
+        Each is named by one line and by one task. A line without a source that has the task's title, too,
+        comes first.
+        """
+        said = Counter(item.source for _, item in items)
+        named = Counter(entry.row.source for entry in self.known_entries)
+        kept = {(place.path, item.title) for place, item in items if not item.source}
+        entries = {
+            entry.row.source: entry
+            for entry in self.known_entries
+            if not entry.line and named[entry.row.source] == 1 and (entry.place.path, entry.title) not in kept
+        }
+        found = {}
+        for _, item in items:
+            is_one = said[item.source] == 1 and not item.ref and ENTRY.fullmatch(item.source)
+            if is_one and (entry := entries.get(item.source)):
+                entry.line, found[item.line] = item.line, entry
+        return found
 
     def moved(self, same: list[Entry], other_lists: set[Place]) -> Entry | None:
         """Return the only task of a title that no line means yet, and that is not another list's."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, count
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain, count, pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -41,6 +42,7 @@ TEXTS = {  # below their labels
     "acceptance": "Acceptance criteria:", "definitionofdone": "Definition of done:",
 }  # fmt: skip
 READ = {"title", *DONE, *CALLED, *TEXTS, *(key for keys in KEYS.values() for key in keys)}
+KEY = regex(r"[A-Za-z]\w*-\w+")  # a name such as LED-12; a number alone may be another entry's tomorrow
 SEPARATOR = regex(r"\s*[,;\n]\s*")
 OF_PRIORITY = regex(r"(?i)^(?:priority|prio|severity|sev|urgency)[\W_]+|[\W_]+priority$")
 NAMED = 8  # keys that a note lists
@@ -172,6 +174,7 @@ class _List:
         by_name = {name: item for item in reversed(self.items) for name in (item.title, *item.names)}
         for item in self.items:  # an item comes behind the one that it is a part of
             self.find_needs(item, by_name)
+        self.leave_out_circles()
         return [_task(item) for item in self.items]
 
     def take(self, found: Iterable[Any], whole: _Item | None) -> None:
@@ -235,9 +238,27 @@ class _List:
             item.needs |= {other: None for other in item.whole.needs if other.whole is not item.whole}
             item.whole.needs[item] = None
 
+    def leave_out_circles(self) -> None:
+        """Leave out what would have tasks wait for each other for ever, which other programs take."""
+        order = {item: at for at, item in enumerate(self.items)}
+        while circle := _circle(self.items):
+            needed, item = max(pairwise(circle), key=lambda pair: order[pair[1]])
+            del item.needs[needed]
+            self.notes.append(f"“{item.title}” waits for “{needed.title}”, which waits for it; left out.")
+
+
+def _circle(items: list[_Item]) -> list[_Item]:
+    """Return items of which each is needed by the next, ending with the first; empty if there are none."""
+    try:
+        TopologicalSorter({item: item.needs for item in items}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
 
 def _task(item: _Item) -> TodoTask:
-    source = format.as_line(str(item.get("source") or ""))
+    key = next(filter(KEY.fullmatch, item.names), "")
+    source = format.as_line(str(item.get("source") or key))
     tags = tuple(filter(None, map(_tag, _listed(item.get("tags")))))
     urgent = (severity_of(OF_PRIORITY.sub("", word)) for word in (_tag(item.get("severity")), *tags))
     return TodoTask(

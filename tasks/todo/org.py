@@ -13,6 +13,7 @@ SHORTCUT = regex(r"\([^()]*\)$")
 OPEN = "TODO|TO-DO|NEXT|WAITING|WAIT|MAYBE|REVIEW|SOMEDAY"  # keywords that no status in words stands for
 COOKIE = regex(r"\[#([A-Z])\][ \t]*")
 LEVELS = {"A": "[P1] ", "B": "[P2] ", "C": "[P3] "}
+COUNTED = regex(r"\[[0-9]{0,9}(?:/[0-9]{0,9}|%)\]")  # Org itself counts there what is done
 PLANNING = regex(r"\s*(?:CLOSED|SCHEDULED|DEADLINE): .*|\s*- State \"[A-Z-]+\"\s.*")
 DRAWER, END = regex(r"\s*:(?:PROPERTIES|LOGBOOK):\s*"), regex(r"(?i)\s*:END:\s*")
 BLOCK = regex(r"(?i)\s*#\+(?:(begin)|end)_(?:src|example)[ \t]*([\w-]*).*")
@@ -95,11 +96,16 @@ def _headline(stars: str, line: str, around: list[int], markers: dict[str, str])
     indent = STEP * len(around)
     if keyword := _keyword(line, markers):
         around.append(len(stars))
-        title = line[len(stars) + 1 + len(keyword) :].strip()
+        title = _title(line[len(stars) + 1 + len(keyword) :])
         title = COOKIE.sub(lambda found: LEVELS.get(found[1], ""), title, count=1)
         return f"{indent}- [{markers.get(keyword) or marker_of(keyword)}] {title}"
-    title = line[len(stars) + 1 :]
+    title = _title(line[len(stars) + 1 :])
     return f"{indent}{title}" if around else f"#{'#' * len(stars)} {title}"
+
+
+def _title(text: str) -> str:
+    """Return a headline without what Org itself changes in it: counts of what is done, blanks before tags."""
+    return " ".join(COUNTED.sub("", text).split()) or text.strip()
 
 
 def _keyword(line: str, markers: dict[str, str]) -> str:
