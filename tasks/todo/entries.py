@@ -42,7 +42,7 @@ TEXTS = {  # below their labels
     "acceptance": "Acceptance criteria:", "definitionofdone": "Definition of done:",
 }  # fmt: skip
 READ = {"title", *DONE, *CALLED, *TEXTS, *(key for keys in KEYS.values() for key in keys)}
-KEY = regex(r"[A-Za-z]\w*-\w+")  # a name such as LED-12; a number alone may be another entry's tomorrow
+KEY = regex(r"[A-Za-z]\w*-\w+")  # a name as Jira gives; a number alone may be another entry's tomorrow
 SEPARATOR = regex(r"\s*[,;\n]\s*")
 OF_PRIORITY = regex(r"(?i)^(?:priority|prio|severity|sev|urgency)[\W_]+|[\W_]+priority$")
 NAMED = 8  # keys that a note lists
