@@ -77,6 +77,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "steroidsweb.twice.once",
     "steroidsweb.error_pages.methods_in_words",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

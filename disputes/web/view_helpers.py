@@ -121,15 +121,20 @@ def texts_in(request: HttpRequest) -> str:
     No page that says that something was not done may lose them. Of what nobody typed, only a bulk's items and
     its query have blanks.
     """
-    if request.method != "POST" or not admin.site.has_permission(request):
+    if not admin.site.has_permission(request):
         return ""
-    try:
-        fields = list(request.POST.lists())
-    except (SuspiciousOperation, UnreadablePostError, MultiPartParserError):  # as the refusal says
-        return ""
+    fields = fields_in(request)
     typed = [values for name, values in fields if name not in {"item", "query"} and "password" not in name]
     texts = [text.strip() for values in typed for text in values]
     return "\n\n".join(text for text in texts if len(text.split()) > 1).replace("\0", "")
+
+
+def fields_in(request: HttpRequest) -> list[tuple[str, list[str]]]:
+    """Return the fields of the form that was sent; of one that cannot be read, which is refused, none."""
+    try:
+        return list(request.POST.lists()) if request.method == "POST" else []
+    except (SuspiciousOperation, UnreadablePostError, MultiPartParserError):
+        return []
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:
