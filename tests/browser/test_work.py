@@ -1,11 +1,13 @@
 """The task page, the board, the runs and the live log, as people use them."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Output, Run
@@ -250,3 +252,31 @@ def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: 
             expect(page.locator("main h1, main h2").first).to_be_attached()
             shoot(page, f"{name}-{look}", full_page=look == "phone")
             assert no_sideways_scrolling(page), f"{name} scrolls sideways: {look}"
+
+
+MOVED = """window.moved = []; new PerformanceObserver(list => list.getEntries().forEach(each => {
+    const shown = each.sources.map(({node}) => node?.outerHTML?.slice(0, 80));
+    if (!each.hadRecentInput) window.moved.push([each.value, shown]);
+})).observe({type: "layout-shift", buffered: true});"""
+
+
+def test_nothing_moves_where_letters_and_scripts_come_late(open_page: Open, scene: Scene) -> None:
+    """As on a phone's slow line at the first visit."""
+    User.objects.filter(username="lea").update(is_superuser=True)
+    page = open_page("/healthz", is_alone=True)
+    root = page.url.removesuffix("/healthz")
+    page.add_init_script(MOVED)
+
+    def late(route: Any) -> None:
+        time.sleep(0.15)
+        route.continue_()
+
+    page.route("**/*.woff2", late)
+    page.route("**/agent-form.js", late)
+    sizes = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
+    for path in ("/admin/agents/agent/add/", "/projects/ledger/tasks/import/", "/sessions/", "/insights/"):
+        for size in sizes:
+            page.set_viewport_size(size)
+            page.goto(root + path, wait_until="networkidle")
+            moved = page.evaluate("window.moved")
+            assert sum(value for value, _ in moved) < 0.02, (path, size, moved)

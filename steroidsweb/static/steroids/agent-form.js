@@ -15,6 +15,7 @@ function showFitting() {
         input.disabled = !fits.has(name); // what is not shown is not sent either
         rowOf(input).hidden = !fits.has(name);
     }
+    document.getElementById("agent_form")?.setAttribute("data-fits", "");
 }
 
 // The largest box around the input that holds no other field.
