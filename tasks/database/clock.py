@@ -26,7 +26,10 @@ def database_time(of: Any = connection) -> datetime:
 
 @receiver(connection_created)
 def compare_clocks(connection: Any, **kwargs: Any) -> None:
-    """Note how far the database's clock is ahead of ours, as each connection to a server begins."""
+    """Note how far the database's clock is ahead of ours, as each connection to a server begins.
+
+    The clock of a machine is also set while it runs, and once it goes on after a pause.
+    """
     connection.clock_ahead, connection.booted_at = timedelta(), None
     if connection.vendor == "postgresql":
         now = timezone.now()
@@ -38,13 +41,13 @@ def compare_clocks(connection: Any, **kwargs: Any) -> None:
 def estimated_time() -> datetime:
     """Return the time by the database's clock as far as it was known when this connection began.
 
-    Whoever sets our clock meanwhile does not change it. It asks nothing, so it is for pages and for limits
-    of minutes. What the loop compares with Now() needs `database_time()`.
+    Unless our clock has been set since, it asks nothing, so it is for pages and for limits of minutes. What
+    the loop compares with Now() needs `database_time()`.
     """
     now = timezone.now()
     booted_at = getattr(connection, "booted_at", None)
-    if booted_at is not None and abs(step := _booted_at(now) - booted_at) >= AHEAD_MIN:
-        now -= step
+    if booted_at is not None and abs(_booted_at(now) - booted_at) >= AHEAD_MIN:
+        compare_clocks(connection)
     return now + getattr(connection, "clock_ahead", timedelta())
 
 
