@@ -200,7 +200,9 @@ def _in_heading(lines: list[Line], index: int, heading: str, names: Names) -> It
     for span in names.spans(heading):
         led = leading_ids.after_leading_id(heading, 0, span)
         numbers = not heading[: span.start].strip(leading_ids.MARKS) and heading.startswith(". ", span.end)
-        if span.weak and not (led or numbers or leading_ids.CLAIM_BEFORE.search(heading[: span.start])):
+        around = heading[: span.start] + heading[span.end :]
+        is_sure = led or numbers or leading_ids.CLAIM_BEFORE.search(heading[: span.start])
+        if span.weak and not is_sure and around.strip(leading_ids.MARKS):
             continue
         rest = heading[led:].strip(leading_ids.MARKS) if led else ""
         kind = stated_kind(rest) if rest else None

@@ -13,6 +13,7 @@ from disputes.protocol.text.data import data_in
 from disputes.protocol.text.documents import DocumentError, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.mentions import FULL, Names
+from disputes.protocol.text.tags import read_tags
 from tasks.configuration.yaml_files import Lines
 from tasks.text.regex import regex
 
@@ -20,6 +21,8 @@ __all__ = [
     "ANSWER_WORDS", "AnswerKind", "Answered", "Disagreement", "Mention", "ReadResponse", "read_response"
 ]  # fmt: skip
 RESPONSE_KEYS = ("answers",)
+ANSWERS = frozenset(["answer", "finding", "issue", "item", "point"])  # elements in tags
+HAS_TAGS = regex(r"(?:^|\n)[ \t]*<[A-Za-z_][\w-]*[\s>]")
 # What the data of a response may be known by; a mapping may have the ids themselves for its keys.
 LISTS = ("answers", "responses", "ISSUE-R")
 SPELLED = regex(r"(?<![\w-])ISSUE(?:[_ ]R(\d{1,2})[-_ ]|-R(\d{1,2})_)(\d{1,3})(?![\w-])", re.IGNORECASE)
@@ -70,7 +73,14 @@ def read_response(
     if front := read_front_matter(document, ("answers",)):
         data, prose = front
         return _with_prose(_answers_of(data), prose, document, Names(known), strict)
-    if (found := data_in(document, scan(document), LISTS, _entries)) and found.entries:
+    lines = scan(document)
+    found = data_in(document, lines, LISTS, _entries)
+    if not found and (tagged := read_tags(lines, HAS_TAGS, _is_answer, _is_part)):
+        entries = _entries(
+            {"answers": [{"kind": each.get("text", ""), **_named(each)} for each in tagged.entries]}
+        )
+        found = tagged._replace(entries=[each for each in entries or [] if stated_kind(each["kind"])])
+    if found and found.entries:
         read = _from_structure({"answers": found.entries})
         return _with_prose(read, found.prose, document, Names(known), strict)
     return _from_markdown(document, Names(known), strict)
@@ -79,6 +89,16 @@ def read_response(
 def _as_printed(match: re.Match[str]) -> str:
     """Return an id as the program prints it, which is written with other marks between its parts."""
     return f"ISSUE-R{int(match[1] or match[2])}-{match[3].zfill(3)}"
+
+
+def _is_part(key: str) -> bool:
+    """Whether an element in tags is a part of an answer."""
+    return key.replace(" ", "_") in {*PARTS, *ENTRY_KEYS}
+
+
+def _is_answer(name: str, told: Mapping[str, str]) -> bool:
+    """Whether an element in tags is an answer: by its name, or as it names a finding in an attribute."""
+    return name in ANSWERS or any(FULL.fullmatch(value) for value in told.values())
 
 
 def _entries(data: Mapping[str, Any]) -> list[Any] | None:

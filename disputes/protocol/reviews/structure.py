@@ -88,6 +88,8 @@ def read_structure(text: str, lines: Sequence[Line]) -> Structure | None:
         if found := _found(entry, ordinal=len(findings) + 1, line=lines[begin].number):
             findings.append(found)
     verdict, raw = _verdict(data)
+    if data.entries and not findings and verdict is None:
+        return None  # nobody knows what it says
     rest = [str(value) for value in data.keys.values() if isinstance(value, str) and value != raw]
     return Structure(verdict, raw, tuple(findings), "\n".join(filter(None, [data.prose.rstrip(), *rest])))
 

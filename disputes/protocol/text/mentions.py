@@ -1,6 +1,7 @@
 """Finding where a text names findings: full and short ids, reviewers' own, lists and ranges (ID-4, ANS-3)."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,6 +13,13 @@ FULL = regex(rf"(?<![\w-]){identifiers.SHORT_CODE}", re.IGNORECASE)
 CANONICAL = regex(identifiers.CODE)
 # An id of the reviewer's own that may be mistaken for an ordinary word: H1, L4, 3.
 WEAK = regex(r"#?[A-Z]?[0-9]{1,3}")
+# A finding that a line begins with and only counts: "Finding 3: fixed", "#3 - fixed".
+COUNTED = regex(
+    r"[\s>#*|+-]{0,12}(?:\d{1,3}[.)]\s+)?(?:\[[ xX]\]\s+)?[*_`(\[]{0,4}"
+    r"(?P<name>(?:finding|issue|point|item|concern|comment)\s+(?:no\.?\s*|number\s+|#)?(?P<number>\d{1,3})"
+    r"|#(?P<sign>\d{1,3}))(?![\w-]|[.:]\d)",
+    re.IGNORECASE,
+)
 MARKS = " \t*_`[]()\"'"
 
 
@@ -26,12 +34,16 @@ class Span:
 
 
 class _Named(NamedTuple):
-    """One id in a text; if `is_number`, it continues a list and `code` is only its number."""
+    """One id in a text; if `is_number`, it continues a list and `code` is only its number.
+
+    If it `is_counted`, it is named by that number alone, which only leads what is said of it.
+    """
 
     start: int
     end: int
     code: str
     is_number: bool = False
+    is_counted: bool = False
 
 
 class Names:
@@ -40,6 +52,9 @@ class Names:
     def __init__(self, known: Collection[str] | None = None) -> None:
         self.known = None if known is None else {code.upper() for code in known if code}
         own = [code for code in self.known or () if code.strip() and not CANONICAL.fullmatch(code)]
+        numbered = [(int(code.rpartition("-")[2]), code) for code in self.known or () if FULL.fullmatch(code)]
+        counts = Counter(number for number, _ in numbered)
+        self._of_number = {number: code for number, code in numbered if counts[number] == 1}
         self._own = re.compile(rf"(?<![\w#-]){_any_of(own)}(?!\w|-\d)", re.IGNORECASE) if own else None
 
     def knows(self, code: str) -> bool:
@@ -56,8 +71,11 @@ class Names:
                 _Named(match.start(), match.end(), re.sub(r"\s+", " ", match[0].upper()))
                 for match in self._own.finditer(text)
             ]
-            named.sort()
-        return list(_spans(text, named)) if named else []
+        if self._of_number and (match := COUNTED.match(text)):
+            number = int(match["number"] or match["sign"])
+            if code := self._of_number.get(number):
+                named.append(_Named(match.start("name"), match.end(), code, is_counted=bool(match["sign"])))
+        return list(_spans(text, sorted(named))) if named else []
 
     def _numbered(self, match: re.Match[str]) -> _Named:
         if match["tail"]:
@@ -100,6 +118,7 @@ def _spans(text: str, named: Iterable[_Named]) -> Iterator[Span]:
     """Yield one span for each run of ids that form a list or a range."""
     codes: list[str] = []
     start = end = 0
+    is_weak = False
     for each in named:
         if codes and each.start < end:
             continue  # part of the previous id
@@ -114,17 +133,18 @@ def _spans(text: str, named: Iterable[_Named]) -> Iterator[Span]:
             codes.append(code)
         elif not each.is_number:
             if codes:
-                yield _span(start, end, codes)
-            codes, start = [each.code], each.start
+                yield _span(start, end, codes, is_weak)
+            codes, start, is_weak = [each.code], each.start, each.is_counted
         else:
             continue
         end = each.end
     if codes:
-        yield _span(start, end, codes)
+        yield _span(start, end, codes, is_weak)
 
 
-def _span(start: int, end: int, codes: list[str]) -> Span:
-    return Span(start, end, tuple(dict.fromkeys(codes)), all(WEAK.fullmatch(code) for code in codes))
+def _span(start: int, end: int, codes: list[str], is_weak: bool) -> Span:
+    is_weak = is_weak or all(WEAK.fullmatch(code) for code in codes)
+    return Span(start, end, tuple(dict.fromkeys(codes)), is_weak)
 
 
 def _distance(first: str, last: str) -> int:

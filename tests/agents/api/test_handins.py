@@ -948,7 +948,7 @@ def test_a_malformed_review_is_refused_and_the_run_goes_on(reviewed: Task, verb:
     assert body["details"][0]["line"] == line
     assert body["details"][0]["reason"]
     assert_live(run)
-    accepted(hand_in(secret, reviewed, verb, notes="The tries have no pause."))
+    accepted(hand_in(secret, reviewed, verb, notes="The tries have a pause."))
     assert_ended(run)
 
 

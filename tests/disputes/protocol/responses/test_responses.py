@@ -856,6 +856,33 @@ def test_the_structured_form_is_read_in_the_only_fence_and_an_example_is_not() -
     assert [each.code for each in read_response(example, strict=True).answers] == ["ISSUE-R1-003"]
 
 
+# Answers that only count the findings, or stand in tags: to the first three, a letter each.
+COUNTED = {
+    "#1: Fixed, it is held.\n#2 - Declined: the caller has it.\n#3: deferred to the next release.\n": "adf",
+    "Finding 1: fixed.\n**Finding 2** - I disagree, the caller holds it.\n- Issue #3: done\n": "ada",
+    "### Finding 1\n\nFixed in a.py.\n\n## #2\n\nDeclined: the caller bounds it.\n": "ad-",
+    "| Finding | Answer |\n|---|---|\n| #1 | fixed |\n| #2 | deferred |\n": "af-",
+    "This also fixes #1 of the tracker.\nSee #2, and item 3 there.\n\n# 1 Summary\n": "---",
+    '<response>\n<answer finding="ISSUE-R1-001" kind="fixed">It is held.</answer>\n'
+    '<answer finding="ISSUE-R1-002" kind="declined">'
+    "<rationale>The caller bounds it.</rationale></answer>\n</response>\n": "ad-",
+    "Here it is:\n\n<finding><id>ISSUE-R1-001</id><status>Fixed</status></finding>\n"
+    "<finding><id>ISSUE-R1-003</id><status>Deferred</status></finding>\n": "a-f",
+    '```xml\n<resolution id="ISSUE-R1-002" status="addressed">Moved.</resolution>\n```\n': "-a-",
+    "<details>\n<summary>ISSUE-R1-001: fixed</summary>\n\nText\n</details>\n\n- ISSUE-R1-002: fixed\n": "-a-",
+}
+
+
+def test_answers_that_count_the_findings_or_stand_in_tags_are_read() -> None:
+    codes = [f"ISSUE-R1-00{number}" for number in (1, 2, 3)]
+    letters = {AnswerKind.ADDRESSED: "a", AnswerKind.DECLINED: "d", AnswerKind.DEFERRED: "f"}
+    for text, expected in COUNTED.items():
+        kinds = {each.code: letters[each.kind] for each in read_response(text, codes).answers}
+        assert "".join(kinds.get(code, "-") for code in codes) == expected, text
+    # the number of two findings tells neither of them
+    assert not read_response("#1: fixed\nFinding 1: fixed\n", ["ISSUE-R1-001", "ISSUE-R2-001"]).answers
+
+
 def test_prose_that_declines_what_the_front_matter_answers_is_refused_and_else_counts() -> None:
     torn = f"{FRONT}\n## DISAGREE: ISSUE-R1-001\n\n**Reviewer Concern:**\n> Wait.\n\n**Rationale:** No.\n"
     with pytest.raises(DocumentError) as caught:

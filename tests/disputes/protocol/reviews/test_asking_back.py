@@ -108,10 +108,40 @@ def test_a_note_needs_no_such_word_unless_it_names_something_grave_or_cannot_be_
     for request in REQUESTS:
         assert doubted(request), request
         assert not doubted(f"{request}\n\nNO_ISSUES_FOUND"), request
+    for against in (
+        "4/10. Nothing is tested.",
+        "2.5 out of 5, sorry.",
+        "★★☆☆☆",
+        "There are no tests.",
+        "It does not compile.",
+        "This breaks the login page on Safari.",
+        "The loop never ends if the queue is empty.",
+        "I am not convinced.",
+        "The tests fail on my machine.",
+        "The error path is untested.",
+        "No problem here, but nobody holds the lock.",
+        '[{"remarks": ["the lock leaks"]}]',
+    ):
+        assert doubted(against), against
+        assert not doubted(f"{against}\n\nNO_ISSUES_FOUND"), against
+        assert not doubted(f"{against}\n\nVerdict: APPROVED") or against[0] == "[", against
     for remark in (
-        "Renamed as agreed, and nothing is missing.", "The change is small and does what it says.",
-        "Fix is complete. Update of the docs looks fine.", "I ran the suite; all green.",
-    ):  # fmt: skip
+        "Nothing to add.",
+        "No further comments.",
+        "I could not find anything wrong.",
+        "Not bad. 9/10.",
+        "★★★★☆",
+        "Does what it says, no surprises.",
+        "Not a single problem found.",
+        "The lock is no longer held.",
+        "Tests pass and nothing else changed.",
+        "This can't break anything.",
+        "Works for me, all tests pass.",
+        "Renamed as agreed, and nothing is missing.",
+        "The change is small and does what it says.",
+        "Fix is complete. Update of the docs looks fine.",
+        "I ran the suite; all green.",
+    ):
         assert not doubted(remark), remark
 
 

@@ -920,8 +920,76 @@ def test_what_only_looks_like_other_marks_is_none(name: str, text: str) -> None:
     assert str(read.verdict) != "NEEDS_REVISION"
 
 
+# What programs print, with the severity and the place of each finding in it.
+PRINTED = {
+    "flake8": (
+        "src/a.py:12:5: F401 'os' imported but unused\n./src/b.py:9:1: W291 trailing whitespace\n",
+        "high src/a.py:12, medium ./src/b.py:9",
+    ),
+    "pylint": (
+        "************* Module app.core\napp/core.py:10:0: C0114: Missing docstring (missing-docstring)\n"
+        "app/core.py:22:11: E1101: Instance of 'Job' has no 'retry' member (no-member)\n",
+        "low app/core.py:10, high app/core.py:22",
+    ),
+    "rubocop": ("app/a.rb:12:5: W: Lint/Useless: Useless assignment to x.\n", "medium app/a.rb:12"),
+    "a linter of Go": ("pkg/b.go:3:1: exported function Run has no comment (golint)\n", "medium pkg/b.go:3"),
+    "eslint": (
+        "NEEDS_REVISION\n\n/w/src/a.js\n  12:5   error    'x' is never used  no-unused-vars\n"
+        "  14:1   warning  Unexpected console statement  no-console\n\nsrc/b.ts\n"
+        "  3:10  error  No return type  @ts-eslint/return\n\n\u2716 3 problems (2 errors, 1 warning)\n",
+        "high /w/src/a.js:12, medium /w/src/a.js:14, high src/b.ts:3",
+    ),
+    "eslint, compact": ("src/a.js: line 12, col 5, Error - 'x' is never used. (no-x)\n", "high src/a.js:12"),
+    "eslint, unix": ("/w/src/a.js:12:5: 'x' is never used. [Error/no-unused-vars]\n", "high /w/src/a.js:12"),
+    "eslint, json": (
+        '[{"filePath": "/w/src/a.js", "messages": [{"ruleId": "no-x", "severity": 2, "message": "x is odd",'
+        ' "line": 12, "column": 5}, {"ruleId": "no-y", "severity": 1, "message": "y is", "line": 14}]}]\n',
+        "high /w/src/a.js:12, medium /w/src/a.js:14",
+    ),
+    "junit": (
+        '<testsuites><testsuite name="pytest" failures="1">\n<testcase classname="t.a" name="test_retry"'
+        ' file="tests/test_a.py" line="12"><failure message="1 == 2">E  1 == 2</failure></testcase>\n'
+        '<testcase classname="t.a" name="test_ok"/>\n</testsuite></testsuites>\n',
+        "high tests/test_a.py:12",
+    ),
+    "checkstyle": (
+        '<checkstyle><file name="src/A.java"><error line="12" severity="error" message="No return"/>'
+        '<error line="14" severity="warning" message="Long line" source="y"/></file></checkstyle>\n',
+        "high src/A.java:12, medium src/A.java:14",
+    ),
+    "org": (
+        "#+TITLE: Review\n* Issues\n** TODO [#A] It never expires\n:PROPERTIES:\n:FILE: src/auth.py:40\n"
+        ":END:\nSee =src/auth.py:40=.\n** DONE [#B] The lock was held too long\n** LOW A typo in =x1=\n"
+        "#+BEGIN_SRC python\n** HIGH not a headline\n#+END_SRC\n* Verdict: needs changes\n",
+        "high src/auth.py:40, low ",
+    ),
+    "no checker": ("src/a.py:12: drop the lock\n", "None src/a.py:12"),
+}
+
+
+def test_what_programs_print_is_read_with_its_places() -> None:
+    for name, (text, expected) in PRINTED.items():
+        found = read_review(text, rejects=True).findings
+        assert ", ".join(f"{each.severity} {each.location}" for each in found) == expected, name
+
+
 def test_marks_that_never_end_are_read_in_time() -> None:
-    for unit in ("<tr>\n", "<li>", "- [ ", "::error ", "(a) ", "abgelehnt ", "= =", "<think>\n", "a|b\n"):
+    for unit in (
+        "<tr>\n",
+        "<li>",
+        "- [ ",
+        "::error ",
+        "(a) ",
+        "abgelehnt ",
+        "= =",
+        "<think>\n",
+        "a|b\n",
+        "** *a =b ~c\n",
+        "a.py\n  1:2  error \n",
+        "a.py:1:2: E5",
+        "[[file:a::",
+        "4/1",
+    ):
         assert read_review(unit * (MAX_BYTES // len(unit) // 4)).verdict is None
 
 
