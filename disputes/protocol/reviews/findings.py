@@ -96,10 +96,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
-        location=text_of(fields, "location")
-        or (place_beside(start.rest) if start.tag or start.prose else "")
-        or place_beside(head)
-        or _place_above(layout, block),
+        location=text_of(fields, "location") or _place_of(start) or _place_above(layout, block),
         impact=impact,
         suggestion=suggestion,
         text=text,
@@ -113,6 +110,12 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
     yield found
     for ordinal, code in enumerate(codes[1:], start=before + 2):
         yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
+
+
+def _place_of(start: Start) -> str:
+    """Return the line of a file that the first line of a finding names: before its title, or within it."""
+    before = place_beside(start.rest) if start.tag or start.prose else ""
+    return before or place_beside(f"{start.title} {start.rest}"[:MAX_TITLE])
 
 
 def _place_above(layout: Layout, block: Block) -> str:

@@ -20,7 +20,7 @@ PREFIX = regex(
 )
 # Every word for a severity contains one of these.
 SEVERE = regex(
-    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|consider|option|info|suggest|krit|hoch|mittel|niedrig|gering|cr[ií]t|grave|alt[oa]\b|baj[oa]\b|leve\b|[ée]lev|moyen|faible|S[0-4]\b|sev)",
+    r"\b(?:crit|high|med|low|maj|mod|min|nit|nice|must|should|import|trivial|cosmetic|block|P[0-4]|could|consider|option|info|suggest|krit|hoch|mittel|niedrig|gering|cr[ií]t|grave|alt[oa]\b|baj[oa]\b|leve\b|[ée]lev|moyen|faible|S[0-4]\b|sev|cvss)",
     re.IGNORECASE,
 )
 # Words that state a severity only as they are written here.
@@ -44,7 +44,10 @@ ITALIC = regex(r"[*_](?P<word>[A-Za-z][A-Za-z0-9 -]{1,20})(?::[*_]|[*_]\s?[:–�
 DOTTED = regex(r"\[[A-Z]{0,3}\d{1,2}(?:\.\d{1,2})+\]\s+")
 # What may come right after an id: ISSUE-R1-001 [H]
 INITIALS = {"C": "critical", "H": "high", "M": "medium", "L": "low"}
-INLINE = regex(r"[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}\s*", re.IGNORECASE)
+INLINE = regex(
+    r"(?:[\s–—.,;-]+[*_]{0,2}(?:severity|priority)[*_]{0,2}:[*_]{0,2}|\s?[:,;–—-]\s+(?:severity|priority)\s)\s*",
+    re.IGNORECASE,
+)
 IN_PARENTHESES = regex(r"\(([^()]{2,24})\)")
 # The end of a sentence, and what is in parentheses right before it, if anything.
 SENTENCE_END = regex(r"\((?P<word>[^()]{2,24})\)(?:[.!]+(?=\s+[A-Z`\"'(]|\s*$)|\s*$)|[.!?](?=\s+[A-Z`\"'(])")

@@ -16,6 +16,7 @@ from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.languages import in_english
 from disputes.protocol.reviews.org import in_markdown
 from disputes.protocol.reviews.tables import names_columns
+from disputes.protocol.reviews.verdict_words import verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import FENCED, QUOTED, STATED, Line, list_item, scan
 from tasks.text.regex import regex
@@ -62,13 +63,26 @@ RUST_PLACE = regex(r"\s*--> (?P<path>\S{1,200}?):(?P<line>\d{1,7})(?::\d+)?\s*$"
 HEADED = regex(r"(?:(?P<marks>={1,6})|h(?P<level>[1-6])\.) (?P<text>\S.{0,120}?)(?: =+)?[ \t]*$")
 SIGNED = regex(
     r"(?P<indent>[ \t]*)(?:[•‣▸▹►◦▪→–—]"
-    r"|(?P<number>[①-⑳]|[IVX]{1,4}[.)]|\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/))[ \t]+(?=\S)"
+    r"|(?P<number>[①-⑳]|[IVX]{1,4}[.)]|\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/"
+    r"|\d{1,2}(?:\.\d{1,2})+(?=\s+\[)))[ \t]+(?=\S)"
 )
 SEVERE = regex(
     r"(?:\((?P<word>critical|high|medium|low|major|minor)\)|severity=(?P<value>\w{3,8}))\s+(?=\S)",
     re.IGNORECASE,
 )
 LEVELS = {"error": "HIGH", "warning": "MEDIUM", "notice": "LOW"}
+# A test that fails, as its runner tells of it.
+FAILED = regex(r"(?:(?:FAILED|ERROR) (?=[\w./+-]{1,200}\.\w{1,8}::)|\s{0,8}--- FAIL: )(?P<text>\S.*)")
+# A box around what its author wants to be seen: "> [!CAUTION]" of Markdown, "CAUTION: …" of AsciiDoc.
+ALERT = regex(r"\s*>\s*\[!(?P<word>[A-Z]{3,12})\]\s*(?P<text>.*)")
+ADMONITION = regex(r"(?P<word>CAUTION|WARNING): (?P<text>\S.*)")
+ALERTS = {"CAUTION": "[HIGH] ", "IMPORTANT": "[HIGH] ", "WARNING": "[MEDIUM] "}
+# Signs by the names that chats give them.
+NAMED_SIGN = regex(r"(?P<before>\s*(?:[-*+] )?):(?P<name>[a-z_]{1,24}):(?=\s)")
+NAMES_OF_SIGNS = {
+    "x": "❌", "no_entry": "❌", "red_circle": "🔴", "large_orange_circle": "🟠", "large_yellow_circle": "🟡",
+    "warning": "⚠️", "white_check_mark": "✅", "heavy_check_mark": "✅",
+}  # fmt: skip
 
 # --- Lines that belong together ---
 UNDERLINE = regex(r"(?P<mark>[=~^*+#\"'.:`-])(?P=mark){2,79}\s*$")
@@ -80,7 +94,7 @@ DELIMITERS = ("|", "\t", ",", ";")
 @lru_cache(maxsize=2)  # a hand-in is read, then asked about
 def lines_of(text: str) -> tuple[Line, ...]:
     """Return the lines of a review in the form of Markdown. Raises DocumentError if it is too large."""
-    lines = list(in_english(without_thoughts(_unwrapped(scan(in_markdown(text))))))
+    lines = list(in_english(without_thoughts(_unwrapped(list(_alerts(scan(in_markdown(text))))))))
     if HAS_HTML.search(text):
         lines = list(_from_html(lines))
     lines = list(_in_columns(_headed(_checked(lines))))
@@ -88,6 +102,23 @@ def lines_of(text: str) -> tuple[Line, ...]:
     if len(told) > LINES_MAX or any(line.heading or line.text.lstrip()[:1] == "|" for line in told):
         return tuple(lines)
     return tuple(each for line in lines for each in _points(line))
+
+
+def _alerts(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines, those in a box as stated: it looks like a quote, but is its author's own."""
+    level: str | None = None  # of the box, once its first line is read; none outside
+    for line in lines:
+        if line.mode is not QUOTED:
+            level = None
+        elif match := ALERT.match(line.text):
+            level = ALERTS.get(match["word"], "")
+            yield line._replace(text="", mode=STATED)
+            continue
+        elif level is not None and (said := line.text.strip(" >")):
+            yield line._replace(text=said if verdict_alone(said) else level + said, mode=STATED)
+            level = ""
+            continue
+        yield line
 
 
 def _unwrapped(lines: Sequence[Line]) -> Sequence[Line]:
@@ -209,15 +240,26 @@ def _level(match: re.Match[str]) -> str:
 
 def _with_our_marks(text: str) -> str:
     """Return a line in the marks of Markdown."""
-    if match := ANNOTATION.match(text):
-        told = {part["key"]: part["value"] for part in PART.finditer(match["where"] or "")}
-        return _of_place(told.get("file", ""), told.get("line", ""), match["level"], match["text"])
     if (match := HEADED.match(text)) and not match["text"].isupper():
         return f"{'#' * (len(match['marks'] or '') or int(match['level']))} {match['text']}"
     if match := SIGNED.match(text):
         return f"{match['indent']}{'1.' if match['number'] else '-'} {text[match.end() :]}"
+    if match := ADMONITION.match(text):
+        return ALERTS[match["word"]] + match["text"]
+    if (match := NAMED_SIGN.match(text)) and (sign := NAMES_OF_SIGNS.get(match["name"])):
+        return f"{match['before']}{sign}{text[match.end() :]}"
     if match := SEVERE.match(text):
         return f"[{(match['word'] or match['value']).upper()}] {text[match.end() :]}"
+    return _of_program(text)
+
+
+def _of_program(text: str) -> str:
+    """Return a line that continuous integration, a test runner or a checker prints in the usual form."""
+    if match := ANNOTATION.match(text):
+        told = {part["key"]: part["value"] for part in PART.finditer(match["where"] or "")}
+        return _of_place(told.get("file", ""), told.get("line", ""), match["level"], match["text"])
+    if match := FAILED.match(text):
+        return f"[HIGH] {match['text']}"
     if ": " in text and (match := CHECKED.match(text)) and (level := _level(match)):
         said = " ".join(filter(None, [match["code"], match["text"]]))
         return _of_place(match["path"], match["line"] or match["at"] or match["told"], level, said)

@@ -31,6 +31,9 @@ ENDINGS = ("", "e", "er", "es", "en", "s")  # of adjectives in these languages
 SCALE = regex(r"(?P<scale>p|priority|s|sev|severity)[ -]?(?P<number>[0-4])", re.IGNORECASE)
 FROM_ZERO = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW, Severity.LOW)
 FROM_ONE = (Severity.CRITICAL, Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW)
+# A score of a vulnerability, up to 10: "CVSS 8.1", "CVSS v3.1 score 9.8"; the least ones of each severity.
+CVSS = regex(r"cvss(?: ?v?[234](?:\.\d)?)?(?: (?:base )?score)? (?P<score>\d{1,2}(?:\.\d)?)", re.IGNORECASE)
+LEAST = {Severity.CRITICAL: 9.0, Severity.HIGH: 7.0, Severity.MEDIUM: 4.0, Severity.LOW: 0.0}
 STORAGE = "s3"  # in a sentence, this is a place for files
 WEIGHTS = ProjectSettings().severity_weights  # the default (SEV-11), which a project may change
 GRAVE = frozenset({Severity.CRITICAL, Severity.HIGH})
@@ -55,7 +58,9 @@ def severity_of(word: str) -> Severity | None:
 
 
 def on_scale(words: str) -> Severity | None:
-    """Return the severity that a number on a scale states: P1, S2, Sev 3; None if the words are none."""
+    """Return the severity that a number on a scale states: P1, S2, Sev 3, CVSS 8.1; None if it is none."""
+    if match := CVSS.fullmatch(words):
+        return next(severity for severity, least in LEAST.items() if float(match["score"]) >= least)
     if not (match := SCALE.fullmatch(words)):
         return None
     numbers = FROM_ZERO if match["scale"][0] in "pP" else FROM_ONE

@@ -1,5 +1,6 @@
 """Telling headings, list items and paragraphs apart, and reading each by its notation (FND-1)."""
 
+from disputes.protocol.reviews.fields import LINE_OF_FILE
 from disputes.protocol.reviews.first_lines.comments import kind_of_comment, read_comment
 from disputes.protocol.reviews.first_lines.ids import RECORD, leads_with_id, read_coded, read_record, take_id
 from disputes.protocol.reviews.first_lines.places import read_place
@@ -107,7 +108,8 @@ def _shape(shape: Shape, text: str, circle: str, tick: str) -> Shape:
     """
     if shape is not Shape.PLAIN or not (circle or tick):
         return shape
-    is_sentence = len(text.split()) > WORDS_OF_A_LABEL and not (text.endswith(":") or "=" in text)
+    is_said = len(text.split()) > WORDS_OF_A_LABEL or LINE_OF_FILE.search(text) is not None
+    is_sentence = is_said and not (text.endswith(":") or "=" in text)
     return Shape.ITEM if tick or is_sentence else shape
 
 

@@ -38,6 +38,11 @@ CLAUSES = regex(
     r"[.!?;:]\s+|\b(?:but|however|except(?: that| for)?|although|though|apart from|besides|yet)\b[\s,]*",
     re.IGNORECASE,
 )
+# A severity that is a sentence of its own behind another: "The lock leaks here. High."
+ALONE = regex(
+    r"(?P<said>.*\S[.!])\s+(?:(?:severity|priority)\s?[:=]?\s*)?(?P<word>[A-Za-z0-9]{2,9})[.!]?\s*$",
+    re.IGNORECASE,
+)
 # Words before a severity that say there is nothing of it: "No issues (high)", "None of the findings (high)".
 NOTHING = regex(
     r"\b(?:no|none of the|zero|without) (?:\w+ ){0,2}"
@@ -68,7 +73,8 @@ def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[St
     for index, line in enumerate(lines):
         if line.mode is not STATED or line.text[:1] in NO_PROSE or not line.text[:1].strip():
             continue
-        if index and lines[index - 1].text.strip() and not lines[index - 1].heading:
+        above = lines[index - 1] if index else line._replace(text="")
+        if above.text.strip() and above.mode is STATED and not above.heading:
             continue
         if start := _of_paragraph(lines, starts, index):
             found[index] = start
@@ -146,6 +152,8 @@ def _severe_clause(text: str) -> tuple[str, str]:
     """
     if first := first_sentence(text):
         return ("", "") if _is_settled(first[0]) else first
+    if (last := ALONE.fullmatch(text)) and severity_in(last["word"]):
+        return ("", "") if _is_settled(last["said"]) else (last["said"], last["word"])
     named = [match for match in IN_PARENTHESES.finditer(text) if severity_in(match[1])]
     if len(named) != 1 or not AFTER_CLAUSE.match(text, named[0].end()):
         return "", ""

@@ -963,6 +963,24 @@ PRINTED = {
         "#+BEGIN_SRC python\n** HIGH not a headline\n#+END_SRC\n* Verdict: needs changes\n",
         "high src/auth.py:40, low ",
     ),
+    "failed tests": (
+        "FAILED tests/test_a.py::test_retry - assert 1 == 2\n--- FAIL: TestLock (0.00s)\nFAILED to start\n",
+        "high , high ",
+    ),
+    "alerts": (
+        "> [!CAUTION]\n> The lock leaks at src/pool.py:31.\n\n> [!TIP]\n> Rename x1.\n\n> [HIGH] quoted\n\n"
+        "WARNING: It may wait for ever.\n",
+        "high src/pool.py:31, medium ",
+    ),
+    "signs": (
+        ":x: the lock leaks in `src/pool.py:31` (blocker)\n🟡 src/a.py:2 naming\n1.1 [High] No file.\n",
+        "critical src/pool.py:31, medium src/a.py:2, high ",
+    ),
+    "severities behind": (
+        "- It leaks in src/pool.py:31: severity high\n- It waits on (CVSS 8.1)\n- It is odd (CVSS v3.1 9.8)\n",
+        "high src/pool.py:31, high , critical ",
+    ),
+    "a mail": ("> +    return\nThe lock leaks here. High.\n\n> x\nAll fixed. Low.\n", "high "),
     "no checker": ("src/a.py:12: drop the lock\n", "None src/a.py:12"),
 }
 
