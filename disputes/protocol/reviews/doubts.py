@@ -53,6 +53,7 @@ REQUEST = regex(
 # What a note says against the work: that it does something wrong, or not at all.
 FAULT = regex(
     r"\b(?:no|nobody|not|never|nothing|none|without|cannot|\w+n['’]t|hardly|barely)\b"
+    r"|\b(?:fixme|half of|incomplete|only (?:half|one|part|some|the)|slower|stubs?|todo|ugly|worse)\b"
     r"|\b(?:breaks|corrupts|crashes|deadlocks|fails?|failed|hangs|leaks|loses|regresses|swallows)\b"
     r"|\b(?:is|are|looks?|seems?|stays?|still|remains?|too|was|were) (?:\w+ )?"
     r"(?:bad|broken|brittle|flaky|incomplete|insecure|long|racy|red|slow|un(?:able|checked|clear|covered|finished|handled|necessary|readable|reliable|safe|stable|tested|used)|weak|worse|wrong)\b",
@@ -62,7 +63,7 @@ FAULT = regex(
 UNTROUBLED = regex(
     r"\b(?:no|not|never|nobody|nothing|none|without|cannot|\w+n['’]t)\b"
     r"(?: (?!(?:and|because|but|except)\b)[\w'’-]+){0,4}? "
-    r"(?:amiss|any ?more|bad|blockers?|br(?:eak|oke)\w*|bugs?|changes?|comments?|complain\w*|concerns?"
+    r"(?:amiss|any ?more|bad|block\w*|br(?:eak|oke)\w*|bugs?|changes?|comments?|complain\w*|concerns?"
     r"|defects?|doubts?|else|errors?|fail\w*|faults?|findings?|flaws?|further|issues?|left|missing|more|nits?|object\w*"
     r"|open|problems?|questions?|regress\w*|remarks?|risks?|surprises?|to add|to say|wrong)\b"
     r"|\bno longer \w+|\bno,|\bnever mind\b",

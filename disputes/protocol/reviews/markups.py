@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.languages import in_english
 from disputes.protocol.reviews.org import in_markdown
@@ -70,7 +71,6 @@ SEVERE = regex(
     r"(?:\((?P<word>critical|high|medium|low|major|minor)\)|severity=(?P<value>\w{3,8}))\s+(?=\S)",
     re.IGNORECASE,
 )
-LEVELS = {"error": "HIGH", "warning": "MEDIUM", "notice": "LOW"}
 # A test that fails, as its runner tells of it.
 FAILED = regex(r"(?:(?:FAILED|ERROR) (?=[\w./+-]{1,200}\.\w{1,8}::)|\s{0,8}--- FAIL: )(?P<text>\S.*)")
 # A box around what its author wants to be seen: "> [!CAUTION]" of Markdown, "CAUTION: …" of AsciiDoc.
@@ -225,7 +225,7 @@ def _of_place(path: str, line: str, level: str, text: str) -> str:
     """Return a line of a checker in the usual form, which begins with the place."""
     if path and line and level != "notice":
         return f"{path}:{line}: {level}: {text}"
-    return f"[{LEVELS[level]}] {path}{':' if line else ''}{line} {text}"
+    return f"[{LEVELS[level].upper()}] {path}{':' if line else ''}{line} {text}"
 
 
 def _level(match: re.Match[str]) -> str:

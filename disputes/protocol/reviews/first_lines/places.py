@@ -18,7 +18,7 @@ OF_FILE = regex(
     r"|(?P<level>[Ee]rror|[Ww]arning):[ \t]+)(?=\S)"
 )
 # A linter's words for its results, which count if a place follows.
-LEVELS = {"error": "high", "warning": "medium", "note": "low", "info": "low"}
+LEVELS = {"error": "high", "warning": "medium", "notice": "low", "note": "low", "info": "low"}
 MAX_PLACE = 240  # characters at the beginning of a line in which the place may be
 
 LINE_OF_FILE = regex(r"L\d{1,6}")  # "L42", below a heading that names a file

@@ -112,6 +112,9 @@ def test_a_note_needs_no_such_word_unless_it_names_something_grave_or_cannot_be_
         "4/10. Nothing is tested.",
         "2.5 out of 5, sorry.",
         "★★☆☆☆",
+        "It is slower than before.",
+        "Only the happy path works.",
+        "A TODO is left in src/a.py.",
         "There are no tests.",
         "It does not compile.",
         "This breaks the login page on Safari.",
@@ -127,6 +130,8 @@ def test_a_note_needs_no_such_word_unless_it_names_something_grave_or_cannot_be_
         assert not doubted(f"{against}\n\nVerdict: APPROVED") or against[0] == "[", against
     for remark in (
         "Nothing to add.",
+        "Nothing blocking.",
+        "Not blocking: naming.",
         "No further comments.",
         "I could not find anything wrong.",
         "Not bad. 9/10.",

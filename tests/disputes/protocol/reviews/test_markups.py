@@ -977,7 +977,7 @@ PRINTED = {
         "critical src/pool.py:31, medium src/a.py:2, high ",
     ),
     "severities behind": (
-        "- It leaks in src/pool.py:31: severity high\n- It waits on (CVSS 8.1)\n- It is odd (CVSS v3.1 9.8)\n",
+        "- Leaks in src/pool.py:31: severity high\n- It waits on (CVSS 8.1)\n- It is odd (CVSS v3.1 9.8)\n",
         "high src/pool.py:31, high , critical ",
     ),
     "a mail": ("> +    return\nThe lock leaks here. High.\n\n> x\nAll fixed. Low.\n", "high "),
