@@ -1,5 +1,4 @@
 from enum import StrEnum
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -8,21 +7,13 @@ from django.db.models import Q
 from agents.providers.base import ProviderError
 from agents.providers.registry import PROVIDERS, provider_for
 from tasks.models import Project
+from tasks.models.choices import NameField
 from tasks.models.moments import MomentField
 
 
 def provider_choices() -> list[tuple[str, str]]:
     """Return the names of all providers with their titles."""
     return [(name, provider.title) for name, provider in PROVIDERS.items()]
-
-
-class ProviderField(models.CharField):
-    """The name of a provider. Migrations do not know which ones there are, so a new one needs none."""
-
-    def deconstruct(self) -> tuple[str, str, list[Any], dict[str, Any]]:
-        name, _, args, kwargs = super().deconstruct()
-        kwargs.pop("choices", None)
-        return name, "django.db.models.CharField", list(args), kwargs
 
 
 class Agent(models.Model):
@@ -49,7 +40,7 @@ class Agent(models.Model):
     kind = models.CharField(
         "type", max_length=60, blank=True, help_text="What sort of agent it is: dev-agent, test-architect."
     )
-    provider = ProviderField(max_length=10, choices=provider_choices, default=Provider.COMMAND.value)
+    provider = NameField(max_length=10, choices=provider_choices, default=Provider.COMMAND.value)
     model = models.CharField(max_length=120, blank=True)
     vendor = models.CharField(
         max_length=60, blank=True, help_text="Who makes its model; empty means the provider's own vendor."

@@ -11,6 +11,7 @@ from disputes.protocol.rulings import options
 from tasks.database.triggers import Trigger, no_change, no_change_of, no_deletion
 from tasks.events import Actor
 from tasks.models import Rollback
+from tasks.models.choices import NameField
 from tasks.models.moments import MomentField
 from tasks.models.person import person
 
@@ -72,7 +73,7 @@ class Decision(models.Model):
         POLICY = "policy"
 
     conflict = models.ForeignKey(Conflict, on_delete=models.PROTECT, related_name="decisions")
-    option = models.CharField(max_length=16, choices=[(o.value, o.value) for o in options.Option])
+    option = NameField(max_length=16, choices=[(o.value, o.value) for o in options.Option])
     text = models.TextField(blank=True)
     rationale = models.TextField(blank=True)
     constraints_text = models.TextField("constraints", blank=True)

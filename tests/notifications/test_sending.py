@@ -20,6 +20,7 @@ from django.utils import timezone
 from agents.loop import orchestrator
 from disputes.models import Channel, Delivery
 from disputes.notifications import fanout, jobs, sending, signing
+from disputes.notifications.notices import Topic
 from tasks.models import Membership, Notice, Project
 from tests.notifications.conftest import create_channel, open_card
 from tests.notifications.receiver import MailServer, Receiver, certificate_for, http_server, serve
@@ -57,6 +58,8 @@ def let_time_pass() -> None:
 def test_a_webhook_is_signed_as_the_documentation_says(
     receiver: Receiver, ledger: Project, tom: User
 ) -> None:
+    told = DOCS.read_text(encoding="utf-8")
+    assert {topic.value for topic in Topic if f"`{topic.value}`" not in told} == set()
     secret = signing.new_secret()
     create_channel(f"{receiver.url}/hook?for=tom", secret, user=tom)
     (row,) = owe(ledger)
