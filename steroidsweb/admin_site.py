@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.paginator import InvalidPage
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from unfold.sites import UnfoldAdminSite
 
@@ -50,12 +51,18 @@ class AdminSite(UnfoldAdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Change the person's own password, write that into the audit, and keep this session in the list."""
+        from django.contrib.auth.views import PasswordChangeView
+
         from steroidsweb import audit
         from steroidsweb.accounts.sessions import stays_listed
+        from steroidsweb.accounts.sign_in import OwnPasswordForm
         from steroidsweb.models import AuditEntry
 
-        made = super().password_change
-        response = stays_listed(request, lambda: made(request, extra_context))
+        made = PasswordChangeView.as_view(
+            form_class=OwnPasswordForm, success_url=reverse("admin:password_change_done"),
+            extra_context=self.each_context(request) | (extra_context or {}),
+        )  # fmt: skip
+        response: HttpResponse = stays_listed(request, lambda: made(request))
         if response.status_code == 302:
             audit.note(
                 AuditEntry.Kind.CHANGED, request.user, request, about=f"user {request.user}",

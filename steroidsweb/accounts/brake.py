@@ -5,11 +5,12 @@ once get no further than a hundred in a row. A success takes back what it counte
 depends only on the tries, and never on whether the user exists or the password was right.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 from math import ceil
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -47,8 +48,8 @@ def counters(name: str, address: str) -> list[Counter]:
     return sorted(found, key=lambda counter: counter.key)
 
 
-def for_code(user_pk: int) -> list[Counter]:
-    """Return the counters of a code for a second factor: the user's, wherever the code comes from."""
+def for_person(user_pk: int) -> list[Counter]:
+    """Return the counters of a code or password of somebody whose session is open, wherever they are."""
     return [Counter(_key("code", str(user_pk)), FOR_NAME)]
 
 
@@ -86,6 +87,19 @@ def take_back(counted: Sequence[Counter]) -> None:
                 row.count -= 1
                 row.free_at = min(row.free_at, now + counter.wait_after(row.count))
                 row.save()
+
+
+def braked(user: Any, check: Callable[[], str]) -> str:
+    """Return what was typed if `check` takes it. Raises ValidationError.
+
+    Tries count for the user, wherever they are.
+    """
+    counted = for_person(user.pk)
+    if wait := begin_try(counted):
+        raise too_many(wait)
+    typed = check()
+    take_back(counted)
+    return typed
 
 
 @repeated

@@ -83,16 +83,6 @@ class SecondFactors(DefaultMFAAdapter):
         return sealing.unseal(encrypted_text)
 
 
-def braked(user: Any, check: Callable[[], str]) -> str:
-    """Check what was typed, behind the brake; tries count for the user, wherever they are."""
-    counted = brake.for_code(user.pk)
-    if wait := brake.begin_try(counted):
-        raise brake.too_many(wait)
-    typed = check()
-    brake.take_back(counted)
-    return typed
-
-
 def only_once(user: Any, code: str) -> str:
     """Return the code. Raises ValidationError if it was used and is valid still.
 
@@ -118,7 +108,7 @@ class Braked:
     def clean_code(self) -> str:
         check = super().clean_code  # type: ignore[misc]
         try:
-            return braked(self.user, lambda: only_once(self.user, check()))
+            return brake.braked(self.user, lambda: only_once(self.user, check()))
         except sealing.Unreadable as error:
             raise ValidationError(
                 "Your second factor can no longer be read: the secret key of this installation has changed.",
@@ -146,7 +136,7 @@ class CodeAgainForm(Braked, ReauthenticateForm):
 
 class PasswordAgainForm(PasswordForm):
     def clean_password(self) -> str:
-        return braked(self.user, super().clean_password)
+        return brake.braked(self.user, super().clean_password)
 
 
 class SetUpForm(ActivateTOTPForm):

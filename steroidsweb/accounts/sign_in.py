@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from unfold.forms import AuthenticationForm
+from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 
 from agents.setup.first_hour import forget_password
 from disputes.web.view_helpers import next_url
-from steroidsweb.accounts.brake import begin_try, counters, in_words, take_back, too_many
+from steroidsweb.accounts.brake import begin_try, braked, counters, in_words, take_back, too_many
 from tasks.access import may_enter
 from tasks.addresses import address_of
 
@@ -53,6 +53,13 @@ class SignInForm(AuthenticationForm):
         take_back(counted)
         forget_password(password)
         return cleaned
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """The old password and the new one; whoever has only a session guesses the old one behind the brake."""
+
+    def clean_old_password(self) -> str:
+        return braked(self.user, super().clean_old_password)
 
 
 class SignInView(LoginView):

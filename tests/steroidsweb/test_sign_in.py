@@ -54,6 +54,19 @@ def test_five_wrong_passwords_and_then_a_wait_even_for_the_right_one(lea: User) 
     assert "lea" in response.content.decode()  # what was typed is still there
 
 
+def test_the_old_password_is_guessed_no_faster_by_whoever_has_a_session(lea: User) -> None:
+    client, new = Client(REMOTE_ADDR=HERE), "another-password-7"
+    client.post(LOGIN, {"username": "lea", "password": "secret-password"})
+    sent = {"new_password1": new, "new_password2": new}
+    for number in range(6):
+        old = "secret-password" if number == 5 else f"guess-{number}"
+        answer = client.post("/admin/password_change/", sent | {"old_password": old})
+        assert ("Too many tries. Wait 1 minute" in answer.content.decode()) == (number == 5)
+    later(minutes=1)
+    answer = client.post("/admin/password_change/", sent | {"old_password": "secret-password"})
+    assert (answer.status_code, try_in("lea", new).status_code) == (302, 302)
+
+
 def test_whoever_waits_so_long_gets_in_and_begins_anew(lea: User) -> None:
     statuses("lea", 5)
     wait = int(try_in("lea", "secret-password")["Retry-After"])
