@@ -103,7 +103,7 @@ class SignedIn(models.Model):
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
         """Return the invitations whose link still makes an account: whoever made it may still invite."""
-        may_invite = {"by__is_active": True, "by__is_superuser": True}
+        may_invite = {"by__is_active": True, "by__is_staff": True, "by__is_superuser": True}
         return self.filter(used_at=None, expires_at__gt=estimated_time(), **may_invite)
 
 

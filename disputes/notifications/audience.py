@@ -60,7 +60,7 @@ def members(project: Project, people: Iterable[int | None]) -> QuerySet[Any]:
     """Return those of the people who may see the project at present."""
     may_see = Membership.objects.filter(project=project, role__in=READ)
     return get_user_model().objects.filter(
-        Q(is_superuser=True) | Q(pk__in=may_see.values("user")), is_active=True, pk__in=people
+        Q(is_superuser=True) | Q(pk__in=may_see.values("user")), is_active=True, is_staff=True, pk__in=people
     )
 
 
@@ -112,13 +112,13 @@ def leads(project: Project) -> set[int | None]:
 
 def _present(project: Project, **what: Any) -> set[int | None]:
     """Return the members with that part in the project whose accounts are not shut."""
-    rows = Membership.objects.filter(project=project, user__is_active=True, **what)
+    rows = Membership.objects.filter(project=project, user__is_active=True, user__is_staff=True, **what)
     return set(rows.values_list("user", flat=True))
 
 
 def _superusers() -> set[int | None]:
     """Return those who may do everything, who are told where nobody of the project is left."""
-    rows = get_user_model().objects.filter(is_superuser=True, is_active=True)
+    rows = get_user_model().objects.filter(is_superuser=True, is_active=True, is_staff=True)
     return set(rows.values_list("pk", flat=True))
 
 

@@ -212,7 +212,7 @@ def test_people_who_left_or_were_locked_out_are_not_told(
     reachable: None, ledger: Project, tom: User, lea: User
 ) -> None:
     Membership.objects.filter(user=tom).delete()
-    User.objects.filter(pk=lea.pk).update(is_active=False)
+    User.objects.filter(pk=lea.pk).update(is_staff=False)
     open_card(ledger)
     assert told() == {}
 
@@ -230,7 +230,7 @@ def test_where_a_lead_or_everybody_has_left_whoever_comes_next_is_told(
         (max_, {"root"}, {"tom"}),
         (tom, {"root"}, {"root"}),
     ):
-        User.objects.filter(pk=left.pk).update(is_active=False)
+        User.objects.filter(pk=left.pk).update(is_active=left == lea, is_staff=left != lea)
         for kind, names in (("trouble", leads), ("card", duty)):
             Delivery.objects.all().delete()
             open_card(ledger) if kind == "card" else record(ledger, kind, note="The remote is away.")

@@ -164,7 +164,11 @@ def test_whoever_is_signed_in_is_told_what_an_invitation_would_do(tom: User) -> 
     words = "You are signed in as tom."
     assert words in sign_in("tom").get(link).content.decode()
     assert words not in Client().get(link).content.decode()
-    for right in ("is_active", "is_superuser"):  # an invitation is worth what whoever made it may do
+    for right in (
+        "is_active",
+        "is_staff",
+        "is_superuser",
+    ):  # an invitation is worth what whoever made it may do
         type(root).objects.filter(pk=root.pk).update(**{right: False})
         assert Client().get(link).status_code == 404
         type(root).objects.filter(pk=root.pk).update(**{right: True})
