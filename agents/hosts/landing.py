@@ -183,7 +183,7 @@ def _advance(landing: Landing) -> None:
     if not stands and (not _rebase(landing, mirror, head) or nothing.is_to_be_run(task)):
         return
     landing.seen_head = head
-    if landing.rebased_from and not _is_green(landing, mirror):
+    if (landing.rebased_from or _is_outdated(landing, mirror)) and not _is_green(landing, mirror):
         return
     if _is_to_be_reviewed(landing):
         _review_again(landing, mirror)
@@ -252,11 +252,19 @@ def bring_rebased(run: Run, mirror: Mirror) -> None:
     checked = run.task.landings.filter(sha=run.sha, status=Landing.Status.CHECKING)
     for landing in checked.select_related("submission"):
         submissions.bring_here(landing.submission, mirror)
-        _rebased(landing, mirror, landing.seen_head)
+        if landing.rebased_from:
+            _rebased(landing, mirror, landing.seen_head)
+
+
+def _is_outdated(landing: Landing, mirror: Mirror) -> bool:
+    """Whether the commit was built and tested by commands that were changed since."""
+    tried = {*landing.project.verifications.filter(sha=landing.sha).values_list("commands_hash", flat=True)}
+    known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
+    return bool(tried - {commands.commands_hash(known)})
 
 
 def _is_green(landing: Landing, mirror: Mirror) -> bool:
-    """Whether the rebased commit may go on. Red sends the task back; without a result, ask for one."""
+    """Whether the commit may go on. Red sends the task back; without a result, ask for one."""
     known = commands.commands_of(landing.project, mirror, landing.sha, landing.task)
     if not nothing.is_to_be_run(landing.task):
         nothing.note(landing.project, landing.sha)
@@ -269,7 +277,8 @@ def _is_green(landing: Landing, mirror: Mirror) -> bool:
         return False
     if not done.green and not verdicts.is_only_told(landing.project, done.step):
         said = done.problem or f"{done.step} is red"
-        _clash(landing, f"Rebased onto the target branch, {said}.\n{done.tail[-1500:]}")
+        how = "Rebased onto the target branch" if landing.rebased_from else "By the commands as they are now"
+        _clash(landing, f"{how}, {said}.\n{done.tail[-1500:]}")
         return False
     return True
 
@@ -300,7 +309,7 @@ def _ask_for_verification(landing: Landing) -> None:
         project=landing.project, sha=landing.sha, at__gte=landing.checked_at
     ).exists()
     changes = {"checked_at": estimated_time()} if stale else {}
-    _release(landing, settings.DURATIONS["loop"], **changes)
+    _release(landing, settings.DURATIONS["loop"], status=Landing.Status.CHECKING, **changes)
 
 
 def _push(landing: Landing, mirror: Mirror) -> None:

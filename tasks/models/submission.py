@@ -212,7 +212,7 @@ class Landing(models.Model):
 
     class Status(models.TextChoices):
         QUEUED = "queued"
-        CHECKING = "checking"  # rebased; its build and tests run
+        CHECKING = "checking"  # rebased, or the commands were changed; its build and tests run
         PUSHING = "pushing"
         LANDED = "landed"
         CONFLICT = "conflict"

@@ -112,7 +112,7 @@ class Facts:
     def landings(self) -> dict[int, Landing]:
         """The last attempt to land each accepted submission that has not landed yet."""
         accepted = [task.accepted_id for task in self.tasks if task.accepted_id and not task.landed_at]
-        fields = ("submission", "status", "problem", "not_before")
+        fields = ("submission", "status", "problem", "not_before", "rebased_from")
         rows = Landing.objects.filter(submission__in=accepted).only(*fields).order_by("pk")
         return {landing.submission_id: landing for landing in rows}
 

@@ -435,8 +435,10 @@ def _landing(task: Task, facts: Facts) -> Standing:
     match facts.landings.get(task.accepted_id or 0):
         case Landing(status=states.STUCK | states.CONFLICT, problem=problem):
             return Standing(WRONG, f"Approved, but landing is stuck: {problem}")
-        case Landing(status=states.QUEUED | states.CHECKING) if unfit:
+        case Landing(status=states.CHECKING) if unfit:
             return Standing(WAIT, f"Approved; waits to land, since {unfit}.", setup=task.project.slug)
+        case Landing(status=states.CHECKING, rebased_from=""):
+            return Standing(WORK, "Approved; the commands were changed, so build and tests run again.")
         case Landing(status=states.CHECKING):
             return Standing(WORK, f"Approved; rebased onto {branch}, its build and tests run again.")
         case Landing(status=states.PUSHING):

@@ -11,7 +11,7 @@ if (holders && form) {
     let gone = false;
 
     async function claim() {
-        if (Date.now() - last < PROLONG) {
+        if (Math.abs(Date.now() - last) < PROLONG) {
             return;
         }
         last = Date.now();

@@ -234,8 +234,9 @@ setInterval(refresh, REFRESH);
 window.addEventListener("focus", refresh);
 setInterval(() => {
     for (const left of document.querySelectorAll("[data-left]")) {
-        const seconds = Math.max(Math.round((new Date(left.dataset.left) - Date.now()) / 1000), 0);
-        left.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+        const [minutes, seconds] = left.textContent.split(":").map(Number);
+        const rest = Math.max(60 * minutes + seconds - 1, 0); // the server counts; this clock may be wrong
+        left.textContent = `${Math.floor(rest / 60)}:${String(rest % 60).padStart(2, "0")}`;
     }
 }, 1000);
 window.addEventListener("pageshow", () => tell()); // the browser may restore what was ticked

@@ -175,6 +175,33 @@ def test_a_rebased_commit_waits_for_its_build_and_tests_and_is_pushed_once_it_is
     assert git(world.remote.path, "show", "main:theirs.py") == "theirs"
 
 
+def test_what_only_former_commands_have_tested_is_tested_by_those_of_now_before_it_lands(
+    world: World,
+) -> None:
+    landing = world.accepted({"new.py": "one\n"})
+    world.verify(landing.sha)
+    Project.objects.update(settings={"test_command": "make other-tests"})
+    world.project.refresh_from_db()
+    landing = advance(landing, 2)
+    assert (landing.status, landing.rebased_from) == (Landing.Status.CHECKING, "")
+    Project.objects.update(base_state=Project.Base.GREEN)
+    task = Task.objects.select_related("project", "section").get(pk=landing.task_id)
+    assert "the commands were changed" in standings([task])[task.pk].line
+    orchestrator.tick()
+    run = Run.objects.get(task=task, role=Run.Role.VERIFIER)
+    assert run.sha == landing.sha
+    landings.bring_rebased(run, world.mirror)  # there is nothing to rebase
+
+    with rows_put_back():  # red, it goes back to the coder
+        world.verify(landing.sha, green=False, step="tests", tail="1 failed")
+        red = advance(landing)
+        assert red.problem.startswith("By the commands as they are now, tests is red")
+        assert (red.status, task_of(red).status) == (Landing.Status.CONFLICT, "in_progress")
+
+    world.verify(landing.sha)
+    assert advance(landing).status == Landing.Status.LANDED
+
+
 def test_where_nothing_is_to_be_built_a_rebased_commit_is_pushed_at_once(world: World) -> None:
     Project.objects.update(settings={"detect_commands": False})
     landing = world.accepted({"new.py": "one\n"})
