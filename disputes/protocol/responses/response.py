@@ -1,7 +1,7 @@
 """Reading a coder's response: one answer per finding, and its DISAGREE blocks (ANS-1, DIS-2)."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,8 +9,8 @@ from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, HAND_IN_KINDS
 from disputes.protocol.responses.answers import MAX_TEXT, Answered, Mention, read_answers
 from disputes.protocol.responses.disagree_blocks import MALFORMED, MISSING_POSITION, Disagreement, read_blocks
 from disputes.protocol.responses.references import resolved
-from disputes.protocol.text.data import data_in
-from disputes.protocol.text.documents import DocumentError, Problem, scan
+from disputes.protocol.text.data import Data, data_in
+from disputes.protocol.text.documents import DocumentError, Line, Problem, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.mentions import FULL, Names
 from disputes.protocol.text.tags import read_tags
@@ -74,13 +74,7 @@ def read_response(
         data, prose = front
         return _with_prose(_answers_of(data), prose, document, Names(known), strict)
     lines = scan(document)
-    found = data_in(document, lines, LISTS, _entries)
-    if not found and (tagged := read_tags(lines, HAS_TAGS, _is_answer, _is_part)):
-        entries = _entries(
-            {"answers": [{"kind": each.get("text", ""), **_named(each)} for each in tagged.entries]}
-        )
-        found = tagged._replace(entries=[each for each in entries or [] if stated_kind(each["kind"])])
-    if found and found.entries:
+    if (found := data_in(document, lines, LISTS, _entries) or _in_tags(lines)) and found.entries:
         read = _from_structure({"answers": found.entries})
         return _with_prose(read, found.prose, document, Names(known), strict)
     return _from_markdown(document, Names(known), strict)
@@ -89,6 +83,19 @@ def read_response(
 def _as_printed(match: re.Match[str]) -> str:
     """Return an id as the program prints it, which is written with other marks between its parts."""
     return f"ISSUE-R{int(match[1] or match[2])}-{match[3].zfill(3)}"
+
+
+def _in_tags(lines: Sequence[Line]) -> Data | None:
+    """Return the answers in tags, as in XML; None if one of them says nothing that can be read."""
+    found = read_tags(lines, HAS_TAGS, _is_answer, _is_part)
+    # What an element holds that has no parts is all that is said of the finding.
+    told = [
+        {**dict.fromkeys(["kind", "text", "rationale"], each.get("problem", "")), **_named(each)}
+        for each in (found.entries if found else ())
+    ]
+    entries = _entries({"answers": told})
+    is_read = entries and all(stated_kind(each["kind"]) for each in entries)
+    return found._replace(entries=entries) if found and entries and is_read else None
 
 
 def _is_part(key: str) -> bool:

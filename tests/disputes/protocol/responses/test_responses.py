@@ -866,6 +866,8 @@ COUNTED = {
     '<response>\n<answer finding="ISSUE-R1-001" kind="fixed">It is held.</answer>\n'
     '<answer finding="ISSUE-R1-002" kind="declined">'
     "<rationale>The caller bounds it.</rationale></answer>\n</response>\n": "ad-",
+    '<answer finding="ISSUE-R1-001" kind="declined">The caller bounds it.</answer>\n': "d--",
+    '<answer finding="ISSUE-R1-001">Hm.</answer>\n\n- ISSUE-R1-002: fixed\n': "-a-",
     "Here it is:\n\n<finding><id>ISSUE-R1-001</id><status>Fixed</status></finding>\n"
     "<finding><id>ISSUE-R1-003</id><status>Deferred</status></finding>\n": "a-f",
     '```xml\n<resolution id="ISSUE-R1-002" status="addressed">Moved.</resolution>\n```\n': "-a-",
@@ -877,8 +879,10 @@ def test_answers_that_count_the_findings_or_stand_in_tags_are_read() -> None:
     codes = [f"ISSUE-R1-00{number}" for number in (1, 2, 3)]
     letters = {AnswerKind.ADDRESSED: "a", AnswerKind.DECLINED: "d", AnswerKind.DEFERRED: "f"}
     for text, expected in COUNTED.items():
-        kinds = {each.code: letters[each.kind] for each in read_response(text, codes).answers}
+        read = read_response(text, codes)
+        kinds = {each.code: letters[each.kind] for each in read.answers}
         assert "".join(kinds.get(code, "-") for code in codes) == expected, text
+        assert all("bounds it" in each.position for each in read.disagreements if "<answer" in text), text
     # the number of two findings tells neither of them
     assert not read_response("#1: fixed\nFinding 1: fixed\n", ["ISSUE-R1-001", "ISSUE-R2-001"]).answers
 
