@@ -2,12 +2,14 @@
 
 import os
 import pwd
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qs, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -54,9 +56,11 @@ def env_number(name: str, default: float, *, minimum: float = 0) -> float:
     return value
 
 
-def env_int(name: str, default: int, *, minimum: int = 0) -> int:
-    """Return the variable as an int. Raises ImproperlyConfigured if it is not whole or is below `minimum`."""
+def env_int(name: str, default: int, *, minimum: int = 0, maximum: float = inf) -> int:
+    """Return the variable as an int. Raises ImproperlyConfigured if it is not whole or out of bounds."""
     value = env_number(name, default, minimum=minimum)
+    if value > maximum:
+        raise ImproperlyConfigured(f"{name}={os.environ[name]} is above its maximum {maximum:g}.")
     if value != int(value):
         raise ImproperlyConfigured(f"{name}={os.environ[name]!r} is not a whole number.")
     return int(value)
@@ -66,6 +70,47 @@ def env_list(name: str, default: list[str]) -> list[str]:
     """Return the words of the variable, which are separated by commas."""
     word = os.environ.get(name)
     return default if word is None else [part.strip() for part in word.split(",") if part.strip()]
+
+
+def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """Return the variable, which is one of these words. Raises ImproperlyConfigured."""
+    word = env_str(name, default)
+    if word not in choices:
+        raise ImproperlyConfigured(f"{name}={word} is none of {', '.join(choices)}.")
+    return word
+
+
+def env_address(name: str) -> str:
+    """Return the variable, an address of the web, without a slash at its end; empty if it is not set."""
+    return next(iter(env_addresses(name)), "")
+
+
+def env_addresses(name: str) -> list[str]:
+    """Return the addresses of the variable, which are separated by commas. Raises ImproperlyConfigured."""
+    words = [word.strip().rstrip("/") for word in env_str(name).split(",") if word.strip()]
+    for word in words:
+        if not word.startswith(("https://", "http://")):
+            raise ImproperlyConfigured(f"{name}={word} is no address; it begins with https:// or http://.")
+    return words
+
+
+def env_rate(name: str, default: str) -> str:
+    """Return the variable, so many in a unit of time, such as 60/min. Raises ImproperlyConfigured."""
+    word = env_str(name, default)
+    count, _, unit = word.partition("/")
+    if not count.isdecimal() or unit[:1] not in {"s", "m", "h", "d"}:
+        raise ImproperlyConfigured(f"{name}={word} is no rate such as 60/min, 1000/hour or 5/sec.")
+    return word
+
+
+def env_time_zone(name: str) -> str:
+    """Return the variable, the name of a time zone; UTC if it is not set. Raises ImproperlyConfigured."""
+    word = env_str(name, "UTC")
+    try:
+        ZoneInfo(word)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"{name}={word} is no time zone such as Europe/Berlin.") from error
+    return word
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
@@ -80,6 +125,8 @@ def redis(url: str) -> str:
     """Return the URL with time-outs, so that a store that hangs does not hold anybody up for long."""
     if not url:
         return ""
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise ImproperlyConfigured("REDIS_URL begins with redis://, rediss:// or unix://.")
     return f"{url}{'&' if '?' in url else '?'}socket_connect_timeout=2&socket_timeout=5"
 
 

@@ -9,12 +9,17 @@ from steroidsweb import navigation
 from steroidsweb.env import (
     data_folder,
     database,
+    env_address,
+    env_addresses,
     env_bool,
+    env_choice,
     env_int,
     env_list,
     env_networks,
     env_number,
+    env_rate,
     env_str,
+    env_time_zone,
     redis,
     single_sign_on,
 )
@@ -42,7 +47,7 @@ SECRET_KEY = _secret_key()
 # Earlier keys: sessions and sealed addresses made with them are still read, and sealed anew overnight.
 SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS", [])
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS = env_addresses("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
@@ -150,7 +155,7 @@ FILE_UPLOAD_HANDLERS: list[str] = []  # no form of this program sends files
 LANGUAGE_CODE = "en"
 USE_I18N = False  # the pages have one language; to look each word up took a sixth of a page's time
 FORMAT_MODULE_PATH = ["steroidsweb.formats"]
-TIME_ZONE = env_str("TIME_ZONE", "UTC")
+TIME_ZONE = env_time_zone("TIME_ZONE")
 USE_TZ = True
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True  # files are served from their packages, so `collectstatic` is not needed
@@ -172,8 +177,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "steroidsweb.errors.exception_handler",
     "DEFAULT_THROTTLE_CLASSES": ["agents.api.throttling.RunThrottle"],
     "DEFAULT_THROTTLE_RATES": {
-        "run": env_str("STEROIDS_RUN_RATE", "60/min"),
-        "unknown_token": env_str("STEROIDS_UNKNOWN_TOKEN_RATE", "60/min"),
+        "run": env_rate("STEROIDS_RUN_RATE", "60/min"),
+        "unknown_token": env_rate("STEROIDS_UNKNOWN_TOKEN_RATE", "60/min"),
     },
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -201,9 +206,8 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-LOG_FORMAT = env_str("STEROIDS_LOG_FORMAT", "line")
-if LOG_FORMAT not in {"line", "json"}:
-    raise ImproperlyConfigured(f"STEROIDS_LOG_FORMAT={LOG_FORMAT} is neither line nor json.")
+LOG_FORMAT = env_choice("STEROIDS_LOG_FORMAT", "line", ("line", "json"))
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -212,16 +216,14 @@ LOGGING = {
         "json": {"()": "tasks.log_lines.JSONLines"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
-    "root": {"handlers": ["stderr"], "level": env_str("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": env_choice("LOG_LEVEL", "INFO", LOG_LEVELS)},
     "loggers": {"django-q": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
 }
 
 # --- Our own options ------------------------------------------------------------------------------------
 
 # The URL at which people reach the pages, with which links in messages begin. Empty: API_URL.
-URL = env_str("STEROIDS_URL").rstrip("/")
-if URL and not URL.startswith(("https://", "http://")):
-    raise ImproperlyConfigured(f"STEROIDS_URL={URL} is no address; it begins with https:// or http://.")
+URL = env_address("STEROIDS_URL")
 # Whether messages may go to this host and to private networks, such as a mail server of one's own.
 TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.
@@ -230,8 +232,8 @@ HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4)
 # What this host has that others lack, such as gpu: projects and agents may ask for one of these words.
 HOST_LABELS = env_list("STEROIDS_HOST_LABELS", [])
 # Where agents of this host reach the API. Empty: the host starts an API server of its own on loopback.
-API_URL = env_str("STEROIDS_API_URL")
-PORT = env_int("PORT", 0)
+API_URL = env_address("STEROIDS_API_URL")
+PORT = env_int("PORT", 0, maximum=65_535)
 # Variables of the server's environment that build and test commands may see (a proxy, a package index).
 PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
 # Reverse proxies whose X-Forwarded-For is believed; without them every request counts for its peer.
@@ -294,9 +296,7 @@ KEEP_DAYS = {
 }
 OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimum=1024)
 # Whether runs are in a sandbox: required, wanted (if it works) or off. docs/safety.md explains each.
-SANDBOX = env_str("STEROIDS_SANDBOX", "wanted")
-if SANDBOX not in {"required", "wanted", "off"}:
-    raise ImproperlyConfigured(f"STEROIDS_SANDBOX={SANDBOX} is none of required, wanted, off.")
+SANDBOX = env_choice("STEROIDS_SANDBOX", "wanted", ("required", "wanted", "off"))
 # What runs may read on this host besides the system and the toolchains that were found.
 SANDBOX_PATHS = env_list("STEROIDS_SANDBOX_PATHS", [])
 # Hosts that every run may reach from its sandbox, even private ones, such as a package index of your own.
@@ -313,9 +313,7 @@ UNFOLD = navigation.UNFOLD
 
 # --- Sign-in for teams: django-allauth, which is not even imported while both are off -------------------
 
-MFA = env_str("STEROIDS_MFA", "off")
-if MFA not in {"off", "allowed", "required"}:
-    raise ImproperlyConfigured(f"STEROIDS_MFA={MFA} is none of off, allowed, required.")
+MFA = env_choice("STEROIDS_MFA", "off", ("off", "allowed", "required"))
 OIDC = single_sign_on()
 if MFA != "off" or OIDC:
     sign_in_apps = ["allauth", "allauth.account"]

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,18 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from steroidsweb import checks
-from steroidsweb.env import GONE, data_folder, database, env_int, env_number
+from steroidsweb.env import (
+    GONE,
+    data_folder,
+    database,
+    env_address,
+    env_choice,
+    env_int,
+    env_number,
+    env_rate,
+    env_time_zone,
+    redis,
+)
 from tasks.models import Task
 
 
@@ -58,6 +70,25 @@ def test_a_number_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.Monk
         for read in (env_int, env_number):
             with pytest.raises(ImproperlyConfigured, match=f"STEROIDS_HOST_SLOTS='?{word}"):
                 read("STEROIDS_HOST_SLOTS", 4)
+
+
+def test_a_value_that_no_setting_can_have_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[Callable[[str], Any], str, str]] = [
+        (lambda name: env_rate(name, ""), "60/min", "often"),
+        (lambda name: env_rate(name, ""), "5/sec", "5"),
+        (env_time_zone, "Europe/Berlin", "Foo/Bar"), (env_time_zone, "UTC", "/etc/passwd"),
+        (env_address, "https://a.example/b", "a.example"), (env_address, "", "ftp://a.example"),
+        (lambda name: env_choice(name, "one", ("one", "two")), "two", "three"),
+        (lambda name: str(env_int(name, 0, maximum=65_535)), "65535", "65536"),
+    ]  # fmt: skip
+    for read, good, bad in cases:
+        monkeypatch.setenv("NAMED", good)
+        assert read("NAMED") == good
+        monkeypatch.setenv("NAMED", bad)
+        with pytest.raises(ImproperlyConfigured, match="^NAMED="):
+            read("NAMED")
+    with pytest.raises(ImproperlyConfigured, match="^REDIS_URL begins with redis://"):
+        redis("10.0.0.1:6379")
 
 
 def test_a_data_folder_of_another_user_or_none_is_refused_in_a_sentence(
