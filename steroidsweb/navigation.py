@@ -77,7 +77,7 @@ GROUPS: list[dict[str, Any]] = [
     },
 ]  # fmt: skip
 
-SCRIPTS = ("htmx", "count", "select2", "focus", "scrolling", "sent", "printing")
+SCRIPTS = ("htmx", "count", "select2", "focus", "icons", "scrolling", "sent", "printing")
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steroids Web",
     "SITE_HEADER": "Steroids Web",

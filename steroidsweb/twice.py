@@ -80,9 +80,10 @@ def _claimed(session: str, key: str) -> tuple[Idempotency, bool]:
 
 
 def _keep_answer(form: Idempotency, response: HttpResponse) -> None:
-    """Keep where the answer leads; a form that was refused may come again."""
-    if response.status_code == 302:
-        form.status, form.reply = response.status_code, {"to": response.headers["Location"]}
+    """Keep where the answer leads, or a page that is shown only once; what was refused may come again."""
+    to = response.headers["Location"] if response.status_code == 302 else getattr(response, "leads_to", "")
+    if to:
+        form.status, form.reply = response.status_code, {"to": to}
         form.save(update_fields=["status", "reply"])
     else:
         form.delete()

@@ -14,6 +14,11 @@ from tasks.access import projects_for
 from tasks.errors import Refused
 from tasks.models import Project
 
+ADDRESS = (
+    "An Apprise address such as mailto://user:password@example.org or slack://token/channel, or the https:// "
+    "address that Slack, Discord or Teams gave you; for a webhook, the https:// address of your receiver. It "
+    "is kept sealed and not shown again."
+)
 CLOCK = forms.TimeInput(attrs={"type": "time", "class": "field"}, format="%H:%M")
 
 
@@ -43,6 +48,9 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
             "quiet_from": "Quiet from",
             "quiet_until": "Quiet until",
         }
+        help_texts = dict.fromkeys(fields, "") | {
+            "project": "A channel for one project is used there instead of your general one.",
+        }
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -66,6 +74,10 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         look = {"class": "field", "autocomplete": "off", "spellcheck": "false"}
         self.fields["address"].widget = forms.TextInput(attrs=look)
         self.fields["address"].required = self.is_new
+        self.fields["address"].label = "Address" if self.is_new else "New address"
+        self.fields["address"].help_text = (
+            ADDRESS if self.is_new else "Empty keeps the one that is sealed here."
+        )
         if not self.is_new:
             del self.fields["kind"]
 
@@ -94,10 +106,4 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.found = checked(kind, values["address"])
             except Refused as refused:
                 self.add_error("address", refused.message)
-        for name in self.errors:
-            if name in self.fields:
-                self.fields[name].widget.attrs |= {
-                    "aria-invalid": "true",
-                    "aria-describedby": f"error-{name}",
-                }
         return values

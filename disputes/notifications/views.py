@@ -7,6 +7,7 @@ from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from disputes.models import Channel, Dispute
@@ -112,7 +113,9 @@ def _edited(request: HttpRequest, channel: Channel) -> HttpResponse:
 def _secret(request: HttpRequest, channel: Channel, secret: str) -> HttpResponse:
     """Show a webhook's secret on the only page that ever does; it is not stored in clear."""
     context = {"title": f"Secret of {plain(channel.name)}", "channel": channel, "secret": secret}
-    return page(request, "notifications/secret.html", context)
+    shown = page(request, "notifications/secret.html", context)
+    shown.leads_to = reverse("notifications-edit", args=[channel.pk])  # type: ignore[attr-defined]
+    return shown
 
 
 @staff_post

@@ -415,11 +415,13 @@ class NamedInline(TabularInline):
     """Inline rows whose fields have labels for screen readers."""
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Label the field, because screen readers do not connect it with the head of its column."""
+        """Name and explain the field: screen readers do not connect it with the head of its column."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None:
             inner = getattr(field.widget, "widget", field.widget)  # inside the links to add and change
-            inner.attrs["aria-label"] = field.widget.attrs["aria-label"] = str(field.label)
+            named = {"aria-label": str(field.label)} | ({"title": field.help_text} if field.help_text else {})
+            inner.attrs |= named
+            field.widget.attrs |= named
         return field
 
 

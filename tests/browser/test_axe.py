@@ -57,6 +57,12 @@ STRANGE = (
 READ = """selector => [
     ...window.hostile === undefined ? [] : ["a text ran"],
     ...[...document.querySelectorAll(selector)].map(element => element.outerHTML.slice(0, 120)),
+    ...["aria-describedby", "aria-labelledby", "for"].flatMap(name =>
+        [...document.querySelectorAll(`[${name}]:not([type=hidden], [title])`)].flatMap(each =>
+            each.getAttribute(name).split(" ").filter(id => id && !document.getElementById(id))
+                .map(id => `${name} leads to no ${id}: ${each.outerHTML.slice(0, 80)}`))),
+    ...[...document.querySelectorAll(".material-symbols-outlined:not([aria-hidden])")]
+        .map(icon => `the word of an icon is read: ${icon.parentElement.outerHTML.slice(0, 120)}`),
     ...document.querySelectorAll("h1").length === 1 ? [] : ["has not one heading of the first level"],
 ]"""
 # Once Alpine or Swagger UI is done; a locator would load Playwright's own script into each page.

@@ -11,6 +11,8 @@ from django.db import connection
 from django.test import Client
 
 from agents.models import Token
+from disputes.models import Channel
+from disputes.notifications.notices import OF_A_PERSON
 from steroidsweb import twice
 from steroidsweb.models import Invitation
 from tasks.models import Comment, Idempotency, Project, Task
@@ -54,6 +56,14 @@ def test_whatever_is_sent_twice_is_made_once_and_both_answers_lead_to_it(
         assert made._default_manager.count() == before + 1, path
         said = client.get(answers[0].headers["Location"]).content.decode()
         assert "The form came twice. It took effect once." in said, path
+    webhook = {
+        "name": "Hook", "kind": "webhook", "address": "https://example.org/a", "wants": [*OF_A_PERSON],
+        "timezone": "UTC",
+    }  # fmt: skip
+    form = form_at(client, "/notifications/add/", **webhook)
+    shown_once, again = [client.post("/notifications/add/", form) for _ in range(2)]
+    assert "whsec_" in shown_once.content.decode()
+    assert again.headers["Location"] == f"/notifications/{Channel.objects.get().pk}/"
     # What was refused may come again; so may what something else was sent after, and from a page made anew.
     refused = form_at(client, place, body=" ", next=place)
     assert [client.post(f"{place}comments/", refused).status_code for _ in range(2)] == [422] * 2
