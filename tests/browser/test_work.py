@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Output, Run
-from disputes.models import Opinion
+from disputes.models import Conflict, Dispute, Opinion
 from tasks.models import Comment, Landing, Task
 from tests.browser.keys import press
 from tests.browser.scene import DIFF, STAT, Scene
@@ -280,3 +280,37 @@ def test_nothing_moves_where_letters_and_scripts_come_late(open_page: Open, scen
             page.goto(root + path, wait_until="networkidle")
             moved = page.evaluate("window.moved")
             assert sum(value for value, _ in moved) < 0.02, (path, size, moved)
+
+
+# Whether the first letter of what the element holds stands at the right of its last one.
+FROM_THE_RIGHT = """element => {
+    const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+    const at = [0, text.data.trimEnd().length - 1].map(number => {
+        const range = document.createRange();
+        range.setStart(text, number);
+        range.setEnd(text, number + 1);
+        return range.getBoundingClientRect().left;
+    });
+    return at[0] > at[1];
+}"""
+
+
+def test_what_is_written_from_right_to_left_reads_so_on_every_page(open_page: Open, scene: Scene) -> None:
+    """From its first word to its full stop, with the number of a task in the middle."""
+    hebrew = "\u05e9\u05dc\u05d5\u05dd ledger-3 \u05e2\u05d5\u05dc\u05dd."
+    Task.objects.filter(pk=scene.task.pk).update(title=hebrew, status="pending")
+    Conflict.objects.filter(pk=scene.conflict.pk).update(question=hebrew)
+    Dispute.objects.filter(pk=scene.dispute.pk).update(question=hebrew)
+    Comment.objects.create(
+        project=scene.ledger, task=scene.task, by_label="Tom", by_kind="person", body=hebrew
+    )  # fmt: skip
+    for path, selector in {
+        "/projects/ledger/board/": f"#{scene.task.ref} a",
+        "/queue/team/": f".cell-question a[href='/queue/{scene.dispute.ref}/']",
+        f"/queue/{scene.dispute.ref}/": "h1",
+        f"/tasks/{scene.task.ref}/": ".remark .markdown p >> nth=-1",
+        "/admin/tasks/task/": f"#result_list :text('{hebrew}')",
+    }.items():
+        written = open_page(path).locator(selector)
+        expect(written).to_contain_text(hebrew)
+        assert written.evaluate(FROM_THE_RIGHT), path
