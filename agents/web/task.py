@@ -31,7 +31,6 @@ RESULT = ("green", "step", "seconds", "failed", "newly_red", "flaky")  # of buil
 EVENTS_PER_PAGE = 50
 DIFF_CHARS, DIFF_LINES = 120_000, 600
 OUTPUT_CHARS = 6000
-WHOLE_DIFF_LINES = 8000
 
 
 @dataclass(slots=True)
@@ -346,4 +345,4 @@ def whole_diff(task: Task, submission_pk: int | None) -> tuple[Any, Diff]:
     """Return a submission of the task, the last one if none is named, and its whole diff."""
     rows = task.submissions.newest_first()
     found = rows.filter(pk=submission_pk).first() if submission_pk else rows.standing().first()
-    return found, parse_diff(found.diff if found else "", WHOLE_DIFF_LINES)
+    return found, parse_diff(found.diff if found else "")

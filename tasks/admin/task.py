@@ -15,6 +15,7 @@ from django.forms import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html
 from unfold.decorators import action, display
 from unfold.forms import ActionForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -68,6 +69,12 @@ class WordsField(forms.CharField):
 
     def run_validators(self, value: Any) -> None:
         """Skip the field's validators, which limit the length of a text and not of a list."""
+
+
+NO_SECTION = (
+    'A task stands in a section, and there is none yet: <a href="{}">add one</a> first, or import a list of '
+    "tasks on the page of the project, which makes its sections."
+)
 
 
 class SectionChoice(forms.ModelChoiceField):
@@ -223,9 +230,11 @@ class TaskAdmin(base.ProjectScopedAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)
-        if obj and "section" in form.base_fields:
-            sections = form.base_fields["section"].queryset
-            form.base_fields["section"].queryset = sections.filter(project=obj.project_id)
+        if (section := form.base_fields.get("section")) is not None:
+            if obj:
+                section.queryset = section.queryset.filter(project=obj.project_id)
+            elif not section.queryset.exists():
+                section.help_text = format_html(NO_SECTION, reverse("admin:tasks_section_add"))
         return form
 
     def save_model(self, request: HttpRequest, obj: Task, form: Any, change: bool) -> None:
@@ -337,12 +346,6 @@ class CommentAdmin(base.ProjectScopedAdmin):
             return ()
         fixed = ("task", "parent", "by_label", "at")
         return fixed if obj.by_user_id == request.user.pk else (*fixed, "target", "body")
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Choose the section in advance if there is only one."""
-        sections = list(base.choices_for(request, Section, self.change_roles)[:2])
-        only = {"section": sections[0].pk} if len(sections) == 1 else {}
-        return only | super().get_changeform_initial_data(request)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change, **kwargs)

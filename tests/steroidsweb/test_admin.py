@@ -609,7 +609,10 @@ def waiting_for(task: Task, *others: Task) -> dict[str, Any]:
 
 
 def test_a_new_task_takes_the_next_number_and_stands_last(client: Client, ledger: Project, lea: User) -> None:
+    hint = "there is none yet"
+    assert hint in as_user(client, lea).get(page("tasks.task", "add")).content.decode()
     before = create_task(ledger, number=41)
+    assert hint not in as_user(client, lea).get(page("tasks.task", "add")).content.decode()
     chosen = f'<option value="{before.section_id}" selected>'
     assert chosen in as_user(client, lea).get(page("tasks.task", "add")).content.decode()  # there is no other
     create_section(ledger)
