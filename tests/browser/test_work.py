@@ -299,18 +299,19 @@ def test_what_is_written_from_right_to_left_reads_so_on_every_page(open_page: Op
     """From its first word to its full stop, with the number of a task in the middle."""
     hebrew = "\u05e9\u05dc\u05d5\u05dd ledger-3 \u05e2\u05d5\u05dc\u05dd."
     Task.objects.filter(pk=scene.task.pk).update(title=hebrew, status="pending")
-    Conflict.objects.filter(pk=scene.conflict.pk).update(question=hebrew)
+    Conflict.objects.filter(pk=scene.conflict.pk).update(question=hebrew, coder_position=hebrew)
     Dispute.objects.filter(pk=scene.dispute.pk).update(question=hebrew)
     Comment.objects.create(
         project=scene.ledger, task=scene.task, by_label="Tom", by_kind="person", body=hebrew
     )  # fmt: skip
-    for path, selector in {
-        "/projects/ledger/board/": f"#{scene.task.ref} a",
-        "/queue/team/": f".cell-question a[href='/queue/{scene.dispute.ref}/']",
-        f"/queue/{scene.dispute.ref}/": "h1",
-        f"/tasks/{scene.task.ref}/": ".remark .markdown p >> nth=-1",
-        "/admin/tasks/task/": f"#result_list :text('{hebrew}')",
-    }.items():
+    for path, selector in (
+        ("/projects/ledger/board/", f"#{scene.task.ref} a"),
+        ("/queue/team/", f".cell-question a[href='/queue/{scene.dispute.ref}/']"),
+        (f"/queue/{scene.dispute.ref}/", "h1"),
+        (f"/queue/{scene.dispute.ref}/", ".card-B blockquote >> nth=0"),
+        (f"/tasks/{scene.task.ref}/", ".remark .markdown p >> nth=-1"),
+        ("/admin/tasks/task/", f"#result_list :text('{hebrew}')"),
+    ):
         written = open_page(path).locator(selector)
         expect(written).to_contain_text(hebrew)
         assert written.evaluate(FROM_THE_RIGHT), path
