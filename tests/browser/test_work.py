@@ -236,7 +236,19 @@ def test_what_scrolls_is_a_stop_of_the_tab_key_with_a_name(open_page: Open, scen
         assert page.evaluate(UNREACHED) == []
 
 
-def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: Run, shoot: Any) -> None:
+PAPER = {"width": 794, "height": 1123}  # A4 upright
+OUT_OF_SIGHT = """() => [...document.querySelectorAll("#content *")].filter(box => {
+    const {overflowX, overflowY} = getComputedStyle(box), moves = /auto|scroll/;
+    const right = box.getBoundingClientRect().right;
+    return box.scrollHeight > box.clientHeight + 1 && moves.test(overflowY) && box.clientHeight
+        || box.scrollWidth > box.clientWidth + 1 && moves.test(overflowX) && box.clientWidth
+        || right > innerWidth + 1 && !box.closest(".for-readers");
+}).map(box => box.outerHTML.slice(0, 120))"""
+
+
+def test_the_pages_fit_a_phone_and_the_dark_and_paper(
+    open_page: Open, scene: Scene, run: Run, shoot: Any
+) -> None:
     board(scene)
     paths = {
         "task": "/tasks/ledger-210/", "task-disputed": "/tasks/ledger-214/",
@@ -252,6 +264,14 @@ def test_the_pages_fit_a_phone_and_the_dark(open_page: Open, scene: Scene, run: 
             expect(page.locator("main h1, main h2").first).to_be_attached()
             shoot(page, f"{name}-{look}", full_page=look == "phone")
             assert no_sideways_scrolling(page), f"{name} scrolls sideways: {look}"
+    page = open_page("/runs/", viewport=PAPER)
+    for path in paths.values():
+        page.emulate_media(media="screen")
+        page.goto(page.url.removesuffix(urlsplit(page.url).path) + path)
+        page.emulate_media(media="print")
+        expect(page.locator("main").first).to_be_visible()
+        expect(page.locator("#nav-sidebar")).not_to_be_visible()
+        assert page.evaluate(OUT_OF_SIGHT) == [], path
 
 
 MOVED = """window.moved = []; new PerformanceObserver(list => list.getEntries().forEach(each => {
