@@ -29,9 +29,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         hint = "Check the address. If somebody sent it to you, ask them to make you a member of its project."
     query = request.META.get("QUERY_STRING")
     asked = f"{request.path}?{query}" if query else request.path
-    refused = Refused(
-        "not_found", f"There is nothing at {asked[:PATH_MAX]} that you may see.", hint, status=404
-    )
+    message = f"There is nothing at {asked[:PATH_MAX]} that you may see."
+    if request.method == "POST":
+        message = "Nothing was done: what this form is about is gone, or you may not see it any more."
+        hint = "Ask a maintainer of its project."
+    refused = Refused("not_found", message, hint, status=404)
     return _answer(request, "Not found", refused, back=back, back_word=word)
 
 

@@ -72,6 +72,7 @@ def test_what_is_not_there_is_said_in_our_look(client: Client, ledger: Project, 
         assert f"There is nothing at {path} that you may see." in words(response)
         assert "make you a member of its project" in words(response)
         assert "steroids.css" in words(response)
+    assert "Nothing was done: what this form is about is gone" in words(client.post("/queue/D-99/decide/"))
     assert signed_out.status_code == 404
     assert "There may be for whoever is signed in." in words(signed_out)
     assert client.get("/nothing/", **SCRIPT).json()["code"] == "not_found"
