@@ -454,11 +454,13 @@ def test_red_build_and_tests_are_named(ledger: Project) -> None:
         (None, "work", "Approved; its landing on main is next; it begins when the loop turns next."),
         ({}, "work", "Approved; waits to land on main."),
         (
-            {"status": "checking"}, "work",
+            {"status": "checking"},
+            "work",
             "Approved; the commands were changed, so build and tests run again.",
         ),
         (
-            {"status": "checking", "rebased_from": "a" * 40}, "work",
+            {"status": "checking", "rebased_from": "a" * 40},
+            "work",
             "Approved; rebased onto main, its build and tests run again.",
         ),
         ({"status": "pushing"}, "work", "Approved; pushed to main just now."),
