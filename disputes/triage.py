@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from disputes.models import Dispute, Follow, OnCall
 from disputes.models.dispute import SNOOZE_CONDITIONS
-from tasks.access import READ, RULE, may, require
+from tasks.access import READ, RULE, may, may_enter, require, who_may_enter
 from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared
 from tasks.errors import Invalid, Refused
@@ -71,7 +71,7 @@ def release(dispute: Dispute, user: Any) -> None:
 
 def people_for(projects: Any) -> dict[int, list[Any]]:
     """Return who may rule in each of the projects, by name. Superusers without a membership are left out."""
-    may_rule = Membership.objects.filter(project__in=projects, role__in=RULE, user__is_active=True)
+    may_rule = Membership.objects.filter(who_may_enter("user"), project__in=projects, role__in=RULE)
     people: dict[int, list[Any]] = {}
     for membership in may_rule.select_related("user").order_by("user__first_name", "user__username"):
         people.setdefault(membership.project_id, []).append(membership.user)
@@ -85,7 +85,7 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
     Raises Refused: "no_right", "cannot_rule" if `to` may not rule there, or "not_open".
     """
     require(by, dispute.project, RULE, "assign disputes")
-    if to is not None and not (to.is_active and may(to, dispute.project, RULE)):
+    if to is not None and not (may_enter(to) and may(to, dispute.project, RULE)):
         raise Invalid(
             "cannot_rule", f"{name_of(to)} may not rule in {dispute.project.name}.", "Choose somebody else."
         )
@@ -103,7 +103,7 @@ def assign(dispute: Dispute, to: Any, *, by: Any) -> bool:
 def release_left() -> int:
     """Assign to nobody what is assigned to somebody who may not rule there any more. Return how many."""
     roles = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("assignee"), role__in=RULE)
-    may_rule = Q(assignee__is_active=True) & (Q(assignee__is_superuser=True) | Exists(roles))
+    may_rule = who_may_enter("assignee") & (Q(assignee__is_superuser=True) | Exists(roles))
     left = Dispute.objects.open().filter(~may_rule, assignee__isnull=False)
     return sum(map(_release, left.select_related("project", "task__project", "assignee")))
 
@@ -270,7 +270,7 @@ def on_call(projects: Any, day: date | None = None) -> QuerySet[OnCall]:
     member = Membership.objects.filter(project=OuterRef("project"), user=OuterRef("user"), role__in=RULE)
     return (
         OnCall.objects.filter(project__in=projects, first_day__lte=today, last_day__gte=today)
-        .filter(Exists(member) | Q(user__is_superuser=True), user__is_active=True)
+        .filter(who_may_enter("user"), Exists(member) | Q(user__is_superuser=True))
         .select_related("user", "project")
         .order_by("last_day", "pk")
     )

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
 
+from tasks.access import who_may_enter
 from tasks.database.clock import estimated_time
 from tasks.database.triggers import no_change, no_deletion
 from tasks.models import Membership
@@ -103,8 +104,8 @@ class SignedIn(models.Model):
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> "InvitationQuerySet":
         """Return the invitations whose link still makes an account: whoever made it may still invite."""
-        may_invite = {"by__is_active": True, "by__is_staff": True, "by__is_superuser": True}
-        return self.filter(used_at=None, expires_at__gt=estimated_time(), **may_invite)
+        now = estimated_time()
+        return self.filter(who_may_enter("by"), by__is_superuser=True, used_at=None, expires_at__gt=now)
 
 
 class Invitation(models.Model):

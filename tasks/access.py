@@ -24,6 +24,12 @@ def may_enter(user: Any) -> bool:
     return bool(user.is_active and user.is_staff)
 
 
+def who_may_enter(relation: str = "") -> Q:
+    """Return the condition that an account is open, for a query about accounts or about that relation."""
+    start = f"{relation}__" if relation else ""
+    return Q(**{f"{start}is_active": True, f"{start}is_staff": True})
+
+
 def _is_nobody(user: Any) -> bool:
     """Whether the user is signed out, is deactivated, or has no account."""
     return not user.is_authenticated or not user.is_active or user.pk is None

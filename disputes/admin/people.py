@@ -10,7 +10,7 @@ from unfold.decorators import action
 
 from disputes.models import Bulk, Channel, Delivery, OnCall, SavedView
 from disputes.notifications import sending
-from tasks.access import MAINTAIN, RULE, may, projects_for
+from tasks.access import MAINTAIN, RULE, may, projects_for, who_may_enter
 from tasks.admin import base
 
 
@@ -81,7 +81,7 @@ class OnCallAdmin(base.DeletableAdmin, base.ProjectScopedAdmin):
                 "memberships__project__in": projects_for(request.user, MAINTAIN),
                 "memberships__role__in": RULE,
             }
-            people = get_user_model().objects.filter(is_active=True, **memberships)
+            people = get_user_model().objects.filter(who_may_enter(), **memberships)
             kwargs["queryset"] = people.distinct().order_by("username")
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 

@@ -10,7 +10,7 @@ from disputes.models import Channel, Conflict, Decision, Dispute, Follow
 from disputes.notifications.notices import People, Topic
 from disputes.notifications.subjects import NoticeSubject
 from disputes.triage import on_call
-from tasks.access import MAINTAIN, READ, RULE
+from tasks.access import MAINTAIN, READ, RULE, who_may_enter
 from tasks.database.clock import estimated_time
 from tasks.models import Membership, Project
 
@@ -60,7 +60,7 @@ def members(project: Project, people: Iterable[int | None]) -> QuerySet[Any]:
     """Return those of the people who may see the project at present."""
     may_see = Membership.objects.filter(project=project, role__in=READ)
     return get_user_model().objects.filter(
-        Q(is_superuser=True) | Q(pk__in=may_see.values("user")), is_active=True, is_staff=True, pk__in=people
+        who_may_enter(), Q(is_superuser=True) | Q(pk__in=may_see.values("user")), pk__in=people
     )
 
 
@@ -112,13 +112,13 @@ def leads(project: Project) -> set[int | None]:
 
 def _present(project: Project, **what: Any) -> set[int | None]:
     """Return the members with that part in the project whose accounts are not shut."""
-    rows = Membership.objects.filter(project=project, user__is_active=True, user__is_staff=True, **what)
+    rows = Membership.objects.filter(who_may_enter("user"), project=project, **what)
     return set(rows.values_list("user", flat=True))
 
 
 def _superusers() -> set[int | None]:
     """Return those who may do everything, who are told where nobody of the project is left."""
-    rows = get_user_model().objects.filter(is_superuser=True, is_active=True, is_staff=True)
+    rows = get_user_model().objects.filter(who_may_enter(), is_superuser=True)
     return set(rows.values_list("pk", flat=True))
 
 

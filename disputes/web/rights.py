@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 
 from disputes.triage import name_of
+from tasks.access import who_may_enter
 from tasks.models import Membership
 from tasks.text.counting import enumerated
 
@@ -33,7 +34,7 @@ class Rights:
         found = list(mine.order_by("project__name")[:PROJECTS_MAX])
         projects = [one.project_id for one in found]
         maintain = Membership.objects.filter(
-            role=Membership.Role.MAINTAINER, user__is_active=True, project__in=projects
+            who_may_enter("user"), role=Membership.Role.MAINTAINER, project__in=projects
         )
         people: dict[int, list[str]] = {}
         for one in maintain.select_related("user").order_by("pk"):
@@ -45,7 +46,7 @@ class Rights:
 
     def superusers(self) -> str:
         """Return who may do everything, and may make others members of any project."""
-        found = get_user_model().objects.filter(is_active=True, is_superuser=True).order_by("pk")
+        found = get_user_model().objects.filter(who_may_enter(), is_superuser=True).order_by("pk")
         return _listed([name_of(one) for one in found[: PEOPLE_MAX + 1]])
 
 

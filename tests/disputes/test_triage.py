@@ -106,9 +106,10 @@ def test_what_was_assigned_to_somebody_who_left_is_everybodys_turn_again(
     for leave, back in (
         (lambda: Membership.objects.filter(user=tom).update(role="viewer"), {"role": "triager"}),
         (lambda: User.objects.filter(pk=tom.pk).update(is_active=False), {}),
+        (lambda: User.objects.filter(pk=tom.pk).update(is_staff=False), {}),
         (lambda: Membership.objects.filter(user=tom).delete(), {}),
     ):
-        User.objects.filter(pk=tom.pk).update(is_active=True)
+        User.objects.filter(pk=tom.pk).update(is_active=True, is_staff=True)
         assert triage.assign(dispute, User.objects.get(pk=tom.pk), by=lea)
         assert jobs.wake() == "woke 0, released 0"
         leave()
@@ -116,6 +117,9 @@ def test_what_was_assigned_to_somebody_who_left_is_everybodys_turn_again(
         assert Dispute.objects.get(pk=dispute.pk).assignee is None
         told = Event.objects.filter(kind="assigned").latest("pk")
         assert (told.note, told.actor_kind) == ("to nobody: Tom Tran may not rule here any more", "system")
+        if not back:  # the account is shut
+            shut = User.objects.get(pk=tom.pk)
+            assert refused(lambda: triage.assign(dispute, shut, by=lea)) == "cannot_rule"  # noqa: B023
         Membership.objects.filter(user=tom).update(**back or {"role": "triager"})
 
 

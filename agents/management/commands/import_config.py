@@ -4,7 +4,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, CommandParser
 
 from agents.setup.configuration import import_config
-from tasks.access import MAINTAIN, may
+from tasks.access import MAINTAIN, may, who_may_enter
 from tasks.configuration.reading import FaultyFile
 from tasks.events import Actor
 from tasks.management.program_command import ProgramCommand, project_named, text_of
@@ -45,7 +45,7 @@ class Command(ProgramCommand):
     def _actor(self, project: Project, name: str) -> Actor:
         if not name:
             return Actor("system", "import_config")
-        user = get_user_model().objects.filter(username=name, is_active=True).first()
+        user = get_user_model().objects.filter(who_may_enter(), username=name).first()
         if user is None or not may(user, project, MAINTAIN):
             raise CommandError(f"{name} does not maintain {project.slug}.")
         return Actor.person(user)

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from disputes import searching, staleness
 from disputes.models import Conflict, Dispute
 from disputes.web.queue.listing import VisibleProjects
-from tasks.access import RULE, PreparedForReaders, Reader, projects_for
+from tasks.access import RULE, PreparedForReaders, Reader, projects_for, who_may_enter
 from tasks.database.clock import estimated_time
 from tasks.filtering import SeverityFilter
 from tasks.models import Project, Task
@@ -50,7 +50,7 @@ def _by(lookup: str) -> Callable[..., QuerySet[Dispute]]:
 
 def _others_who_may_rule(reader: Reader) -> QuerySet[Any, Any]:
     users = get_user_model().objects.filter(
-        memberships__project__in=projects_for(reader), memberships__role__in=RULE, is_active=True
+        who_may_enter(), memberships__project__in=projects_for(reader), memberships__role__in=RULE
     )
     rows = users.exclude(pk=reader.pk).distinct()
     return rows.values_list("username", "first_name", "last_name")[:PEOPLE_MAX]

@@ -14,7 +14,7 @@ from disputes import triage
 from disputes.models import Dispute
 from disputes.web.queue.holders import Holders, ending_of
 from disputes.web.view_helpers import next_url, not_allowed, page, staff_get, staff_post
-from tasks.access import RULE, may, no_right, projects_for, require
+from tasks.access import RULE, may, no_right, projects_for, require, who_may_enter
 from tasks.errors import Invalid, Refused
 from tasks.text.numbers import whole_number
 
@@ -105,7 +105,7 @@ def _person(request: HttpRequest, dispute: Dispute) -> Any:
         return None if dispute.assignee_id == request.user.pk else request.user
     if not asked:
         return None
-    people = get_user_model().objects.filter(is_active=True)
+    people = get_user_model().objects.filter(who_may_enter())
     person = people.filter(pk=whole_number(asked)).first()
     if person is None or not may(person, dispute.project, RULE):
         raise Invalid(
