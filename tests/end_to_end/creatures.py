@@ -20,7 +20,8 @@ def note(pid=0):
     "Tell the keeper of a process that must not outlive the run."
     pid = pid or os.getpid()
     start = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
-    (BOARD / f"pid-{CONTEXT['run']}-{pid}-{start}").touch()
+    room = os.stat(f"/proc/{pid}/ns/pid").st_ino
+    (BOARD / f"pid-{CONTEXT['run']}-{pid}-{start}-{room}").touch()
 
 
 def attempt(what, work):

@@ -195,14 +195,14 @@ class Keeper:
             yield f"a process lived on for {self.late[creature.name]:.1f} s"
 
 
-def as_they_see_themselves() -> Iterator[tuple[int, int]]:
-    """Every process that lives, by its number in its own sandbox and by when it started."""
+def as_they_see_themselves() -> Iterator[tuple[int, int, int]]:
+    """Every process that lives, by its number in its sandbox, by when it started, and by that sandbox."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and processes.is_alive(who := processes.identity(int(entry.name))):
             with contextlib.suppress(OSError):
                 lines = Path(entry.path, "status").read_text().splitlines()
                 numbers = next((line for line in lines if line.startswith("NSpid:")), f"NSpid: {who.pid}")
-                yield int(numbers.split()[-1]), who.start
+                yield int(numbers.split()[-1]), who.start, Path(entry.path, "ns/pid").stat().st_ino
 
 
 def a_session() -> str:
