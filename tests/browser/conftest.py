@@ -84,7 +84,7 @@ class Window:
     def open(self, root: str, path: str, session: str, **looks: Any) -> int:
         """Open the path as whoever has the session; the status of the answer."""
         self.page.set_viewport_size(looks.pop("viewport"))
-        self.page.emulate_media(**looks)
+        self.page.emulate_media(media="screen", **looks)
         self.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": root}])
         answer = self.page.goto(root + path)
         assert answer is not None
