@@ -19,6 +19,7 @@ from disputes.protocol.text.keywords import keywords
 from disputes.protocol.text.similarity import Collection
 from disputes.records import decisions_text, disputes_text
 from disputes.rulings import deciding
+from tasks.database import clock
 from tasks.database.prepared import Prepared
 from tasks.errors import Refused
 from tasks.models import Event, Project
@@ -236,7 +237,8 @@ def test_a_precedent_expires_where_the_project_says_so(
 ) -> None:
     old, later = ruled(ledger, BACK_OFF, tom, "uphold_coder"), timezone.now() + timedelta(days=30)
     monkeypatch.setattr(timezone, "now", lambda: later)
-    monkeypatch.setattr(deciding, "database_time", lambda: later)
+    for module in (clock, deciding):
+        monkeypatch.setattr(module, "database_time", lambda *of: later)
     new = ruled(ledger, BACK_OFF, tom, "uphold_coder")
     ruled(create_project("atlas", members={tom: "triager"}), BACK_OFF, tom, "uphold_coder")
     asked = opened(ledger, BACK_OFF)
