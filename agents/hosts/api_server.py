@@ -151,7 +151,7 @@ def mark() -> str:
 
 def touch() -> None:
     """Renew the server's lease, because runs are under way here."""
-    lease_file().write_text(f"{processes.boottime():.3f}")
+    processes.write_whole(lease_file(), f"{processes.boottime():.3f}".encode())
 
 
 def _open() -> str:

@@ -4,6 +4,7 @@ import fcntl
 import io
 import json
 import subprocess
+import threading
 import time
 from ast import literal_eval
 from datetime import timedelta
@@ -455,6 +456,24 @@ def test_one_api_server_is_there_and_one_that_was_left_behind_is_ended(world: Wo
         left.kill()
         api_server.close()
     assert not processes.marked(api_server.INSTANCE, mark)
+
+
+def test_whoever_looks_finds_the_lease_of_the_api_server_whole(world: World) -> None:
+    """It once lay empty for a moment at each renewal; the server took that for an old lease, and ended."""
+    api_server.touch()
+    over, seen = threading.Event(), set[bool]()
+
+    def look() -> None:
+        while not over.is_set():
+            seen.add(bool(api_server.lease_file().read_text()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for _ in range(300):
+        api_server.touch()
+    over.set()
+    looking.join()
+    assert seen == {True}
 
 
 # --- What people do with a host ---------------------------------------------------------------------------
