@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.servers.basehttp import get_internal_wsgi_application
@@ -29,11 +29,18 @@ CONFIG = Path(__file__).with_name("api_server_config.py")
 FIRST_PORT, PORTS = 8000, 50
 BACKLOG = 2048  # connections that may wait to be accepted
 WORKERS = 2
-_answered: dict[tuple[str, processes.Identity], float] = {}  # until when each need not be asked again
 
 
 class NoApiServer(Exception):
     """The API cannot be reached and could not be started on this host."""
+
+
+class _Server(NamedTuple):
+    url: str
+    process: processes.Identity
+
+
+_answered: dict[str, tuple[_Server, float]] = {}  # by its mark, and until when it need not be asked again
 
 
 def _file() -> Path:
@@ -55,13 +62,13 @@ def answers(url: str) -> bool:
         return False
 
 
-def _known() -> tuple[str, processes.Identity] | None:
+def _known() -> _Server | None:
     try:
         data = json.loads(_file().read_text())
-        who = processes.Identity(**data["process"])
+        known = _Server(str(data["url"]), processes.Identity(**data["process"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return (str(data["url"]), who) if processes.is_alive(who) else None
+    return known if processes.is_alive(known.process) else None
 
 
 def _bound(port: int) -> socket.socket | None:
@@ -131,17 +138,20 @@ def address() -> str:
     """Return the URL that agents of this host use, and start the server if needed. Raises NoApiServer."""
     if settings.API_URL:
         return str(settings.API_URL)
+    if mark() in _answered:
+        server, until = _answered[mark()]
+        if time.monotonic() < until and processes.is_alive(server.process):
+            return server.url
     touch()
     with open(paths.folder("host") / "api-server.lock", "w") as lock:  # two would start two servers
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = _known()
-        if known and _answered.get(known, 0.0) > time.monotonic():
-            return known[0]
-        if known and answers(known[0]):
-            _answered[known] = time.monotonic() + settings.DURATIONS["beat"]
-            return known[0]
-        processes.end_all(processes.marked(INSTANCE, mark()), 1.0)
-        return _open()
+        if not known or not answers(known.url):
+            processes.end_all(processes.marked(INSTANCE, mark()), 1.0)
+            known = _open()
+    kept = min(settings.DURATIONS["beat"], settings.DURATIONS["api_server_idle"] / 4)
+    _answered[mark()] = known, time.monotonic() + kept
+    return known.url
 
 
 def mark() -> str:
@@ -154,7 +164,7 @@ def touch() -> None:
     processes.write_whole(lease_file(), f"{processes.boottime():.3f}".encode())
 
 
-def _open() -> str:
+def _open() -> _Server:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environment = os.environ | {
@@ -181,7 +191,7 @@ def _open() -> str:
             raise NoApiServer(f"The API could not be started on this host; {log} says why.")
         if answers(url):
             processes.write_json(_file(), {"url": url, "process": who._asdict()})
-            return url
+            return _Server(url, who)
         time.sleep(0.05)
         touch()  # it must not end for lack of a run while we wait for it
     child.kill()
@@ -191,6 +201,6 @@ def _open() -> str:
 def close() -> None:
     """End the server that this host started, if there is one."""
     if known := _known():
-        processes.end_all([known[1]], STOP_SECONDS)
+        processes.end_all([known.process], STOP_SECONDS)
     processes.end_all(processes.marked(INSTANCE, mark()), 0.5)
     _file().unlink(missing_ok=True)

@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -64,6 +65,15 @@ class HostBusy(Exception):
     """Another process on this host holds its runs."""
 
 
+@dataclass
+class _Watched:
+    """What this process remembers of a run that it holds: times by its own clock, and the API's URL."""
+
+    copied: float = 0.0  # when its log was last copied
+    closing: float = 0.0  # since when it has been closing, or 0
+    url: str = ""  # under which it was told to reach the API
+
+
 class Reconciler:
     """Holds this host's runs for as long as it is open.
 
@@ -78,8 +88,7 @@ class Reconciler:
         self._taken = False
         self._beaten = self._polled = 0.0
         self._excerpted = 0  # the newest review whose places were looked up
-        self._copied: dict[int, float] = {}
-        self._closing: dict[int, float] = {}
+        self._watched: dict[int, _Watched] = {}
         self._claimed: set[int] = set()  # runs that this process itself starts
         self._over = threading.Event()
         self._is_ours = True
@@ -179,8 +188,9 @@ class Reconciler:
             self._keep_submissions()
         held = self.held() if there.holds_runs else []
         self._holds_runs = bool(held)
-        self._claimed &= {run.pk for run in held}
-        metering.forget({run.pk for run in held})
+        self._watched = {run.pk: self._watched.get(run.pk) or _Watched() for run in held}
+        self._claimed &= {*self._watched}
+        metering.forget({*self._watched})
         for run in held:
             self._guard.work_on(f"run-{run.pk}", run, lambda run=run: self._reconcile(run), self._lose)
         if there.queued:
@@ -340,17 +350,19 @@ class Reconciler:
         if run.stop_requested or overtaken or (closing and self._closing_is_over(run, folder)):
             _stop(folder)
         metering.look(run)
-        self._renew_address(folder)
+        watched = self._watched[run.pk]
+        watched.url = _renew_address(folder, watched.url)
         now = processes.boottime()
-        if now - self._copied.get(run.pk, 0) >= settings.DURATIONS["output_copy"]:
-            self._copied[run.pk] = now
+        if now - watched.copied >= settings.DURATIONS["output_copy"]:
+            watched.copied = now
             outcomes.copy_output(run)
 
     def _closing_is_over(self, run: Run, folder: Path) -> bool:
         """Whether the hand-in was too long ago, by this process's own memory or a file of an earlier one."""
         now, longest = processes.boottime(), settings.DURATIONS["closing"]
-        mark = folder / "closing"
-        if now - self._closing.setdefault(run.pk, now) > longest:
+        mark, watched = folder / "closing", self._watched[run.pk]
+        watched.closing = watched.closing or now
+        if now - watched.closing > longest:
             return True
         try:
             return not 0 <= now - processes.read_number(mark) <= longest
@@ -359,18 +371,6 @@ class Reconciler:
             return False
         except (OSError, ValueError):  # only its agent can have spoiled the file
             return True
-
-    def _renew_address(self, folder: Path) -> None:
-        """Renew the API's URL, which the agent reads at each call and which may differ after a crash."""
-        context = folder / "context.json"
-        with contextlib.suppress(OSError, ValueError, api_server.NoApiServer):
-            url = api_server.address()
-            if sandbox.knows(folder):
-                sandbox.write_address(folder, url)
-                return
-            data = processes.read_json(context)
-            if isinstance(data, dict) and data.get("url") != url:
-                processes.write_json(context, data | {"url": url})
 
     def _bury(self, run: Run, why: str, outcome: str = Run.Outcome.LOST) -> None:
         """End all processes of a run whose shim left no exit file, then record how the run ended."""
@@ -534,6 +534,25 @@ _held, _queued, _received = Prepared(_on_host), Prepared(_to_begin), Prepared(_t
 def _queue_of(landing: Landing) -> tuple[int, str]:
     """Return the branch in whose queue the landing stands, of which one goes on at a time."""
     return landing.project_id, landing.target
+
+
+def _renew_address(folder: Path, told: str) -> str:
+    """Return the API's URL as this run knows it, and tell it the present one if that is another.
+
+    The agent reads it at each call, and it may differ after a crash.
+    """
+    with contextlib.suppress(OSError, ValueError, api_server.NoApiServer):
+        url = api_server.address()
+        if url == told:
+            return told
+        if sandbox.knows(folder):
+            sandbox.write_address(folder, url)
+        else:
+            context = processes.read_json(folder / "context.json")
+            if isinstance(context, dict) and context.get("url") != url:
+                processes.write_json(folder / "context.json", context | {"url": url})
+        return url
+    return told
 
 
 def _stop(folder: Path) -> None:
