@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 DIFF_MAX = 1024 * 1024
 CHANGES_MAX = 256 * 1024
 BUNDLE_MAX = 8 * 1024 * 1024
-COMMITS_TOLD, MESSAGE_MAX, UNDONE_TOLD = 20, 1000, 50
+UNDONE_TOLD = 50
 EXCERPT_LINES = 7
 REF_MAX, PACKED_REFS_MAX = 65, 4 * 1024 * 1024  # bytes: a hash and a line end; more than 5,000 tags
 LEFT_TO_LFS = (
@@ -178,6 +178,7 @@ class _Touched:
 
     since_base: list[tuple[str, int, int]]
     since_fork: list[tuple[str, int, int]]
+    links: list[str]  # since the fork, to commits of other repositories
     fork: str
 
     @property
@@ -189,7 +190,8 @@ def _touched(submission: Submission, mirror: Mirror) -> _Touched:
     base, sha = submission.base_sha, submission.sha
     fork = mirror.merge_base(mirror.resolve(mirror.target_ref), sha)
     since_fork = mirror.changed(fork, sha)
-    return _Touched(since_fork if base == fork else mirror.changed(base, sha), since_fork, fork)
+    since_base = since_fork if base == fork else mirror.changed(base, sha)
+    return _Touched(since_base.files, since_fork.files, since_fork.links, fork)
 
 
 def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
@@ -203,14 +205,14 @@ def _bring(submission: Submission, run: Run | None, mirror: Mirror) -> _Touched:
         commits.take(run, submission, mirror, ref_of(submission))
     else:
         take(run, mirror, submission.sha, ref_of(submission))
+    mirror.log(submission.base_sha, submission.sha)  # which is needed later, and mostly tells the descent
     if not mirror.is_ancestor(submission.base_sha, submission.sha):
         raise GitError("your commit", f"does not descend from {submission.base_sha[:12]}, where you began")
     mirror.check_size(submission.sha, paths.largest_checkout())
     touched = _touched(submission, mirror)
     if refused := sorted({path for path in touched.paths if _is_refused(path)}):
         raise GitError("your commit", f"touches {', '.join(refused[:5])}; leave these files alone")
-    may_hold_links = any(added == 1 for _, added, _ in touched.since_fork)  # each counts as one line
-    if may_hold_links and (inner := submodules.nameless(mirror, touched.fork, submission.sha)):
+    if inner := submodules.nameless(mirror, submission.sha, touched.links):
         raise GitError("your commit", f"holds {', '.join(inner[:3])} {NAMELESS}")
     if left := _left_behind(submission, mirror, touched):
         raise GitError("your commit", left)
@@ -236,7 +238,7 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
     if since.exclude(state=Submission.State.RECEIVED).exists():
         return ""  # it was brought over, and later rounds may change it
     bring_here(accepted, mirror)
-    missing = {path for path, _, _ in mirror.changed(touched.fork, accepted.sha)}
+    missing = {path for path, _, _ in mirror.changed(touched.fork, accepted.sha).files}
     missing &= {path for path, _, _ in accepted.diff_stat.get("files", ())}
     missing -= {path for path, _, _ in touched.since_fork}
     left = sorted(path for path in missing if path not in submission.response)
@@ -277,11 +279,11 @@ def _content(submission: Submission, mirror: Mirror, touched: _Touched) -> Conte
 
 def _commits(mirror: Mirror, touched: _Touched, sha: str) -> dict[str, Any]:
     """Return what lands besides the diff: the commits, how many more there are, and what they undid."""
-    told = mirror.log(touched.fork, sha, COMMITS_TOLD, MESSAGE_MAX)
-    count = mirror.count(touched.fork, sha)
-    undone = mirror.touched(touched.fork, sha) if count > 1 else set()
+    told = mirror.log(touched.fork, sha)
+    undone = mirror.touched(touched.fork, sha) if told.count > 1 else set()
     undone -= {path for path, _, _ in touched.since_fork}
-    return {"commits": told, "more": count - len(told), "undone": sorted(undone)[:UNDONE_TOLD]}
+    more = told.count - len(told.commits)
+    return {"commits": told.commits, "more": more, "undone": sorted(undone)[:UNDONE_TOLD]}
 
 
 def _since_last_round(submission: Submission, mirror: Mirror, touched: _Touched) -> str:

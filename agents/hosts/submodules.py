@@ -141,12 +141,11 @@ def _check_out_at(mirror: Mirror, folder: Path, sha: str) -> None:
 # --- What a commit says -----------------------------------------------------------------------------------
 
 
-def nameless(mirror: Mirror, fork: str, sha: str) -> list[str]:
-    """Return where a commit has gained a repository of its own that .gitmodules does not name.
+def nameless(mirror: Mirror, sha: str, links: list[str]) -> list[str]:
+    """Return at which of these paths a commit has a repository of its own that .gitmodules does not name.
 
     Nobody gets the files of such a repository but who made it.
     """
-    links = mirror.added_links(fork, sha)
     named = {module.path for module in _modules(mirror, sha)} if links else set()
     return [path for path in links if path not in named]
 

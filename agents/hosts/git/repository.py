@@ -18,11 +18,13 @@ from tasks.text.regex import regex
 SALVAGED_FILE_MAX = 32 * 1024 * 1024  # bytes
 DIFF_MAX = 4 * 1024 * 1024  # bytes of one diff
 LOG_MAX = 1024 * 1024  # bytes of what is read of messages or names of a list of commits
-AUTHOR_MAX = 200  # characters
+COMMITS_TOLD = 20
+AUTHOR_MAX, MESSAGE_MAX = 200, 1000  # characters
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
 FACTS_MAX = 50_000
+LOGS_MAX = 64
 FILES_MAX, FILE_MAX = 64, 64 * 1024  # small files that are remembered; characters of one of them
 # Bytes of a name and of a link's target that disks hold, and of a path below the folder of a run.
 NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
@@ -47,17 +49,38 @@ class Size:
     unfit: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a change touches.
+
+    Of each file it holds the path and the lines added and removed, of which a binary file has 0. The links
+    are the paths at which a commit of another repository lies that did not lie there before.
+    """
+
+    files: list[tuple[str, int, int]]
+    links: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The newest commits of a branch, each with who made it and why, and how many there are in all."""
+
+    commits: list[dict[str, str]]
+    count: int
+
+
 class _Memory:
     """What this process knows about repositories without asking git again.
 
     Where the histories of two commits part never changes, nor does whether one contains the other, nor what
-    is in a commit. What was taken stays until a repository is mended or packed again.
+    is in a commit or leads to it. What was taken stays until a repository is mended or packed again.
     """
 
     def __init__(self) -> None:
         self.forks: dict[tuple[str, str], str] = {}
         self.sizes: dict[str, Size] = {}
         self.files: dict[tuple[str, str, int], tuple[str | None]] = {}
+        self.logs: dict[tuple[str, str], Log] = {}
         self.present: dict[tuple[Path, int], set[str]] = {}
 
     def fork(self, one: str, other: str) -> str | None:
@@ -85,6 +108,12 @@ class _Memory:
         if len(read or "") <= FILE_MAX:
             self.files[sha, path, limit] = (read,)
 
+    def note_log(self, base: str, sha: str, log: Log) -> None:
+        """Remember which commits `sha` has and `base` lacks."""
+        if len(self.logs) >= LOGS_MAX:
+            self.logs.clear()
+        self.logs[base, sha] = log
+
     def present_in(self, repository: Path) -> set[str]:
         """Return the commits that were seen there; a new repository in the same place has a younger HEAD."""
         known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
@@ -97,6 +126,7 @@ class _Memory:
         self.present = {key: value for key, value in self.present.items() if key[0] != repository}
         self.forks.clear()  # of all repositories: they are not kept apart, and a lost commit contains nothing
         self.files.clear()
+        self.logs.clear()
 
 
 _memory = _Memory()
@@ -211,39 +241,46 @@ class Repository:
         )  # fmt: skip
         return _diff_text(done.stdout, is_cut=done.is_cut)
 
-    def changed(self, base: str, sha: str) -> list[tuple[str, int, int]]:
-        """Return the path, lines added and lines removed of each changed file; binary files count 0."""
-        raw = run(self.path, *DIFF, "--no-renames", "--numstat", "-z", base, sha).stdout
-        rows = []
-        for entry in raw.decode("utf-8", "replace").split("\0"):
-            if entry:
+    def changed(self, base: str, sha: str) -> Changes:
+        """Return what a change touches; a file that was renamed is gone and another one is new."""
+        raw = run(self.path, *DIFF, "--no-renames", "--raw", "--numstat", "-z", base, sha).stdout
+        files, links = [], []
+        entries = iter(raw.decode("utf-8", "replace").split("\0"))
+        for entry in filter(None, entries):
+            if entry.startswith(":"):
+                path = next(entries)
+                if ADDED_LINK.match(entry):
+                    links.append(path)
+            else:
                 added, removed, path = entry.split("\t", 2)
-                rows.append((path, int(added) if added != "-" else 0, int(removed) if removed != "-" else 0))
-        return rows
+                lines = (0, 0) if added == "-" else (int(added), int(removed))
+                files.append((path, *lines))
+        return Changes(files, links)
 
-    def added_links(self, base: str, sha: str) -> list[str]:
-        """Return the paths at which `sha` has a commit of another repository and `base` has none."""
-        raw = run(self.path, *DIFF, "--no-renames", "--raw", "-z", base, sha).stdout
-        said = raw.decode("utf-8", "replace").split("\0")
-        return [path for modes, path in zip(said[::2], said[1::2], strict=False) if ADDED_LINK.match(modes)]
+    def log(self, base: str, sha: str) -> Log:
+        """Return the newest commits that `sha` has and `base` lacks, with who made them and why.
 
-    def log(self, base: str, sha: str, most: int, length: int) -> list[dict[str, str]]:
-        """Return the newest `most` commits that `sha` has and `base` lacks, with who made them and why.
-
-        Messages are cut after `length` characters, and what follows the first megabyte is left out. All is
-        taken as it is stored: a commit may name an encoding, and whoever chooses how git converts a text can
-        make any part of it vanish.
+        Long messages are cut, and what follows the first megabyte is left out. All is taken as it is stored:
+        a commit may name an encoding, and whoever chooses how git converts a text can make any part of it
+        vanish. If one of them was made on top of `base`, it is known from then on that `sha` contains that.
         """
+        if known := _memory.logs.get((base, sha)):
+            return known
         done = run(
-            self.path, "log", "-z", f"--max-count={most}", "--format=raw", "--encoding=none",
-            f"{base}..{sha}", limit=LOG_MAX, may_cut=True,
+            self.path, "log", "-z", f"--max-count={COMMITS_TOLD}", "--parents", "--format=raw",
+            "--encoding=none", f"{base}..{sha}", limit=LOG_MAX, may_cut=True,
         )  # fmt: skip
-        entries = done.stdout.decode("utf-8", "replace").split("\0")
-        return [_told(entry, length) for entry in entries if entry.startswith("commit ")]
-
-    def count(self, base: str, sha: str) -> int:
-        """Return how many commits `sha` has and `base` lacks."""
-        return int(text(self.path, "rev-list", "--count", f"{base}..{sha}"))
+        entries = [
+            entry for entry in done.stdout.decode("utf-8", "replace").split("\0")
+            if entry.startswith("commit ")
+        ]  # fmt: skip
+        if any(base in entry.partition("\n")[0].split()[2:] for entry in entries):
+            self.note_descent(base, sha)
+        is_all = len(entries) < COMMITS_TOLD and not done.is_cut
+        count = len(entries) if is_all else int(text(self.path, "rev-list", "--count", f"{base}..{sha}"))
+        told = Log([_told(entry) for entry in entries], count)
+        _memory.note_log(base, sha, told)
+        return told
 
     def touched(self, base: str, sha: str) -> set[str]:
         """Return the paths that commits between these two changed, also those that a later one undid.
@@ -446,7 +483,7 @@ def _fits(mode: bytes, length: bytes, path: bytes) -> bool:
     return mode != b"120000" or int(length) <= LINK_MAX
 
 
-def _told(raw: str, length: int) -> dict[str, str]:
+def _told(raw: str) -> dict[str, str]:
     """Return what a commit says, which git printed as it is stored, with its message indented."""
     headers, _, message = raw.partition("\n\n")
     first, *lines = headers.split("\n")
@@ -456,7 +493,7 @@ def _told(raw: str, length: int) -> dict[str, str]:
         for kind in ("author", "committer")
     )
     words = "\n".join(line.removeprefix("    ") for line in message.split("\n"))
-    message = _beginning(words.strip(), length)
+    message = _beginning(words.strip(), MESSAGE_MAX)
     return {"sha": first.split()[1], "author": authors, "committer": committers, "message": message}
 
 

@@ -184,11 +184,22 @@ def test_no_commit_chooses_what_people_see_of_it(remote: Remote) -> None:
             f"committer {who} 1700000000 -0130\n\nHello+AAA-World\n\n    author Bob <b@x> 1 +0000\n"
         )
         sha = git(remote.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text)
-        (told,) = Mirror(remote.path, "", "main", Network()).log(remote.first, sha, 20, 1000)
+        (told,) = Mirror(remote.path, "", "main", Network()).log(remote.first, sha).commits
         assert told == {
             "sha": sha, "author": f"+AAo-{shown}", "committer": f"{who}, 2023-11-14",
             "message": "Hello+AAA-World\n\n    author Bob <b@x> 1 +0000",
         }, author  # fmt: skip
+
+
+def test_only_what_git_takes_for_a_parent_shows_that_a_commit_was_made_on_another(remote: Remote) -> None:
+    mirror = Mirror(remote.path, "", "main", Network())
+    tree, signed = git(remote.path, "rev-parse", "main^{tree}"), "Eve <eve@x> 1700000000 +0000"
+    parent, said = f"parent {remote.first}\n", f"author {signed}\ncommitter {signed}\n"
+    for header, is_child in ((f"{parent}{said}", True), (f"{said}{parent}", False), (said, False)):
+        text = f"tree {tree}\n{header}\nWork\n\nparent {remote.first}\n"
+        sha = git(remote.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text)
+        assert mirror.log(remote.first, sha).count == 1
+        assert mirror.is_ancestor(remote.first, sha) == is_child, header
 
 
 def test_a_history_that_could_lead_git_astray_is_refused(remote: Remote, tmp_path: Path) -> None:
@@ -1114,7 +1125,7 @@ def test_what_is_too_large_is_named_and_never_read(
     assert "b/large.txt differ" in diff
     assert "a line of" not in diff
     assert diff.count("\n+a") == 2000
-    assert ("large.txt", 0, 0) in mirror.changed(remote.first, sha)
+    assert ("large.txt", 0, 0) in mirror.changed(remote.first, sha).files
     told, patch_id = mirror.change(remote.first, sha, limit=MIB)
     assert (told, patch_id) == (diff, mirror.patch_id(remote.first, sha))
     cut = mirror.diff(remote.first, sha, limit=500)
@@ -1254,7 +1265,7 @@ def test_it_counts_the_lines_of_each_file(remote: Remote, mirror: Mirror) -> Non
     (clone / "logo.png").write_bytes(bytes(range(256)))
     sha = commit(clone, {"README.md": "One.\nTwo.\n", "docs/SPEC.md": None, "grün ß.py": "x\n"})
     mirror.take(clone, sha, "refs/steroids/submissions/1")
-    assert sorted(mirror.changed(remote.first, sha)) == [
+    assert sorted(mirror.changed(remote.first, sha).files) == [
         ("README.md", 2, 1), ("docs/SPEC.md", 0, 1), ("grün ß.py", 1, 0), ("logo.png", 0, 0),
     ]  # fmt: skip
     assert sorted(mirror.names(sha)) == ["README.md", "grün ß.py", "ledger.py", "logo.png"]
@@ -1294,7 +1305,7 @@ def test_it_saves_everything_that_lies_in_a_clone(remote: Remote, mirror: Mirror
     write(clone, {"new.py": "new\n", "README.md": None, ".gitignore": "*.log\n", "noise.log": "noise\n"})
     saved = mirror.commit_tree_of(clone, remote.first, "Saved")
     assert saved is not None
-    assert {path for path, _, _ in mirror.changed(remote.first, saved)} == {
+    assert {path for path, _, _ in mirror.changed(remote.first, saved).files} == {
         "new.py",
         "README.md",
         ".gitignore",
@@ -1327,7 +1338,7 @@ def test_an_empty_repository_in_the_clone_does_not_cost_the_rest(remote: Remote,
     git(clone, "init", "--quiet", "vendored")
     saved = mirror.commit_tree_of(clone, remote.first, "Saved")
     assert saved is not None
-    assert [path for path, _, _ in mirror.changed(remote.first, saved)] == ["new.py"]
+    assert [path for path, _, _ in mirror.changed(remote.first, saved).files] == ["new.py"]
 
 
 # --- What an agent plants ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from agents.hosts import paths, starting, submissions
+from agents.hosts.git import repository
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
 from agents.loop import run_ends
@@ -76,13 +77,13 @@ def test_the_commits_that_land_are_told_with_their_words_and_what_was_undone_in_
     assert by_endless["author"] == "n" * 200 + "…"
     assert submission.diff_stat["undone"] == ["key.pem"]
     assert submission.diff_stat["more"] == 0
-    for number in range(submissions.COMMITS_TOLD):
+    for number in range(repository.COMMITS_TOLD):
         git(clone, "commit", "--quiet", "--allow-empty", f"--message={number}")
     Submission.objects.update(state="received", sha=git(clone, "rev-parse", "HEAD"))
     submission.refresh_from_db()
     submissions.keep(submission, run)
     submission.refresh_from_db()
-    assert len(submission.diff_stat["commits"]) == submissions.COMMITS_TOLD
+    assert len(submission.diff_stat["commits"]) == repository.COMMITS_TOLD
     assert submission.diff_stat["more"] == 4
 
 
@@ -514,7 +515,10 @@ def test_work_that_was_never_committed_is_saved(world: World) -> None:
     write(paths.clone_of(run), {"half.py": "half\n", "README.md": None})
     saved = submissions.salvage(run)
     assert world.mirror.resolve(f"refs/steroids/salvage/{run.task_id}") == saved
-    assert {path for path, _, _ in world.mirror.changed(run.base_sha, saved)} == {"half.py", "README.md"}
+    assert {path for path, _, _ in world.mirror.changed(run.base_sha, saved).files} == {
+        "half.py",
+        "README.md",
+    }
 
 
 def test_work_that_was_committed_and_not_handed_in_is_saved_and_what_lies_on_top_of_it(world: World) -> None:
