@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from disputes.protocol.reviews.fields import LINE_OF_FILE, field_of
+from disputes.protocol.reviews.fields import field_of
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.group_labels import MAX_INDENT, GroupLabel
 from disputes.protocol.reviews.headings import Purpose, Section
@@ -14,6 +14,7 @@ from disputes.protocol.reviews.severity import read_severity
 from disputes.protocol.reviews.statuses import Status, status_below, status_in
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import STATED
+from disputes.protocol.text.locations import LINE_OF_FILE
 
 MAX_AHEAD = 14
 RISKS = frozenset(["risk", "risks", "bug", "bugs"])

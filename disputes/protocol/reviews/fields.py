@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from disputes.protocol.text.documents import RULE, STATED, Line, cells
-from disputes.protocol.text.locations import CODED, oddly_named
-from tasks.text.places import location_of
+from disputes.protocol.text.locations import is_place
 from tasks.text.regex import regex
 
 FIELD = regex(
@@ -33,14 +32,6 @@ SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk leve
 # Only the first words are the severity: HIGH (blocks the release).
 AFTER_SEVERITY = regex(r"[(:;,–—]|\.(?:\s|$)| - ")
 MAX_LABEL = 48
-# Each alternative begins at the start of a word, so that no letter is read again and again.
-PLACE = regex(
-    r"(?:(?<![\w./+-])(?P<file>[\w./+-]*[\w+-]\.\w{1,16}(?!\w|/\w))|(?<![\w.+-])(?P<path>\.?[\w+-][\w.+-]*/[\w./+-]+))"
-    r"(?:`?:(?P<line>[0-9]{1,7})(?!\w))?"
-)
-IN_CODE = regex(CODED)
-LINE_OF_FILE = regex(r"\.\w{1,16}:[0-9]")
-LINE_NUMBER = regex(r":[0-9]")  # contained in every place that names a line
 
 
 class Field(NamedTuple):
@@ -136,29 +127,3 @@ def severity_fields(fields: dict[str, list[str]]) -> Iterable[Field]:
     """Return the fields that state a finding's severity; an assessment counts only if there is no other."""
     stated = [Field("severity", text) for text in fields.get("severity", ()) if text]
     return stated or [Field("assessment", text) for text in fields.get("assessment", ()) if text]
-
-
-def place(location: str) -> tuple[str, int | None]:
-    """Return the path and the line that a location names; empty and None if it names no file."""
-    if odd := oddly_named(location):
-        return odd["path"].removeprefix("./")[:300], int(odd["first"]) if odd["first"] else None
-    match = PLACE.search(location)
-    if not match:
-        return "", None
-    return (match["file"] or match["path"])[:300], int(match["line"]) if match["line"] else None
-
-
-def is_place(words: str) -> bool:
-    """Whether the words are a place and nothing else."""
-    plain = words.replace("`", "").strip()
-    return PLACE.fullmatch(plain) is not None or IN_CODE.fullmatch(words.strip()) is not None
-
-
-def place_beside(words: str) -> str:
-    """Return the line of a file that some words name; empty if they name none."""
-    if not LINE_NUMBER.search(words):
-        return ""
-    if (coded := IN_CODE.search(words)) and oddly_named(coded[0]):
-        return coded[0]
-    path, number = place(words)
-    return location_of(path, number) if number else ""

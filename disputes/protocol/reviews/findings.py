@@ -5,20 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from disputes.protocol.reviews.blocks import Block
-from disputes.protocol.reviews.fields import (
-    is_place,
-    place,
-    place_beside,
-    read_fields,
-    severity_fields,
-    text_of,
-)
+from disputes.protocol.reviews.fields import read_fields, severity_fields, text_of
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.identifiers import gaps_in
+from disputes.protocol.text.locations import is_place, line_named, place
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
@@ -114,8 +108,8 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
 
 def _place_of(start: Start) -> str:
     """Return the line of a file that the first line of a finding names: before its title, or within it."""
-    before = place_beside(start.rest) if start.tag or start.prose else ""
-    return before or place_beside(f"{start.title} {start.rest}"[:MAX_TITLE])
+    before = line_named(start.rest) if start.tag or start.prose else ""
+    return before or line_named(f"{start.title} {start.rest}"[:MAX_TITLE])
 
 
 def _place_above(layout: Layout, block: Block) -> str:
@@ -128,9 +122,9 @@ def _place_above(layout: Layout, block: Block) -> str:
 
 
 def _title(start: Start, body: Sequence[Line]) -> str:
-    """Return the title that the first line of a finding has; if that is only a place, what follows it."""
+    """Return the title in the first line of a finding; if that is only a place or a number, what follows it."""
     title = without_detail(start.title) if start.tag else start.title
-    if title and is_place(title):
+    if title and (is_place(title) or (title[-1].isdigit() and " " not in title)):
         behind = start.rest.lstrip(BETWEEN)
         return behind or next((line.text.strip() for line in body if line.text.strip()), title)
     return title

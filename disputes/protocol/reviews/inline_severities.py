@@ -2,10 +2,11 @@
 
 import re
 
-from disputes.protocol.reviews.fields import Field, before_comment, is_place
+from disputes.protocol.reviews.fields import Field, before_comment
 from disputes.protocol.reviews.first_lines.signs import CIRCLES
 from disputes.protocol.reviews.headings import SCALED, severities_of
 from disputes.protocol.reviews.severity import on_scale, read_severity, severity_of
+from disputes.protocol.text.locations import is_place
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 

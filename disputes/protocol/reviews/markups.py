@@ -15,7 +15,6 @@ from itertools import pairwise
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.languages import in_english
-from disputes.protocol.reviews.org import in_markdown
 from disputes.protocol.reviews.tables import names_columns
 from disputes.protocol.reviews.verdict_words import verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
@@ -67,22 +66,13 @@ SIGNED = regex(
     r"|(?P<number>[①-⑳]|[IVX]{1,4}[.)]|\(?[a-h]\)|\(\d{1,2}\)|#\d{1,3}[.:)]?|\d{1,2}/"
     r"|\d{1,2}(?:\.\d{1,2})+(?=\s+\[)))[ \t]+(?=\S)"
 )
-SEVERE = regex(
-    r"(?:\((?P<word>critical|high|medium|low|major|minor)\)|severity=(?P<value>\w{3,8}))\s+(?=\S)",
-    re.IGNORECASE,
-)
+SEVERE = regex(r"\((?P<word>critical|high|medium|low|major|minor)\)\s+(?=\S)", re.IGNORECASE)
 # A test that fails, as its runner tells of it.
 FAILED = regex(r"(?:(?:FAILED|ERROR) (?=[\w./+-]{1,200}\.\w{1,8}::)|\s{0,8}--- FAIL: )(?P<text>\S.*)")
 # A box around what its author wants to be seen: "> [!CAUTION]" of Markdown, "CAUTION: …" of AsciiDoc.
 ALERT = regex(r"\s*>\s*\[!(?P<word>[A-Z]{3,12})\]\s*(?P<text>.*)")
 ADMONITION = regex(r"(?P<word>CAUTION|WARNING): (?P<text>\S.*)")
 ALERTS = {"CAUTION": "[HIGH] ", "IMPORTANT": "[HIGH] ", "WARNING": "[MEDIUM] "}
-# Signs by the names that chats give them.
-NAMED_SIGN = regex(r"(?P<before>\s*(?:[-*+] )?):(?P<name>[a-z_]{1,24}):(?=\s)")
-NAMES_OF_SIGNS = {
-    "x": "❌", "no_entry": "❌", "red_circle": "🔴", "large_orange_circle": "🟠", "large_yellow_circle": "🟡",
-    "warning": "⚠️", "white_check_mark": "✅", "heavy_check_mark": "✅",
-}  # fmt: skip
 
 # --- Lines that belong together ---
 UNDERLINE = regex(r"(?P<mark>[=~^*+#\"'.:`-])(?P=mark){2,79}\s*$")
@@ -94,7 +84,7 @@ DELIMITERS = ("|", "\t", ",", ";")
 @lru_cache(maxsize=2)  # a hand-in is read, then asked about
 def lines_of(text: str) -> tuple[Line, ...]:
     """Return the lines of a review in the form of Markdown. Raises DocumentError if it is too large."""
-    lines = list(in_english(without_thoughts(_unwrapped(list(_alerts(scan(in_markdown(text))))))))
+    lines = list(in_english(without_thoughts(_unwrapped(list(_alerts(scan(text)))))))
     if HAS_HTML.search(text):
         lines = list(_from_html(lines))
     lines = list(_in_columns(_headed(_checked(lines))))
@@ -246,10 +236,8 @@ def _with_our_marks(text: str) -> str:
         return f"{match['indent']}{'1.' if match['number'] else '-'} {text[match.end() :]}"
     if match := ADMONITION.match(text):
         return ALERTS[match["word"]] + match["text"]
-    if (match := NAMED_SIGN.match(text)) and (sign := NAMES_OF_SIGNS.get(match["name"])):
-        return f"{match['before']}{sign}{text[match.end() :]}"
     if match := SEVERE.match(text):
-        return f"[{(match['word'] or match['value']).upper()}] {text[match.end() :]}"
+        return f"[{match['word'].upper()}] {text[match.end() :]}"
     return _of_program(text)
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from disputes.protocol.reviews.blocks import Block, Blocks, find_blocks
-from disputes.protocol.reviews.fields import place
 from disputes.protocol.reviews.findings import Found, is_minor, read_block
 from disputes.protocol.reviews.first_lines.start import EMPTY
 from disputes.protocol.reviews.headings import Purpose, purpose_of
@@ -25,6 +24,7 @@ from disputes.protocol.reviews.verdicts import ROUND, StatedVerdict, stated_verd
 from disputes.protocol.text.documents import STATED, DocumentError, Problem, list_item, scan
 from disputes.protocol.text.front_matter import check_keys, read_front_matter
 from disputes.protocol.text.keywords import keywords, likeness
+from disputes.protocol.text.locations import place
 from tasks.configuration.yaml_files import Lines
 
 __all__ = [

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from disputes.protocol.reviews.fields import field_name, is_place
+from disputes.protocol.reviews.fields import field_name
 from disputes.protocol.reviews.findings import Found
 from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
 from disputes.protocol.reviews.first_lines.places import LEVELS
@@ -16,6 +16,7 @@ from disputes.protocol.reviews.verdict_words import Verdict, read_verdict, verdi
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.data import DEPTH_MAX, Data, as_words, data_in
 from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.locations import is_place
 from disputes.protocol.text.tags import Entry, read_tags
 from tasks.states import Severity
 from tasks.text.places import location_of

@@ -3,16 +3,18 @@
 import re
 from dataclasses import dataclass
 
+from tasks.text.places import location_of
 from tasks.text.regex import regex
 
 LOCATION_MAX = 500  # characters; a location is one line, and more text says no more about the place
 TEXT_MAX = 4_000
 PATHS_MAX = 50  # the most paths that are taken from one text
 NEAR = 10  # how many lines a place may move between rounds, because code above it grew or shrank
-_PATH = regex(
+_NAMED = (
     r"(?<![\w./@+-])(?P<path>(?:\.?/)?[\w.@+-]+(?:/[\w.@+-]+)+"
     r"|[\w@+-]+(?:\.[\w@+-]+)*\.[A-Za-z]\w{1,15}(?!\w)|[\w@+-]{2,}\.[A-Za-z]\b)"
 )
+_PATH = regex(_NAMED)
 _LINES = regex(
     r"(?:(?<=[\w)])[:#]L?|\b(?:lines?|ll?\.?)\s*)(?P<first>[0-9]{1,7})"
     r"(?:\s*(?:-|–|—|to|through|\.\.)\s*L?(?P<last>[0-9]{1,7}))?",
@@ -20,8 +22,12 @@ _LINES = regex(
 )
 # A file with its line in backticks, whose name may then hold anything; and the same as all that a text says.
 CODED = r"`(?=[^`\n]{0,299}[./])[^`\s:](?:[^`\n]{0,298}?[^`\s])??:\d{1,7}(?:[-–:]\d{1,7})?`"
+_CODED = regex(CODED)
 _LINE = r"[:#]L?(?P<first>[0-9]{1,7})(?:(?:-|–)L?(?P<last>[0-9]{1,7})|:[0-9]{1,7})?"
 _IN_CODE = regex(rf"`(?P<path>[^`\s:](?:[^`\n]{{0,298}}?[^`\s])??)(?:{_LINE})?`")
+_ALONE, _AT_LINE = regex(rf"{_NAMED}(?:{_LINE})?"), regex(rf"{_NAMED}`?{_LINE}(?!\w)")
+LINE_OF_FILE = regex(r"\.\w{1,16}:[0-9]")
+LINE_NUMBER = regex(r":[0-9]")  # contained in nearly every place that names a line
 _WHOLE = regex(rf"(?P<path>[^`\s:]\S{{0,299}}?)(?:{_LINE})?")
 _SUFFIXED = regex(r"(?:.*/)?\.[\w.-]+|.*\.[A-Za-z]\w{0,7}")
 _ANCHOR = regex(r"#(?=[A-Za-z])(?!L\d)")
@@ -50,7 +56,7 @@ class Place:
 
 def read_place(location: str) -> Place:
     """Return the place that a location names: `src/a.py:10-20`, `docs/spec.md, Section 3.2`, `§4.1`."""
-    text = location[:LOCATION_MAX].replace("`", " ").replace("*", " ").replace("\\", "/")
+    text = location[:LOCATION_MAX].replace("`", "").replace("*", " ").replace("\\", "/")
     path = ""
     if odd := oddly_named(location[:LOCATION_MAX]):
         first = int(odd["first"]) if odd["first"] else None
@@ -68,6 +74,26 @@ def read_place(location: str) -> Place:
         text = f"{text[: lines.start()]} {text[lines.end() :]}"
     words = _WORD.findall(_ANCHOR.sub(" ", text).lower())
     return Place(path, first, last, frozenset(words) - _KINDS)
+
+
+def place(location: str) -> tuple[str, int | None]:
+    """Return the path and the line that a location names; empty and None if it names no file."""
+    read = read_place(location)
+    return read.path[:300], read.first if read.path else None
+
+
+def is_place(words: str) -> bool:
+    """Whether the words are a file, perhaps with its line, and nothing else."""
+    plain = words.replace("`", "").strip()
+    return _ALONE.fullmatch(plain) is not None or _CODED.fullmatch(words.strip()) is not None
+
+
+def line_named(words: str) -> str:
+    """Return the first line of a file that some words name; empty if they name none."""
+    if (coded := _CODED.search(words)) and oddly_named(coded[0]):
+        return coded[0]
+    found = _AT_LINE.search(words) if LINE_NUMBER.search(words) else None
+    return location_of(found["path"].removeprefix("./"), found["first"]) if found else ""
 
 
 def oddly_named(location: str) -> re.Match[str] | None:

@@ -1,6 +1,5 @@
 """Telling headings, list items and paragraphs apart, and reading each by its notation (FND-1)."""
 
-from disputes.protocol.reviews.fields import LINE_OF_FILE
 from disputes.protocol.reviews.first_lines.comments import kind_of_comment, read_comment
 from disputes.protocol.reviews.first_lines.ids import RECORD, leads_with_id, read_coded, read_record, take_id
 from disputes.protocol.reviews.first_lines.places import read_place
@@ -12,6 +11,7 @@ from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_pl
 from disputes.protocol.reviews.headings import FIRST_SIGN, NUMBERING
 from disputes.protocol.text.documents import HEADING, ITEM, LIST_MARKERS, SMALL_INDENT, Line, bold_lead
 from disputes.protocol.text.identifiers import LIKE_AN_ID
+from disputes.protocol.text.locations import LINE_OF_FILE
 from tasks.text.regex import regex
 
 # What is shown of a part that folds.

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Section
 from disputes.protocol.reviews.inline_severities import MAX_READ, severe_word
-from disputes.protocol.text.locations import CODED
+from disputes.protocol.text.locations import CODED, LINE_NUMBER, is_place
 from tasks.text.regex import regex
 
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".

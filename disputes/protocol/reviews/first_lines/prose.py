@@ -3,13 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from disputes.protocol.reviews.fields import LINE_NUMBER, is_place
 from disputes.protocol.reviews.first_lines.places import MAX_PLACE
 from disputes.protocol.reviews.first_lines.severity_first import WORDS_OF_ALL, severity_first
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import IN_PARENTHESES, MAX_READ, first_sentence, severity_in
 from disputes.protocol.text.documents import STATED, Line
-from disputes.protocol.text.locations import CODED
+from disputes.protocol.text.locations import CODED, LINE_NUMBER, is_place
 from tasks.text.regex import regex
 
 _PLACE = r"[\w./+-]{0,200}[\w+-]\.\w{1,16}:\d{1,7}(?:[-–:]\d{1,7})?"

@@ -2,9 +2,9 @@
 
 import re
 
-from disputes.protocol.reviews.fields import LINE_OF_FILE
 from disputes.protocol.reviews.first_lines.start import COUNT, Shape, Start
 from disputes.protocol.reviews.inline_severities import LOUD, MAX_READ, severity_in
+from disputes.protocol.text.locations import LINE_OF_FILE
 from tasks.text.regex import regex
 
 # The same in title case: words that only reviewers use, and others if one of such lines names a place.

@@ -1,19 +1,19 @@
 """Reading a line without an id: its title, the severity beside it, or the label of a part (FND-1)."""
 
 from disputes.protocol.reviews import inline_severities
-from disputes.protocol.reviews.fields import LINE_OF_FILE, field_name, field_of
+from disputes.protocol.reviews.fields import field_name, field_of
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import OBSERVING, severities_of
+from disputes.protocol.text.locations import LINE_OF_FILE
 from tasks.text.regex import regex
 
-# A finding that begins with its place: "l. 15: (HIGH) text".
-PLACED = regex(
-    r"(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<word>CRITICAL|BLOCKER|HIGH|MAJOR|MEDIUM|MODERATE|LOW|MINOR|NIT)[)\]]\s+(?=\S)"
+# A severity beside the first colon: "Second (also high): text" or, behind a place, "l. 15: (HIGH) text".
+BESIDE_COLON = regex(
+    r"(?:[^:()\[\]]{2,80}\((?P<spoken>[^()]{3,40})\):"
+    r"|(?=[^:]{0,59}[\d./`])[^:()\[\]]{1,60}:\s+[(\[](?P<loud>[A-Z]{3,8})[)\]])\s+(?=\S)"
 )
-# A severity among the words before the colon: "Second (also high in my book): text".
-SPOKEN = regex(r"[^:()]{2,80}\((?P<words>[^()]{3,40})\):\s+(?=\S)")
-SPOKEN_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
+BESIDE_WORDS = frozenset(["critical", "high", "medium", "low", "major", "minor", "nit"])
 ISSUE_LABELS = frozenset(["issue", "problem", "concern", "finding", "gap", "defect", "bug", "weakness"])
 
 
@@ -24,26 +24,24 @@ def read_plain_item(text: str, start: Start) -> Start:
         start.title, start.field = text[: inline_severities.MAX_READ], field.name
         return start
     words: list[str] = []
-    if match := PLACED.match(text):
-        start.title, start.words, start.leading = text[: inline_severities.MAX_READ], (match["word"],), True
-        return start
     title, start.trailing = inline_severities.take_end(text[: inline_severities.MAX_READ], words)
     plain = inline_severities.take_prefix(title, words)
     # At the margin, a word without parentheses may be defined.
     start.leading = plain != title and (start.indent > 0 or title[:1] == "(")
-    if not (words or start.numbered) and (spoken := _spoken(text)):
-        words.append(spoken)
+    match = None if words or start.numbered else BESIDE_COLON.match(text[: inline_severities.MAX_READ])
+    if match and (word := _one_severity(match["spoken"] or match["loud"])):
+        words.append(word)
+        start.leading = start.leading or bool(match["loud"])
     start.title = plain.strip(" *")
     start.words = tuple(words)
     return start
 
 
-def _spoken(text: str) -> str:
-    """Return the one severity named in passing before a colon; empty if there is none or more than one."""
-    if "):" not in text[: inline_severities.MAX_READ] or not (match := SPOKEN.match(text)):
-        return ""
-    said = {*match["words"].lower().replace("!", " ").split()} & SPOKEN_WORDS
-    return said.pop() if len(said) == 1 and "not" not in match["words"].lower() else ""
+def _one_severity(said: str) -> str:
+    """Return the one severity among words in passing; empty if there is none, more than one, or a denial."""
+    words = said.lower().replace("!", " ").split()
+    named = {*words} & BESIDE_WORDS
+    return named.pop() if len(named) == 1 and "not" not in words else ""
 
 
 def read_anonymous(start: Start, head: str, rest: str) -> Start:

@@ -699,7 +699,7 @@ PLACES = [
     ("src/a-b_c+d.tsx:7", ("src/a-b_c+d.tsx", 7)),
     ("docs/guide", ("docs/guide", None)),
     (".github/workflows/ci.yml:3", (".github/workflows/ci.yml", 3)),
-    ("src/a.py line 41", ("src/a.py", None)),
+    ("src/a.py line 41", ("src/a.py", 41)),
     ("(src/a.py:41)", ("src/a.py", 41)),
     ("src/a.py:41-50", ("src/a.py", 41)),  # a range begins there
     ("a.py:", ("a.py", None)),

@@ -1,6 +1,6 @@
 """Short cuts of the readers: what they pass over at one look is what the long way would not find."""
 
-from disputes.protocol.reviews.fields import LINE_NUMBER, place
+from disputes.protocol.text.locations import LINE_NUMBER, place
 from tests.cases import for_each
 
 
