@@ -1,12 +1,10 @@
 """Reading the lines of a review in other marks than those of Markdown as if they were in these (FND-10).
 
 The readers know Markdown alone. What stands in HTML, in the headings of other markups, behind other bullets,
-in the annotations of a compiler, or in columns without bars is put into its form before they see it. Lines
-keep their numbers, so that several may have the same one.
+in the annotations of a compiler, or in a table without bars around it is put into its form before they see it.
+Lines keep their numbers, so that several may have the same one.
 """
 
-import contextlib
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -15,7 +13,6 @@ from itertools import pairwise
 from disputes.protocol.reviews.first_lines.places import LEVELS
 from disputes.protocol.reviews.inline_severities import severity_in
 from disputes.protocol.reviews.languages import in_english
-from disputes.protocol.reviews.tables import names_columns
 from disputes.protocol.reviews.verdict_words import verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.text.documents import FENCED, QUOTED, STATED, Line, list_item, scan
@@ -40,6 +37,7 @@ ELEMENT = regex(
 OPENING = {"li": "\n- ", "tr": "\n|", "th": "", "td": "", "strong": "**", "b": "**", "code": "`"}
 CLOSING = {"th": " | ", "td": " | ", "strong": "**", "b": "**", "code": "`", "li": "", "tr": ""}
 
+HEADER_CELL = regex(r"<th\b", re.IGNORECASE)
 WHOLE = regex(r"<(h[1-6]|li|tr)\b", re.IGNORECASE)
 MAX_HELD = 20  # lines
 
@@ -55,11 +53,6 @@ CHECKED = regex(
 )
 # Codes whose letter says how bad it is: F401 and E9 of flake8, E1101 and C0114 of pylint.
 OF_CODE = regex(r"(?P<error>F|E9|E\d{4}$)|(?P<notice>[CR](?:\d{4})?$)")
-# A file on a line of its own, and a row below it: "  12:5  error  'x' is never used  no-unused-vars".
-FILE_ALONE = regex(r"(?P<path>[\w./\\@+-]{1,200}\.\w{1,8})\s*$")
-ROW_OF_FILE = regex(r"[ \t]+(?P<line>\d{1,7}):\d{1,5}[ \t]+(?P<level>error|warning)[ \t]+(?P<text>\S.*)")
-RUST = regex(r"(?P<level>error|warning)(?:\[\w+\])?: (?P<text>.+)")
-RUST_PLACE = regex(r"\s*--> (?P<path>\S{1,200}?):(?P<line>\d{1,7})(?::\d+)?\s*$")
 HEADED = regex(r"(?:(?P<marks>={1,6})|h(?P<level>[1-6])\.) (?P<text>\S.{0,120}?)(?: =+)?[ \t]*$")
 SIGNED = regex(
     r"(?P<indent>[ \t]*)(?:[•‣▸▹►◦▪→–—]"
@@ -78,7 +71,7 @@ ALERTS = {"CAUTION": "[HIGH] ", "IMPORTANT": "[HIGH] ", "WARNING": "[MEDIUM] "}
 UNDERLINE = regex(r"(?P<mark>[=~^*+#\"'.:`-])(?P=mark){2,79}\s*$")
 MAX_TITLE = 80
 SLACK = 3  # how many characters an underline may be longer or shorter than its title
-DELIMITERS = ("|", "\t", ",", ";")
+SEPARATOR = regex(r"\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+")  # below the names of columns without bars around them
 
 
 @lru_cache(maxsize=2)  # a hand-in is read, then asked about
@@ -87,7 +80,7 @@ def lines_of(text: str) -> tuple[Line, ...]:
     lines = list(in_english(without_thoughts(_unwrapped(list(_alerts(scan(text)))))))
     if HAS_HTML.search(text):
         lines = list(_from_html(lines))
-    lines = list(_in_columns(_headed(_checked(lines))))
+    lines = list(_in_bars(_headed(_with_our_marks(line) for line in lines)))
     told = [line for line in lines if line.text.strip()]
     if len(told) > LINES_MAX or any(line.heading or line.text.lstrip()[:1] == "|" for line in told):
         return tuple(lines)
@@ -165,6 +158,8 @@ def _from_html(lines: Sequence[Line]) -> Iterator[Line]:
         for number, part in enumerate(parts, start=1):
             if part.strip() or 1 < number < len(parts):
                 yield line._replace(text=part.rstrip())
+        if names := len(HEADER_CELL.findall(line.text)):
+            yield line._replace(text=f"|{' --- |' * names}")
 
 
 def _with_whole_elements(lines: Sequence[Line]) -> Iterator[Line]:
@@ -189,28 +184,6 @@ def _mark(match: re.Match[str]) -> str:
     return f"\n{'#' * int(name[1])} " if name[0] == "h" else OPENING.get(name, "\n")
 
 
-def _checked(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines, those of checkers as lines that begin with a place, and others with our own marks."""
-    passed = -1
-    file = ""  # above rows that say what is wrong in it
-    for index, line in enumerate(lines):
-        alone = FILE_ALONE.match(line.text)
-        file = alone["path"] if alone else file if line.text[:1] in ("", " ", "\t") else ""
-        if index == passed:
-            yield line._replace(text="")
-        elif line.mode is not STATED or not line.text:
-            yield line
-        elif file and (match := ROW_OF_FILE.match(line.text)):
-            yield line._replace(text=_of_place(file, match["line"], match["level"], match["text"]))
-        elif (match := RUST.match(line.text)) and index + 1 < len(lines):
-            place = RUST_PLACE.match(lines[index + 1].text)
-            passed = index + 1 if place else passed
-            told = _of_place(place["path"], place["line"], match["level"], match["text"]) if place else ""
-            yield line._replace(text=told or line.text)
-        else:
-            yield line._replace(text=_with_our_marks(line.text))
-
-
 def _of_place(path: str, line: str, level: str, text: str) -> str:
     """Return a line of a checker in the usual form, which begins with the place."""
     if path and line and level != "notice":
@@ -228,7 +201,11 @@ def _level(match: re.Match[str]) -> str:
     return ("error" if "[Error/" in match["text"] else "warning") if match["column"] else ""
 
 
-def _with_our_marks(text: str) -> str:
+def _with_our_marks(line: Line) -> Line:
+    return line._replace(text=_in_our_marks(line.text)) if line.mode is STATED and line.text else line
+
+
+def _in_our_marks(text: str) -> str:
     """Return a line in the marks of Markdown."""
     if (match := HEADED.match(text)) and not match["text"].isupper():
         return f"{'#' * (len(match['marks'] or '') or int(match['level']))} {match['text']}"
@@ -279,50 +256,13 @@ def _is_title(lines: Sequence[Line], index: int, length: int) -> bool:
     return is_apart and is_text and len(title) <= MAX_TITLE and abs(len(title) - length) <= SLACK
 
 
-def _in_columns(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines with rows below the names of their columns as a table, whatever divides the cells."""
-    delimiter = ""
-    columns = 0
-    for index, line in enumerate(lines):
-        text = line.text.strip()
-        if not text or line.mode is not STATED:
-            delimiter = ""
-        elif delimiter:
-            row = _cells(text, delimiter)
-            if any(cell.strip("-: ") for cell in row):
-                cells = [*row[: columns - 1], f"{delimiter} ".join(row[columns - 1 :])]
-                yield line._replace(text=f"| {' | '.join(cells)} |")
-            continue
-        elif (found := _divided(text)) and not _has_bars(lines, index):
-            delimiter, columns = found[0], len(found[1])
-            yield line._replace(text=f"| {' | '.join(found[1])} |")
-            yield line._replace(text=f"|{' --- |' * columns}")
-            continue
-        yield line
-
-
-def _divided(text: str) -> tuple[str, list[str]] | None:
-    """Return what divides the names of columns, one of which is that of a severity, and the names."""
-    if len(text) > MAX_TITLE or "everity" not in text and "riority" not in text and "evel" not in text:
-        return None
-    for delimiter in DELIMITERS:
-        names = _cells(text, delimiter) if delimiter in text else []
-        if len(names) > 1 and names_columns(names):
-            return delimiter, names
-    return None
-
-
-def _cells(text: str, delimiter: str) -> list[str]:
-    row = text.strip("|") if delimiter == "|" else text
-    with contextlib.suppress(csv.Error):  # a cell may be longer than the reader takes
-        return [cell.strip() for cell in next(csv.reader([row], delimiter=delimiter), [])]
-    return [cell.strip() for cell in row.split(delimiter)]
-
-
-def _has_bars(lines: Sequence[Line], index: int) -> bool:
-    """Whether a table that Markdown knows begins here."""
-    below = lines[index + 1].text.strip() if index + 1 < len(lines) else ""
-    return lines[index].text.lstrip()[:1] == "|" and below[:1] == "|" and not below.strip("|-: ")
+def _in_bars(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines, the rows of a table that has no bars around them with bars."""
+    is_row = False
+    for line, below in zip(lines, [*(line.text for line in lines[1:]), ""], strict=True):
+        has_bars = "|" in line.text and line.text.lstrip()[:1] != "|"
+        is_row = line.mode is STATED and has_bars and (is_row or SEPARATOR.fullmatch(below) is not None)
+        yield line._replace(text=f"| {line.text.strip()} |") if is_row else line
 
 
 def _points(line: Line) -> Iterator[Line]:

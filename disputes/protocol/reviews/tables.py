@@ -1,6 +1,6 @@
 """Reading findings that a review lists in a table, and what tables say about other findings (FND-6)."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 
 from disputes.protocol.reviews.blocks import Block
@@ -41,20 +41,9 @@ OTHER_COLUMNS = frozenset(
     ["valid?", "count", "verdict", "required?", "addressed?", "resolved?", "result", "assessment"]
     + ["mitigation"]
 )
-# Columns that may stand beside that of a severity.
-TOLD_COLUMNS = frozenset(
-    [*TITLE_COLUMNS, *ID_COLUMNS, *IMPACT_COLUMNS, *SUGGESTION_COLUMNS, "message", "status", "category"]
-)
 ALIKE = 0.5
 MAX_COMPARED = 60  # how many findings each row is compared with
 NOT_LISTING = frozenset([*SILENT, Purpose.PRAISE, Purpose.GAPS, Purpose.REQUIRED])
-
-
-def names_columns(cells: Sequence[str]) -> bool:
-    """Whether cells are the names of columns, one of them that of a severity."""
-    names = [cell.strip("*` ").lower() for cell in cells]
-    others = [name for name in names if name not in SEVERITY_COLUMNS]
-    return len(others) < len(names) and all(name in TOLD_COLUMNS or _is_location(name) for name in others)
 
 
 def listed_severities(layout: Layout) -> dict[str, Severity]:

@@ -9,17 +9,9 @@ from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
 from disputes.protocol.reviews.severity import on_scale, read_severity
 from tasks.text.regex import regex
 
-# ARB-1: severities and priorities in capitals. Those in title case count only in a list or a heading.
-TAG = regex(
-    r"\[(?P<word>[A-Z][A-Z0-9-]{1,15}|Must|Should|Critical|High|Medium|Low|Major|Moderate|Minor|Nit)\](?!\()"
-)
-# Several tags in a row, of which one states a severity: "[security][high] text".
-TAGS = regex(r"(?:\[[A-Za-z0-9 _/-]{1,30}\]){2,4}(?!\()")
-# A tag with several words, of which one states a severity: "[BLOCKING:design]", "[severity: high]".
-WORDY = regex(r"\[(?P<words>[A-Za-z][^\[\]\n]{2,40})\](?!\()")
-BETWEEN = regex(r"\s?[:/,|–—]\s?| - ")
-# A tag in small letters, in any language, which counts only in a list: "[minor] text".
-BRACKETED = regex(r"\[(?P<word>[a-z]{3,12})\](?!\()[\s:–—-]*(?=\S)")
+# ARB-1: tags in a row, of which a part states a severity: "[HIGH]", "[security][BLOCKING:design]".
+TAGS = regex(r"(?:\[[A-Za-z][^\[\]\n]{0,40}\]){1,4}(?!\()[\s:–—-]*")
+BETWEEN = regex(r"\]\[|\s?[:/,|–—]\s?| - ")
 # The badge of a priority in bold before a title: **![P1 Badge](https://…) Title**
 BADGED = regex(
     r"\*\*(?:<sub>){0,2}!\[(?P<word>[^\[\]]{1,40}?)(?: badge)?\]\([^()\s]{1,300}\)(?:</sub>){0,2}"
@@ -37,29 +29,23 @@ def read_badged(text: str, indent: int) -> Start | None:
 
 
 def leading_tag(text: str, shape: Shape) -> tuple[str, int] | None:
-    """Return the tag at the beginning of a text that states a severity, and where the tags end (ARB-1)."""
-    if (match := TAG.match(text)) and (severity_in(match["word"]) or on_scale(match["word"])):
-        if match["word"].isupper() or shape not in (Shape.PLAIN, Shape.BOLD):
-            return match["word"], match.end()
-    elif match := TAGS.match(text):
-        severe = [tag for tag in match[0].strip("[]").split("][") if severity_in(tag)]
-        return (severe[-1], match.end()) if severe else None
-    elif shape is Shape.ITEM and (match := BRACKETED.match(text)) and read_severity(match["word"]):
-        return match["word"], match.end()
-    elif match := WORDY.match(text):
-        words = _severe_part(match["words"])
-        return (words, match.end()) if words else None
-    return None
+    """Return the severity in the tags at the beginning of a text, and where these end (ARB-1).
+
+    A tag that names several explains a scale. One alone that is not in capitals counts only in a list or a
+    heading.
+    """
+    if not (match := TAGS.match(text)):
+        return None
+    tags = [_severe_parts(tag) for tag in match[0].rstrip(" \t:–—-").strip("[]").split("][")]
+    severe = next((words[0] for words in reversed(tags) if len(words) == 1), "")
+    is_listed = shape not in (Shape.PLAIN, Shape.BOLD) and read_severity(severe) is not None
+    is_sure = severe.isupper() or is_listed or len(BETWEEN.split(match[0])) > 1
+    return (severe, match.end()) if severe and is_sure else None
 
 
-def _severe_part(words: str) -> str:
-    """Return the severity among the words of a tag: one in capitals, or behind `severity:`; else nothing."""
-    first, *others = BETWEEN.split(words)
-    is_labelled = first.lower() in ("severity", "priority")
-    parts = others if is_labelled else [first, *others] if others else []
-    told = [BLOCKS.get(part.lower(), part if is_labelled or part.isupper() else "") for part in parts]
-    severe = [word for word in told if severity_in(word)]
-    return severe[0] if len(severe) == 1 else ""
+def _severe_parts(tag: str) -> list[str]:
+    told = [BLOCKS.get(part.lower(), part) for part in BETWEEN.split(tag)]
+    return [word for word in told if severity_in(word) or on_scale(word)]
 
 
 def read_tagged(start: Start, word: str, head: str, rest: str) -> Start:
