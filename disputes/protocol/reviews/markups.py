@@ -1,8 +1,8 @@
 """Reading the lines of a review in other marks than those of Markdown as if they were in these (FND-10).
 
 The readers know Markdown alone. What stands in HTML, in the headings of other markups, behind other bullets,
-in the annotations of a compiler, or in a table without bars around it is put into its form before they see it.
-Lines keep their numbers, so that several may have the same one.
+in the annotations of a compiler, or in a table without bars around it is put into its form before they see
+it. Lines keep their numbers, so that several may have the same one.
 """
 
 import re

@@ -1,10 +1,8 @@
 """Telling headings, list items and paragraphs apart, and reading each by its notation (FND-1)."""
 
-from disputes.protocol.reviews.first_lines.comments import kind_of_comment, read_comment
+from disputes.protocol.reviews.first_lines import severity_tags
 from disputes.protocol.reviews.first_lines.ids import RECORD, leads_with_id, read_coded, read_record, take_id
 from disputes.protocol.reviews.first_lines.places import read_place
-from disputes.protocol.reviews.first_lines.severity_first import read_loud, severe_first
-from disputes.protocol.reviews.first_lines.severity_tags import leading_tag, read_badged, read_tagged
 from disputes.protocol.reviews.first_lines.signs import CIRCLES, without_signs
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.first_lines.titles import read_anonymous, read_plain_item
@@ -54,8 +52,8 @@ def _heading(text: str) -> Start | None:
 
 
 def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
-    if match := kind_of_comment(text):
-        return read_comment(match, text, indent)
+    if match := severity_tags.kind_of_comment(text):
+        return severity_tags.read_comment(match, text, indent)
     if of_file := read_place(text, indent):
         return of_file
     start = Start(Shape.ITEM, indent=indent, numbered=numbered)
@@ -65,15 +63,15 @@ def _item(text: str, indent: int, *, numbered: bool) -> Start | None:
 
 
 def _paragraph(text: str, indent: int, *, is_bold: bool) -> Start | None:
-    if match := kind_of_comment(text):
-        return read_comment(match, text)
+    if match := severity_tags.kind_of_comment(text):
+        return severity_tags.read_comment(match, text)
     if match := RECORD.fullmatch(text):
         return read_record(match, text, indent)
-    if match := severe_first(text):
-        return read_loud(match, text, indent)
+    if match := severity_tags.severe_first(text):
+        return severity_tags.read_loud(match, text, indent)
     if not (is_bold or text[:1] in "[~" or text[:1] >= FIRST_SIGN or leads_with_id(text)):
         return None
-    if is_bold and (start := read_badged(text, indent)):
+    if is_bold and (start := severity_tags.read_badged(text, indent)):
         return start
     return _content(text.rstrip(), Start(Shape.PLAIN, indent=indent))
 
@@ -90,8 +88,8 @@ def _content(text: str, start: Start) -> Start | None:
         start.struck, text = True, text.replace("~~", "")
     if start.level:
         start.numbering, text = _without_numbering(text)
-    if start.shape is Shape.PLAIN and (match := severe_first(text)):
-        return read_loud(match, text, start.indent)
+    if start.shape is Shape.PLAIN and (match := severity_tags.severe_first(text)):
+        return severity_tags.read_loud(match, text, start.indent)
     if lead := bold_lead(text):
         found = _bold(lead[0].strip(), lead[1].strip(), start)
     else:
@@ -115,8 +113,8 @@ def _shape(shape: Shape, text: str, circle: str, tick: str) -> Shape:
 
 def _bold(text: str, rest: str, start: Start) -> Start | None:
     """Read what a line says that begins with these bold words."""
-    if match := kind_of_comment(f"{text.rstrip(':')}: "):
-        return read_comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
+    if match := severity_tags.kind_of_comment(f"{text.rstrip(':')}: "):
+        return severity_tags.read_comment(match, f"{match[0]}{rest.lstrip(': ')}", start.indent)
     start.bold = True
     if start.shape is Shape.PLAIN:
         start.shape = Shape.BOLD
@@ -141,7 +139,7 @@ def _notation(start: Start, text: str, rest: str) -> Start | None:
     if LIKE_AN_ID.match(inner) and (after := take_id(start, inner, bracket=bracket)) is not None:
         start.bracket = bracket
         return read_coded(start, after, rest)
-    if bracket and (tag := leading_tag(text, start.shape)):
+    if bracket and (tag := severity_tags.leading_tag(text, start.shape)):
         word, end = tag
-        return read_tagged(start, word, text[end:], rest)
+        return severity_tags.read_tagged(start, word, text[end:], rest)
     return read_anonymous(start, text.strip(), rest) if start.shape is not Shape.PLAIN else None

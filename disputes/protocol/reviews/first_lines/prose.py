@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from disputes.protocol.reviews.first_lines.places import MAX_PLACE
-from disputes.protocol.reviews.first_lines.severity_first import WORDS_OF_ALL, severity_first
 from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.inline_severities import IN_PARENTHESES, MAX_READ, first_sentence, severity_in
 from disputes.protocol.text.documents import STATED, Line
@@ -64,11 +63,6 @@ NO_PROSE = frozenset("#|>-+<~")
 def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[Start | None]:
     """Return the first lines of findings together with those of paragraphs that begin one."""
     found = list(starts)
-    if any(
-        start is not None and start.tag in WORDS_OF_ALL and severity_first(line.text)
-        for line, start in zip(lines, starts, strict=True)
-    ):
-        _take_like_others(lines, found)
     for index, line in enumerate(lines):
         if line.mode is not STATED or line.text[:1] in NO_PROSE or not line.text[:1].strip():
             continue
@@ -78,13 +72,6 @@ def with_prose(lines: Sequence[Line], starts: Sequence[Start | None]) -> list[St
         if start := _of_paragraph(lines, starts, index):
             found[index] = start
     return found
-
-
-def _take_like_others(lines: Sequence[Line], starts: list[Start | None]) -> None:
-    """Take every line that begins with a severity for a finding, as one of them that names a place is one."""
-    for index, line in enumerate(lines):
-        if starts[index] is None and line.mode is STATED:
-            starts[index] = severity_first(line.text)
 
 
 def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: int) -> Start | None:

@@ -1,11 +1,10 @@
-"""Reading a line that begins with a severity in brackets or on a badge: "[HIGH] text" (ARB-1)."""
+"""Reading a line that begins with its severity: a tag, a badge, a word, or the kind of a comment (FND-1)."""
 
 import re
 
-from disputes.protocol.reviews.first_lines.comments import BLOCKS
 from disputes.protocol.reviews.first_lines.ids import CODES, SEPARATORS, codes_in_order
-from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.inline_severities import MAX_READ, severity_in
+from disputes.protocol.reviews.first_lines.start import COUNT, Shape, Start
+from disputes.protocol.reviews.inline_severities import LOUD, MAX_READ, severity_in
 from disputes.protocol.reviews.severity import on_scale, read_severity
 from tasks.text.regex import regex
 
@@ -59,3 +58,56 @@ def read_tagged(start: Start, word: str, head: str, rest: str) -> Start:
     start.tag, start.words, start.title = word, (on_scale(word) or word,), title[:MAX_READ]
     start.coded = bool(start.codes)
     return start
+
+
+# --- A severity as the first word ---
+
+# The same in title case.
+TITLED = regex(
+    r"(?P<word>Blocking|Blocker|Non-blocking|Nit(?:pick)?|Critical|High|Major|Medium|Moderate|Low|Minor)(?P<more>)"
+    r"(?:\s?:|\s[-–—](?=\s))\s+(?=\S)"
+)
+
+
+def severe_first(text: str) -> re.Match[str] | None:
+    """Match the severity with which a paragraph begins."""
+    return LOUD.match(text) or TITLED.match(text)
+
+
+def read_loud(match: re.Match[str], text: str, indent: int) -> Start | None:
+    """Read a paragraph that begins with its severity; one in the parentheses after it takes precedence."""
+    title = text[match.end() :][:MAX_READ]
+    if COUNT.fullmatch(title.strip(" .*")):
+        return None
+    more = match["more"] or ""
+    word = more if severity_in(more) else match["word"]
+    return Start(Shape.TAG, indent=indent, title=title, words=(word,), tag=match["word"])
+
+
+# --- Comments on code ---
+
+# Comments on code that begin with a word for their kind: "issue (blocking): …", "nitpick: …".
+COMMENT = regex(
+    r"(?P<kind>issue|problem|suggestion|todo|chore|polish|typo|nit(?:pick)?|(?:non-)?blocking|blocker)\s?(?:\((?P<said>[^()]{1,60})\))?:\s+"
+)
+# Kinds that are also the label of a part of a finding, unless something in parentheses follows.
+LABELS_TOO = frozenset(["issue", "problem", "suggestion", "todo", "chore", "polish", "typo"])
+# Kinds that say nothing about how severe a comment is.
+OF_ANY_SEVERITY = frozenset(["issue", "problem"])
+BLOCKS = {"blocking": "high", "non-blocking": "low"}
+
+
+def kind_of_comment(text: str) -> re.Match[str] | None:
+    """Match the word for its kind at the beginning of a comment on code."""
+    match = COMMENT.match(text)
+    return match if match and (match["said"] or match["kind"] not in LABELS_TOO) else None
+
+
+def read_comment(match: re.Match[str], text: str, indent: int = 0) -> Start:
+    """Read a comment on code that begins with a word for its kind."""
+    kind = match["kind"]
+    said = [part.strip().lower() for part in (match["said"] or "").split(",")]
+    stated = [BLOCKS.get(part, part) for part in said if part in BLOCKS or severity_in(part)]
+    of_kind = BLOCKS.get(kind) or (kind if severity_in(kind) else "nit")
+    words = stated[-1:] or ([] if kind in OF_ANY_SEVERITY else [of_kind])
+    return Start(Shape.TAG, indent=indent, title=text[match.end() :][:MAX_READ], words=tuple(words), tag=kind)

@@ -1018,8 +1018,8 @@ Critical: the token is logged.
     ),
     (
         "paragraphs that begin with a severity, of which none names a place",
-        "Critical: never call this twice.\n\nLow: the default.\n",
-        ("-", []),
+        "Critical: the token is logged.\n\nLow: the default.\n",
+        ("-", [(1, "c", "the token is logged"), (3, "l", "the default")]),
     ),
     (
         "praise that counts",
