@@ -130,7 +130,7 @@ def doubts_about_rejection(read: ReadReview) -> tuple[Problem, ...]:
 
 def _in_sentences(read: ReadReview) -> bool:
     """Whether a finding was read from sentences, where much else may be said (FND-9)."""
-    return any(found.format == "record-no-id" for found in read.findings)
+    return any(found.format == "record" for found in read.findings)
 
 
 def doubts_about_approval(read: ReadReview, *, free_remarks: bool = False) -> tuple[Problem, ...]:

@@ -10,7 +10,7 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
-from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.documents import Line
 from disputes.protocol.text.identifiers import gaps_in
 from disputes.protocol.text.locations import is_place, line_named, place
 from tasks.states import Severity, severity_rank
@@ -95,7 +95,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         suggestion=suggestion,
         text=text,
         line=layout.lines[block.begin].number,
-        format=format_of(start, fields, body),
+        format=start.shape.value,
         withdrawn=(withdrawn := start.struck or WITHDRAWN.search(text.lower()) is not None),
         retracts=withdrawn and (start.struck or RETRACTS.search(head.strip().lower()) is not None),
         severity_conflict=len(set(stated)) > 1,
@@ -160,30 +160,6 @@ def is_minor(code: str) -> bool:
     """Whether an id itself says that its finding is low, such as L1 or NIT-002."""
     match = ID_PREFIX.match(code.upper())
     return match is not None and ID_PREFIXES.get(match[0]) is Severity.LOW
-
-
-def format_of(start: Start, fields: dict[str, list[str]], body: Sequence[Line]) -> str:
-    """Return the notation of a finding in short words: heading-id+severity-field, bullet-bold-id."""
-    if start.tag:
-        return "tag"
-    carrier = start.shape.value
-    if start.shape is Shape.ITEM:
-        carrier = ("numbered" if start.numbered else "bullet") + (
-            "-bold" if start.bold and start.coded else ""
-        )
-    if start.labelled:
-        return f"{carrier}-labelled"
-    if not start.coded:
-        return f"{carrier}-no-id"
-    kind = f"{'bracket-' if start.bracket else ''}{'native-' if start.native else ''}id"
-    end = ""
-    if fields.get("severity"):
-        end = "+severity-field"
-    elif start.words:
-        end = "-trailing-sev" if start.trailing else "-sev"
-    elif any(line.mode is STATED and line.text.lstrip()[:1] == "|" for line in body[:4]):
-        end = "+table"
-    return f"{carrier}-{kind}{end}"
 
 
 def without_detail(title: str) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from disputes.protocol.reviews.first_lines.ids import without_false_ids
 from disputes.protocol.reviews.first_lines.kinds_of_lines import read_start
-from disputes.protocol.reviews.first_lines.places import without_line_numbers
 from disputes.protocol.reviews.first_lines.prose import with_prose
 from disputes.protocol.reviews.first_lines.records import with_records
-from disputes.protocol.reviews.first_lines.scales import with_scales
 from disputes.protocol.reviews.first_lines.start import Start
 from disputes.protocol.reviews.headings import TOP, Purpose, Section, sections
 from disputes.protocol.text.documents import STATED, Line, Table, joined, tables
@@ -48,8 +47,7 @@ def lay_out(lines: Sequence[Line], text: str = "") -> Layout:
         current = section
     where += [current] * (len(lines) - len(where))
     read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
-    without_line_numbers(read, where)
-    starts = with_prose(lines, with_records(lines, with_scales(lines, read), where))
+    starts = with_prose(lines, with_records(lines, without_false_ids(lines, read, where), where))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())
     has_list = titles == 1 and any(

@@ -1,10 +1,16 @@
 """Reading a line that begins with the id of a finding, the program's or the reviewer's own (FND-1, ID-4)."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from disputes.protocol.reviews import inline_severities
 from disputes.protocol.reviews.first_lines.start import Shape, Start
+from disputes.protocol.reviews.headings import Section
+from disputes.protocol.reviews.severity import on_scale
 from disputes.protocol.text import identifiers
+from disputes.protocol.text.documents import STATED, Line
+from disputes.protocol.text.locations import is_place
 from disputes.protocol.text.mentions import codes_in
 from tasks.text.regex import regex
 
@@ -18,6 +24,30 @@ RECORD = regex(
 AFTER_NATIVE = (":", ".", ")", "]", " -", " –", " —", " (", " [", " |")
 SEPARATORS = " \t:-–—*_.)]"
 MAX_CODES = 100
+LINE_OF_FILE = regex(r"L\d{1,6}")  # "L42", below a heading that names a file
+LEGEND = regex(r"\bS[0-4]\s?=|\bS[1-4] ?(?:-|–|to|bis) ?S[1-4]\b")  # of a scale: "S1 = worst"
+
+
+def without_false_ids(
+    lines: Sequence[Line], starts: Sequence[Start | None], where: Sequence[Section]
+) -> Sequence[Start | None]:
+    """Return the first lines of findings, those without an id where it is a line of a file or a severity.
+
+    An id stands before one finding; a severity, as in "S1 `sync.py:10` deletes the folder", stands before
+    several, or the review explains it (SEV-9).
+    """
+    counts = Counter(start.native for start in starts if start and start.own)
+    scale = [native for native in counts if on_scale(native)]
+    is_scale = any(counts[native] > 1 for native in scale) or bool(
+        scale and any(line.mode is STATED and LEGEND.search(line.text) for line in lines)
+    )
+    for start, section in zip(starts, where, strict=True):
+        if start and is_scale and start.own and (severity := on_scale(start.native)):
+            start.tag, start.words = start.native, (severity.value,)
+        elif not (start and LINE_OF_FILE.fullmatch(start.native) and is_place(section.title)):
+            continue
+        start.coded, start.own, start.native = False, False, ""
+    return starts
 
 
 def read_record(match: re.Match[str], text: str, indent: int) -> Start:

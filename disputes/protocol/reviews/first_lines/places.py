@@ -1,11 +1,8 @@
 """Reading a line that begins with a file, its line, and a severity (FND-1)."""
 
-from collections.abc import Sequence
-
 from disputes.protocol.reviews.first_lines.start import Shape, Start
-from disputes.protocol.reviews.headings import Section
 from disputes.protocol.reviews.inline_severities import MAX_READ, severe_word
-from disputes.protocol.text.locations import CODED, LINE_NUMBER, is_place
+from disputes.protocol.text.locations import CODED, LINE_NUMBER
 from tasks.text.regex import regex
 
 # A finding that begins with a file and its severity: "`io.rs:14` - **high** - text", "io.go:14: [high] text".
@@ -19,15 +16,6 @@ OF_FILE = regex(
 # A linter's words for its results, which count if a place follows.
 LEVELS = {"error": "high", "warning": "medium", "notice": "low", "note": "low", "info": "low"}
 MAX_PLACE = 240  # characters at the beginning of a line in which the place may be
-
-LINE_OF_FILE = regex(r"L\d{1,6}")  # "L42", below a heading that names a file
-
-
-def without_line_numbers(starts: Sequence[Start | None], where: Sequence[Section]) -> None:
-    """Let what looks like an id be none if it is a line of the file that the heading names."""
-    for start, section in zip(starts, where, strict=True):
-        if start and LINE_OF_FILE.fullmatch(start.native) and is_place(section.title):
-            start.coded, start.own, start.native = False, False, ""
 
 
 def read_place(text: str, indent: int) -> Start | None:
