@@ -165,8 +165,7 @@ def _in_tables(layout: Layout, raised: frozenset[str]) -> Iterator[PriorStatus]:
         section = layout.where[table.start]
         if section.purpose in (Purpose.HISTORY, Purpose.REQUIRED):
             continue
-        names = [cell.strip("* ").lower() for cell in table.header]
-        column = next((i for i, name in enumerate(names) if i and name in STATUS_COLUMNS), None)
+        column = next((i for i, name in enumerate(table.names) if i and name in STATUS_COLUMNS), None)
         for row in table.rows:
             codes = codes_of(row.cells[0]) or (codes_of(row.cells[1]) if len(row.cells) > 2 else [])
             status = _row_status(table, row.cells, column, section)

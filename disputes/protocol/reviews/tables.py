@@ -55,7 +55,7 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
         column = _severity_column(table)
         for row in table.rows:
             first, *others = row.cells
-            severity = severity_in(_cell(row, column))
+            severity = severity_in(row.cell(column))
             named = [first]
             if not severity and len(first) <= 16:  # | HIGH | 2 | ISSUE-R1-001, ISSUE-R1-002 |
                 severity, named = severity_in(first), others
@@ -63,11 +63,6 @@ def listed_severities(layout: Layout) -> dict[str, Severity]:
                 for code in chain.from_iterable(map(codes_of, named)):
                     found.setdefault(code.upper(), severity)
     return found
-
-
-def _cell(row: Row, column: int | None) -> str:
-    """Return what stands in a column of a row, which may be shorter than its table; else nothing."""
-    return row.cells[column] if column is not None and column < len(row.cells) else ""
 
 
 def find_rows(
@@ -120,14 +115,6 @@ def _line_of(section: Section) -> Iterator[Section]:
         above = above.parent
 
 
-def _names(table: Table) -> list[str]:
-    return [cell.strip("*` ").lower() for cell in table.header]
-
-
-def _column(table: Table, names: Collection[str]) -> int | None:
-    return next((index for index, name in enumerate(_names(table)) if name in names), None)
-
-
 def _is_location(name: str) -> bool:
     """Whether a column says where: `File`, `File:Line`, `File / Lines`."""
     words = WORD.findall(name)
@@ -136,10 +123,10 @@ def _is_location(name: str) -> bool:
 
 def _severity_column(table: Table) -> int | None:
     """Return the index of the column that says how severe each row is, or None."""
-    if (column := _column(table, SEVERITY_COLUMNS)) is not None:
+    if (column := table.column(SEVERITY_COLUMNS)) is not None:
         return column
-    for index, name in enumerate(_names(table)):
-        if SEVERE_HEAD.search(name) and all(severity_in(_cell(row, index)) for row in table.rows):
+    for index, name in enumerate(table.names):
+        if SEVERE_HEAD.search(name) and all(severity_in(row.cell(index)) for row in table.rows):
             return index
     return None
 
@@ -149,15 +136,15 @@ def _widest_column(table: Table) -> int | None:
     told = SEVERITY_COLUMNS | ID_COLUMNS | SUGGESTION_COLUMNS | {"status", "state"}
     severe = _severity_column(table)
     widths = [
-        (sum(len(_cell(row, index)) for row in table.rows), index)
-        for index, name in enumerate(_names(table))
+        (sum(len(row.cell(index)) for row in table.rows), index)
+        for index, name in enumerate(table.names)
         if name not in told and not _is_location(name) and index != severe
     ]
     return max(widths, default=(0, None))[1]
 
 
 def _title_column(table: Table) -> int | None:
-    names = _names(table)
+    names = table.names
     columns = [names.index(name) for name in TITLE_COLUMNS if name in names]
     first = columns[:1]
     if first == [0] and all(len(row.cells[0].split()) <= 1 for row in table.rows):
@@ -169,7 +156,7 @@ def _title_column(table: Table) -> int | None:
 
 def _lists(table: Table, section: Section, *, alone: bool) -> bool:
     """Whether a table lists issues: one column names them, and another one or the section says how severe."""
-    names = _names(table)
+    names = table.names
     if not names or OTHER_COLUMNS & set(names) or _title_column(table) is None:
         return False
     if section.purpose is Purpose.ISSUES:
@@ -179,19 +166,19 @@ def _lists(table: Table, section: Section, *, alone: bool) -> bool:
 
 
 def _row(text: str, table: Table, row: Row, section: Section) -> Found | None:
-    names = _names(table)
+    names = table.names
     column = _title_column(table)
 
     def cell(is_wanted: Callable[[str], object]) -> str:
-        return _cell(row, next((i for i, name in enumerate(names) if is_wanted(name) and i != column), None))
+        return row.cell(next((i for i, name in enumerate(names) if is_wanted(name) and i != column), None))
 
-    title = _cell(row, column).strip("* ")
+    title = row.cell(column).strip("* ")
     if not LETTERS.search(title) or EMPTY.match(title) or COUNT.fullmatch(title):
         return None
     status = status_of(cell(["status", "state"].__contains__))
     if status not in (None, Status.UNRESOLVED):
         return None
-    words = _cell(row, _severity_column(table))
+    words = row.cell(_severity_column(table))
     codes = _row_codes(row)
     return Found(
         title=title[:500],

@@ -326,8 +326,7 @@ def _in_tables(layout: Layout) -> Iterator[tuple[int, str, Verdict]]:
         section = layout.where[table.start]
         if section.purpose in (Purpose.HISTORY, Purpose.PRIOR):
             continue
-        names = [cell.strip("*` ").lower() for cell in table.header]
-        column = next((i for i, name in enumerate(names) if name in VERDICT_COLUMNS), None)
+        names, column = table.names, table.column(VERDICT_COLUMNS)
         for index, row in enumerate(table.rows, table.start + 2):
             if len(row.cells) == 2 and (match := verdict_label(row.cells[0])) and not match[1]:
                 words = row.cells[1]

@@ -3,7 +3,7 @@
 An id, a heading or a keyword inside a fence or a quote is an example, not a statement (ID-3).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -89,6 +89,10 @@ class Row(NamedTuple):
     line: int
     cells: tuple[str, ...]
 
+    def cell(self, column: int | None) -> str:
+        """Return what stands in a column; nothing if there is none or the row is too short."""
+        return self.cells[column] if column is not None and column < len(self.cells) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -98,6 +102,15 @@ class Table:
     rows: tuple[Row, ...]
     start: int
     end: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns in lower case, without marks."""
+        return [cell.strip("*` ").lower() for cell in self.header]
+
+    def column(self, names: Collection[str]) -> int | None:
+        """Return the index of the first column with one of these names, or None."""
+        return next((index for index, name in enumerate(self.names) if name in names), None)
 
 
 class _Fence(NamedTuple):
