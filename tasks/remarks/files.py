@@ -74,12 +74,12 @@ def import_comments(task: Task, text: str, *, artifact: str, actor: Actor) -> li
     comments move nothing. Returns a line about what changed, in a list that is empty if nothing did. Raises
     FaultyFile; then nothing is changed.
     """
-    item = read_meta(text)
+    comments = read_meta(text)
     locked_task(task.pk)
     known = {_key(each.by_label, each.at.isoformat(), each.body): each for each in task.comments.all()}
     by_id: dict[str, Comment] = {}
     added = changed = 0
-    for one in item.comments:
+    for one in comments:
         key = _key(one.author, one.timestamp.isoformat(), one.content)
         found = known.get(key)
         if found is None:

@@ -2,33 +2,34 @@
 
 The format is that of the design: comments with the ids c001, c002, and so on, each with author, timestamp,
 target or parent, content, status and resolution; above them, what the item says of a dispute between stages.
-All faults of a file are reported at once, each with its line, and nothing in it is executed.
+What is wrong with a file is reported with its line. What it says of a dispute is for people, and only the
+comments are read again.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import yaml
 
-from tasks.configuration.yaml_files import Fault, FaultyFile, compose
-from tasks.configuration.yaml_files import line_of as node_line
+from tasks.configuration.yaml_files import Fault, FaultyFile, Lines, read_plain
 from tasks.text.regex import regex
 
 SIZE_MAX = 1024 * 1024
 COMMENTS_MAX = 2000
-CONTENT_MAX = 20_000
+DEPTH_MAX = 5
+VALUES_MAX = 20 * COMMENTS_MAX
 AUTHOR_MAX = 120
-TARGET_MAX = 300
+LENGTHS = {"content": 20_000, "target": 300}  # of what may be longer than a name
 SUFFIX = ".meta.yaml"
 STATUSES = ("open", "resolved")
 RESOLUTIONS = ("", "accepted", "rejected")
 KEYS = ("id", "author", "timestamp", "target", "parent", "content", "status", "resolution")
+REQUIRED = ("id", "author", "timestamp", "content")
 ITEM_KEYS = ("issue", "dispute_rounds", "dispute_agents", "status", "flag", "comments")
 _ID = regex(r"c[0-9]{3,6}\Z")
-_PLAIN = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ class Item:
     dispute_agents: tuple[str, ...] = ()
     status: str = ""
     flag: str = ""
-    lines: dict[str, int] = field(default_factory=dict, compare=False)  # the line of each comment, by its id
 
 
 def artifact_of(target: str) -> str:
@@ -82,15 +82,15 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:
     block = "\n" in text and all(line.isprintable() and line == line.rstrip() for line in text.split("\n"))
-    plain = text.isprintable() or block
-    return dumper.represent_scalar(f"{_PLAIN}str", text, style="|" if block else None if plain else '"')
+    style = "|" if block else None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text)
 
 
 def write_meta(item: Item, artifact: str = "") -> str:
-    """Return the text of the file; `read_meta` reads it back to an equal item."""
+    """Return the text of the file; `read_meta` reads its comments back."""
     head: dict[str, Any] = {key: value for key in ITEM_KEYS if (value := getattr(item, key))}
     head["comments"] = [_row(comment) for comment in item.comments]
     text: str = yaml.dump(head, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
@@ -115,141 +115,65 @@ def numbered(comments: Iterable[MetaComment]) -> tuple[MetaComment, ...]:
 # --- Reading ----------------------------------------------------------------------------------------------
 
 
-def read_meta(text: str) -> Item:
-    """Return the item in a file. Raises FaultyFile with all that is wrong; then nothing may be used."""
-    node = compose(text, SIZE_MAX)
-    return _Reader().item(node)
+def read_meta(text: str) -> tuple[MetaComment, ...]:
+    """Return the comments in a file. Raises FaultyFile if anything is wrong; then nothing may be used."""
+    if not text.strip():
+        return ()
+    found = read_plain(text, size=SIZE_MAX, depth=DEPTH_MAX, values=VALUES_MAX)
+    _refuse_unknown(found, ITEM_KEYS, "the file")
+    rows = found.get("comments", [])
+    if not isinstance(rows, list):
+        raise _faulty(found, "comments is a list: `- id: c001` for each.")
+    if len(rows) > COMMENTS_MAX:
+        raise _faulty(found, f"there are {len(rows)} comments; {COMMENTS_MAX} are the most.")
+    comments: dict[str, MetaComment] = {}
+    for row in rows:
+        if not isinstance(row, Lines):
+            raise _faulty(found, "a comment holds keys with values: `key: value`.")
+        comment = _comment(row)
+        if comment.id in comments:
+            raise _faulty(row, f"{comment.id} stands there twice.")
+        if comment.parent and comment.parent not in comments:
+            raise _faulty(row, f"{comment.id} answers {comment.parent}, which is not above it.")
+        comments[comment.id] = comment
+    return tuple(comments.values())
 
 
-class _Reader:
-    """One walk over the nodes: mappings, lists and scalars under known keys, and nothing below them."""
+def _faulty(at: Lines, message: str) -> FaultyFile:
+    return FaultyFile([Fault(at.line, message)])
 
-    def __init__(self) -> None:
-        self.faults: list[Fault] = []
 
-    def fault(self, node: yaml.Node, message: str) -> None:
-        self.faults.append(Fault(node_line(node), message))
+def _refuse_unknown(found: Lines, known: Sequence[str], what: str) -> None:
+    if unknown := next((word for word in found if word not in known), ""):
+        raise _faulty(found, f"{what}: {unknown[:40]} is unknown. Known are {', '.join(known)}.")
 
-    def item(self, node: yaml.Node | None) -> Item:
-        values: dict[str, Any] = {}
-        comments: list[MetaComment] = []
-        lines: dict[str, int] = {}
-        for key, value in self.entries(node, ITEM_KEYS, "the file") if node is not None else ():
-            if key == "comments":
-                comments, lines = self.comments(value)
-            elif key == "dispute_agents":
-                values[key] = tuple(self.texts(value))
-            elif key == "dispute_rounds":
-                values[key] = self.number(value)
-            else:
-                values[key] = self.text(value, key, TARGET_MAX)
-        self.check_parents(comments, lines)
-        if self.faults:
-            raise FaultyFile(self.faults)
-        return Item(tuple(comments), lines=lines, **values)
 
-    def entries(self, node: yaml.Node, known: Sequence[str], what: str) -> Iterator[tuple[str, yaml.Node]]:
-        if not isinstance(node, yaml.MappingNode):
-            self.fault(node, f"{what} holds keys with values: `key: value`.")
-            return
-        seen: set[str] = set()
-        for name, value in node.value:
-            word = name.value if isinstance(name, yaml.ScalarNode) else None
-            if word is None or word not in known:
-                shown = f"{word[:40]} is" if word else "that key is"
-                self.fault(name, f"{what}: {shown} unknown. Known are {', '.join(known)}.")
-            elif word in seen:
-                self.fault(name, f"{what}: {word} stands there twice.")
-            else:
-                seen.add(word)
-                yield word, value
+def _comment(row: Lines) -> MetaComment:
+    _refuse_unknown(row, KEYS, "a comment")
+    for key, value in row.items():
+        most = LENGTHS.get(key, AUTHOR_MAX)
+        if not isinstance(value, str):
+            raise _faulty(row, f"{key} is a text.")
+        if len(value) > most:
+            raise _faulty(row, f"{key} has {len(value)} characters; {most} are the most.")
+        if key != "content" and "\n" in value:
+            raise _faulty(row, f"{key} is one line of text.")
+    if missing := next((key for key in REQUIRED if not row.get(key)), ""):
+        raise _faulty(row, f"a comment has no {missing}.")
+    if not _ID.match(row["id"]):
+        raise _faulty(row, f"{row['id'][:20]!r} is no id; c001 is one.")
+    for key, known in (("status", STATUSES), ("resolution", RESOLUTIONS)):
+        if row.get(key, known[0]) not in known:
+            raise _faulty(row, f"{row['id']}: {key} is one of {', '.join(filter(None, known))}.")
+    return MetaComment(**{**row, "timestamp": _moment(row)})
 
-    def comments(self, node: yaml.Node) -> tuple[list[MetaComment], dict[str, int]]:
-        found: list[MetaComment] = []
-        lines: dict[str, int] = {}
-        if not isinstance(node, yaml.SequenceNode):
-            self.fault(node, "comments is a list: `- id: c001` for each.")
-            return found, lines
-        if len(node.value) > COMMENTS_MAX:
-            self.fault(node, f"there are {len(node.value)} comments; {COMMENTS_MAX} are the most.")
-            return found, lines
-        for entry in node.value:
-            comment = self.comment(entry)
-            if comment and comment.id in lines:
-                self.fault(entry, f"{comment.id} stands there twice.")
-            elif comment:
-                found.append(comment)
-                lines[comment.id] = node_line(entry)
-        return found, lines
 
-    def comment(self, node: yaml.Node) -> MetaComment | None:
-        before = len(self.faults)
-        values: dict[str, Any] = {}
-        for key, value in self.entries(node, KEYS, "a comment"):
-            if key == "timestamp":
-                values[key] = self.time(value)
-            else:
-                most = {"content": CONTENT_MAX, "target": TARGET_MAX}.get(key, AUTHOR_MAX)
-                values[key] = self.text(value, key, most, lines=key == "content")
-        for key in ("id", "author", "timestamp", "content"):
-            if not values.get(key) and len(self.faults) == before:
-                self.fault(node, f"a comment has no {key}.")
-        if len(self.faults) == before:
-            if not _ID.match(values["id"]):
-                self.fault(node, f"{values['id'][:20]!r} is no id; c001 is one.")
-            for key, known in (("status", STATUSES), ("resolution", RESOLUTIONS)):
-                if values.get(key, known[0]) not in known:
-                    self.fault(node, f"{values['id']}: {key} is one of {', '.join(filter(None, known))}.")
-        return MetaComment(**values) if len(self.faults) == before else None
-
-    def check_parents(self, comments: list[MetaComment], lines: dict[str, int]) -> None:
-        """Report comments whose parent is not above them."""
-        seen: set[str] = set()
-        for comment in comments:
-            if comment.parent and comment.parent not in seen:
-                where = lines[comment.id]
-                self.faults.append(
-                    Fault(where, f"{comment.id} answers {comment.parent}, which is not above it.")
-                )
-            seen.add(comment.id)
-
-    def text(self, node: yaml.Node, key: str, most: int, *, lines: bool = False) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            self.fault(node, f"{key} is a text.")
-            return ""
-        text = "" if node.tag == f"{_PLAIN}null" else str(node.value)
-        if len(text) > most:
-            self.fault(node, f"{key} has {len(text)} characters; {most} are the most.")
-        elif not lines and "\n" in text:
-            self.fault(node, f"{key} is one line of text.")
-        return text
-
-    def texts(self, node: yaml.Node) -> list[str]:
-        if not isinstance(node, yaml.SequenceNode) or len(node.value) > COMMENTS_MAX:
-            self.fault(node, "dispute_agents is a list of names.")
-            return []
-        return [self.text(each, "dispute_agents", AUTHOR_MAX) for each in node.value]
-
-    def number(self, node: yaml.Node) -> int:
-        if isinstance(node, yaml.ScalarNode) and re.fullmatch("[0-9]{1,5}", node.value):
-            return int(node.value)
-        self.fault(node, "dispute_rounds is a whole number.")
-        return 0
-
-    def time(self, node: yaml.Node) -> datetime | None:
-        """Return the time in UTC, which is assumed if no zone is named; None if it is invalid."""
-        if isinstance(node, yaml.ScalarNode):
-            loader = yaml.SafeLoader("")
-            try:
-                value = loader.construct_object(node)
-                value = datetime.fromisoformat(value) if isinstance(value, str) else value
-                if isinstance(value, date) and not isinstance(value, datetime):
-                    value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-                if isinstance(value, datetime) and 1970 < value.year < 9000:
-                    return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)
-            except (yaml.YAMLError, ValueError, OverflowError, TypeError, KeyError):
-                pass
-            finally:
-                loader.dispose()
-        self.fault(node, "timestamp is a moment such as 2024-01-17T14:30:00.")
-        return None
+def _moment(row: Lines) -> datetime:
+    """Return the comment's time in UTC, which is assumed if no zone is named."""
+    try:
+        at = datetime.fromisoformat(row["timestamp"])
+        if 1970 < at.year < 9000:
+            return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except ValueError:
+        pass
+    raise _faulty(row, "timestamp is a moment such as 2024-01-17T14:30:00.")

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import reverse
 
 from tasks.access import RULE, may
@@ -16,11 +15,7 @@ COMMENTS_MAX = 200  # how many comments are read, newest first
 THREADS_MAX = 30  # how many threads are shown, newest first
 
 
-def _newest(task: Any) -> QuerySet[Comment]:
-    return Comment.objects.filter(task=task).order_by("-pk")[:COMMENTS_MAX]
-
-
-_of_task = Prepared(_newest)
+_of_task = Prepared(lambda task: Comment.objects.filter(task=task).order_by("-pk")[:COMMENTS_MAX])
 
 
 @dataclass
