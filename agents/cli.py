@@ -149,12 +149,19 @@ def shorten(title: object) -> str:
     return text if len(text) <= MAX_TITLE else text[: MAX_TITLE - 3].rstrip() + "..."
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table with columns as wide as their widest cells, two spaces apart."""
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], nothing: str = "") -> str:
+    """Return a table with columns as wide as their widest cells, two spaces apart; `nothing` without rows."""
+    if not rows:
+        return nothing
     cells = [list(header), *([label(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     padded = (map(str.ljust, row, widths) for row in cells)
     return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def columns(rows: Iterable[Reply], *keys: str) -> list[list[object]]:
+    """Return what a table of these rows shows: the values under these keys."""
+    return [[row.get(key) for key in keys] for row in rows]
 
 
 def say(text: str) -> None:
@@ -1159,20 +1166,9 @@ def show_fields(args: argparse.Namespace, reply: Reply) -> str:
 
 def show_projects(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of projects and, below it, what keeps any of them from work."""
-    rows = reply["results"]
-    if not rows:
-        return "No projects."
-    cells = [
-        (
-            row.get("slug"),
-            row.get("status"),
-            counted(row.get("tasks")),
-            row.get("target_branch"),
-            row.get("repository"),
-        )
-        for row in rows
-    ]
-    told = [table(("PROJECT", "STATUS", "TASKS", "BRANCH", "REPOSITORY"), cells)]
+    rows = [{**row, "tasks": counted(row.get("tasks"))} for row in reply["results"]]
+    cells = columns(rows, "slug", "status", "tasks", "target_branch", "repository")
+    told = [table(("PROJECT", "STATUS", "TASKS", "BRANCH", "REPOSITORY"), cells, "No projects.")]
     told += [f"{label(row.get('slug'))} waits: {line(row['trouble'])}" for row in rows if row.get("trouble")]
     return "\n".join(told)
 
@@ -1188,24 +1184,19 @@ def counted(tasks: object) -> str:
 
 def show_tasks(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of tasks."""
-    rows = reply["results"]
-    if not rows:
-        return "No tasks."
-    cells = [(row.get("ref"), shorten(row.get("title")), row.get("status"), row.get("round")) for row in rows]
-    if not any(row.get("where") for row in rows):
-        return table(("ID", "TITLE", "STATUS", "ROUND"), cells)
-    placed = [(*cell, row.get("where")) for cell, row in zip(cells, rows, strict=True)]
-    return table(("ID", "TITLE", "STATUS", "ROUND", "STAGE"), placed)
+    rows = [{**row, "title": shorten(row.get("title"))} for row in reply["results"]]
+    if any(row.get("where") for row in rows):
+        cells = columns(rows, "ref", "title", "status", "round", "where")
+        return table(("ID", "TITLE", "STATUS", "ROUND", "STAGE"), cells)
+    cells = columns(rows, "ref", "title", "status", "round")
+    return table(("ID", "TITLE", "STATUS", "ROUND"), cells, "No tasks.")
 
 
 def show_runners(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of hosts."""
-    rows = reply["results"]
-    if not rows:
-        return "No host has reported yet. Start one on its machine: manage.py run_orchestrator"
-    keys = ("name", "state", "seen_at", "runs", "slots", "isolation", "labels")
-    cells = [tuple(row.get(key) for key in keys) for row in rows]
-    return table(("HOST", "STATE", "SEEN", "RUNS", "SLOTS", "ISOLATION", "LABELS"), cells)
+    cells = columns(reply["results"], "name", "state", "seen_at", "runs", "slots", "isolation", "labels")
+    nothing = "No host has reported yet. Start one on its machine: manage.py run_orchestrator"
+    return table(("HOST", "STATE", "SEEN", "RUNS", "SLOTS", "ISOLATION", "LABELS"), cells, nothing)
 
 
 def fields(thing: Reply, without: Iterable[str] = ()) -> list[str]:
@@ -1237,8 +1228,8 @@ def show_task(args: argparse.Namespace, reply: Reply) -> str:
         lines.append(f"Waiting: {label(reply['waiting'])}")
     lines += ["", *fields(reply, without=("ref", "title", "stage", "waiting", "findings", "body"))]
     if findings := objects(reply.get("findings")):
-        rows = ([item.get(key) for key in ("code", "severity", "title")] for item in findings)
-        lines += ["", "Findings:", table(("CODE", "SEVERITY", "TITLE"), rows)]
+        cells = columns(findings, "code", "severity", "title")
+        lines += ["", "Findings:", table(("CODE", "SEVERITY", "TITLE"), cells)]
     if reply.get("body"):
         lines += ["", "Body:", *quote(reply["body"])]
     return "\n".join(lines)
@@ -1246,20 +1237,18 @@ def show_task(args: argparse.Namespace, reply: Reply) -> str:
 
 def show_disputes(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of disputes."""
-    rows = reply["results"]
-    if not rows:
-        return "No disputes."
-    if args.stale:
+    rows = [{**row, "task": task_title(row), "reason": short_reason(row)} for row in reply["results"]]
+    if args.stale and rows:
         return show_stale(rows, reply.get("count"), reply.get("stale_after_days"))
-    cells = ((row.get("ref"), task_title(row), row.get("status"), short_reason(row)) for row in rows)
-    return table(("ID", "TASK", "STATUS", "REASON"), cells)
+    cells = columns(rows, "ref", "task", "status", "reason")
+    return table(("ID", "TASK", "STATUS", "REASON"), cells, "No disputes.")
 
 
 def show_stale(rows: list[Reply], count: object, days: object) -> str:
     """Return the disputes that have been open for too long, below a warning."""
     number = count if isinstance(count, int) else len(rows)
     have = "dispute has" if number == 1 else "disputes have"
-    cells = ((row.get("ref"), task_title(row), row.get("days_open")) for row in rows)
+    cells = columns(rows, "ref", "task", "days_open")
     bound = (
         f"> {line(days)} day{'s' * (days != 1)}"
         if isinstance(days, int)
@@ -1346,26 +1335,17 @@ def show_decision(decision: Reply) -> list[str]:
 
 def show_branches(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of disputed work that was pushed and, below it, what the remote refused."""
-    rows = reply["results"]
-    if not rows:
-        return "No disputed work was pushed."
-    cells = [
-        (row.get("task"), row.get("task_status"), str(row.get("sha") or "")[:12], row.get("branch") or "-")
-        for row in rows
-    ]
-    told = [table(("TASK", "STATUS", "COMMIT", "BRANCH"), cells)]
+    rows = [{**row, "sha": str(row.get("sha") or "")[:12]} for row in reply["results"]]
+    cells = columns(rows, "task", "task_status", "sha", "branch")
+    told = [table(("TASK", "STATUS", "COMMIT", "BRANCH"), cells, "No disputed work was pushed.")]
     told += [f"{label(row.get('task'))}: {line(row['problem'])}" for row in rows if row.get("problem")]
     return "\n".join(told)
 
 
 def show_amendments(args: argparse.Namespace, reply: Reply) -> str:
     """Return the table of amendments."""
-    rows = reply["results"]
-    if not rows:
-        return "No amendments."
-    keys = ("id", "conflict", "path", "stands", "task")
-    cells = [tuple(row.get(key) or "-" for key in keys) for row in rows]
-    return table(("ID", "CONFLICT", "SPECIFICATION", "STATE", "TASK"), cells)
+    cells = columns(reply["results"], "id", "conflict", "path", "stands", "task")
+    return table(("ID", "CONFLICT", "SPECIFICATION", "STATE", "TASK"), cells, "No amendments.")
 
 
 def show_amendment(args: argparse.Namespace, reply: Reply) -> str:
