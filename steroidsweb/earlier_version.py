@@ -1,6 +1,5 @@
 """What to do with a database that was made by a version before the first release."""
 
-import shlex
 from pathlib import Path
 
 from django.conf import settings
@@ -20,13 +19,11 @@ def refusal() -> str:
     strange = _strange_migrations()
     if not strange:
         return ""
-    commands = "\n".join(f"    {command}" for command in _commands())
     return (
         f"The database {connection.settings_dict['NAME']} was made by an earlier version of Steroids Web, "
         f"before its first release: this version has no migration {some_of(strange, NAMED_MAX)}. "
-        "It cannot be upgraded. To begin afresh, end what still runs on it and move it away; nothing is "
-        "deleted:\n\n"
-        f"{commands}\n\nThen give the same command once more."
+        f"It cannot be upgraded. To begin afresh, end what still runs on it and move {settings.HOME} out of "
+        "the way, and the database, too, if it lies elsewhere; then give the same command once more."
     )
 
 
@@ -34,7 +31,7 @@ def _strange_migrations() -> list[str]:
     """Return the applied migrations of this program's apps that this version does not have."""
     base = Path(settings.BASE_DIR)
     ours = {app: base / app / "migrations" for app in settings.INSTALLED_APPS if (base / app).is_dir()}
-    if _is_file() and not Path(connection.settings_dict["NAME"]).exists():
+    if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
         return []  # connecting to it would create it
     try:
         with connection.cursor() as cursor:
@@ -49,30 +46,3 @@ def _strange_migrations() -> list[str]:
     return [
         f"{app}.{name}" for app, name in applied if app in ours and not (ours[app] / f"{name}.py").exists()
     ]
-
-
-def _is_file() -> bool:
-    return bool(connection.vendor == "sqlite")
-
-
-def _commands() -> list[str]:
-    """Return the commands that move away the data folder, and the database if it is not inside."""
-    home, database = Path(settings.HOME), connection.settings_dict
-    name, commands = str(database["NAME"]), [_move(home)]
-    if not _is_file():
-        flags = (("-h", "HOST"), ("-p", "PORT"), ("-U", "USER"))
-        where = "".join(f" {flag} {shlex.quote(database[key])}" for flag, key in flags if database[key])
-        rename = f'ALTER DATABASE "{name}" RENAME TO "{name}-earlier"'
-        commands += [f"psql{where} -c {shlex.quote(rename)} postgres", f"createdb{where} {shlex.quote(name)}"]
-    elif not (file := Path(name).resolve()).is_relative_to(home):
-        commands.append(_move(file))
-    return commands
-
-
-def _move(path: Path) -> str:
-    """Return an `mv` command to a free name in the same folder."""
-    free = path.with_name(f"{path.name}-earlier")
-    number = 2
-    while free.exists():
-        free, number = path.with_name(f"{path.name}-earlier-{number}"), number + 1
-    return f"mv {shlex.quote(str(path))} {shlex.quote(str(free))}"
