@@ -245,16 +245,11 @@ class ProviderPauseAdmin(base.ReadOnlyAdmin, base.SuperuserAdmin, base.BaseAdmin
 
 class PromptInline(base.ReadOnlyAdmin, StackedInline):
     model = Prompt
-    fields = ("words",)
-    readonly_fields = ("words",)
+    fields = readonly_fields = (base.in_full("text", "text"),)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Let everybody who may see the run see its prompt."""
         return True
-
-    @display(description="text")
-    def words(self, prompt: Prompt) -> SafeString:
-        return base.preformatted(prompt.text)
 
 
 @admin.register(Run)

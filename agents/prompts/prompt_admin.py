@@ -15,9 +15,10 @@ from agents.models import PromptText, Run
 from agents.prompts import compose, templates, texts
 from agents.prompts.texts import BadText
 from tasks.access import MAINTAIN, role_in
-from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, SharedForm, preformatted
+from tasks.admin.base import ProjectFilter, ProjectScopedAdmin, SharedForm, in_full, preformatted
 from tasks.text.counting import counted
 
+WORDS = in_full("text", "text")
 NAMES = [(name, name) for name in templates.SHAPES]
 
 
@@ -75,12 +76,12 @@ class PromptTextAdmin(ProjectScopedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromptText]:
         return super().get_queryset(request).annotate(told=Count("runs"))
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         if obj is None:
             return ("project", "name", "text", "is_active")
-        return ("project", "name", "version", "is_active", "by_user", "at", "hash", "words", "preview")
+        return ("project", "name", "version", "is_active", "by_user", "at", "hash", WORDS, "preview")
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
         return () if obj is None else self.get_fields(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -115,10 +116,6 @@ class PromptTextAdmin(ProjectScopedAdmin):
     @display(description="runs told", ordering="told")
     def runs_told(self, text: Any) -> int:
         return text.told
-
-    @display(description="text")
-    def words(self, text: PromptText) -> SafeString:
-        return preformatted(text.text)
 
     @display(description="as the last run would be told")
     def preview(self, text: PromptText) -> SafeString:

@@ -95,6 +95,17 @@ def preformatted(text: str) -> SafeString:
     return format_html(box, visible(text)) if text else SafeString("-")
 
 
+def in_full(field: str, name: str) -> Callable[[Any], SafeString]:
+    """Return a read-only field that shows a long text whole; `name` is what people read beside it."""
+
+    @display(description=name)
+    def shown(row: Any) -> SafeString:
+        return preformatted(getattr(row, field))
+
+    shown.__name__ = f"{field}_in_full"
+    return shown
+
+
 class JSONText(forms.JSONField):
     """Indented JSON. If left empty, it is the column's default, and never null."""
 

@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from tasks import models
@@ -84,7 +83,7 @@ class SubmissionAdmin(RecordAdmin):
     list_select_related = ("task__project",)
     search_fields = ("sha", "task__title", "by_agent", "by_model")
     exclude = ("diff", "patch_id")
-    readonly_fields = ("diff_text",)
+    readonly_fields = (base.in_full("diff", "diff"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[models.Submission]:
         return super().get_queryset(request).defer("diff", "specification", "response")
@@ -92,10 +91,6 @@ class SubmissionAdmin(RecordAdmin):
     @display(description="stands", boolean=True)
     def stands(self, submission: models.Submission) -> bool:
         return submission.rolled_back_id is None
-
-    @display(description="diff")
-    def diff_text(self, submission: models.Submission) -> SafeString:
-        return base.preformatted(submission.diff)
 
 
 @admin.register(models.Bundle)
@@ -121,14 +116,10 @@ class VerificationAdmin(RecordAdmin):
     list_select_related = ("project",)
     search_fields = ("sha", "step")
     exclude = ("tail",)
-    readonly_fields = ("output",)
+    readonly_fields = (base.in_full("tail", "end of the output"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[models.Verification]:
         return super().get_queryset(request).defer("tail")
-
-    @display(description="end of the output")
-    def output(self, verification: models.Verification) -> SafeString:
-        return base.preformatted(verification.tail)
 
 
 @admin.register(models.Landing)
@@ -154,11 +145,7 @@ class ReviewAdmin(RecordAdmin):
     list_select_related = ("submission__task__project",)
     search_fields = ("text", "by_agent", "submission__task__title")
     exclude = ("text",)
-    readonly_fields = ("words",)
-
-    @display(description="text")
-    def words(self, review: models.Review) -> SafeString:
-        return base.preformatted(review.text)
+    readonly_fields = (base.in_full("text", "text"),)
 
 
 @admin.register(models.Finding)
@@ -173,12 +160,8 @@ class FindingAdmin(RecordAdmin):
     list_select_related = ("task__project",)
     search_fields = ("code", "title", "path", "task__title")
     exclude = ("excerpt",)
-    readonly_fields = ("code_at_its_place",)
+    readonly_fields = (base.in_full("excerpt", "code at its place"),)
     ordering = ("-pk",)
-
-    @display(description="code at its place")
-    def code_at_its_place(self, finding: models.Finding) -> SafeString:
-        return base.preformatted(finding.excerpt)
 
 
 @admin.register(models.Answer)
