@@ -83,21 +83,24 @@ def read_folder(root: Path) -> list[SessionFolder]:
 def session_of_files(name: str, files: Mapping[str, str]) -> SessionFolder:
     """Return the session that consists of these files, given by paths such as round_001/engineer.md.
 
-    Files with other names are passed over.
+    Files with other names, and with numbers that no round or version has, are passed over.
     """
     session = SessionFolder(name)
     for path, text in sorted(files.items()):
         folder, _, file = path.rpartition("/")
-        numbered, named = _ROUND.fullmatch(folder), _FILE.fullmatch(file)
+        numbered, named = _ROUND.fullmatch(folder.rpartition("/")[2]), _FILE.fullmatch(file)
         digest = sha256(text.encode()).hexdigest()
-        if path == DECISIONS:
+        if file.lower() == DECISIONS and not numbered:
             session.decisions = Document("", 0, 0, path, text, digest)
-        elif numbered and named:
-            role = REVIEWER if named["role"].lower() == REVIEWER else ENGINEER
-            place = int(numbered["number"]), int(named["version"] or 1)
-            session.documents.append(Document(role, *place, path, text, digest))
+        elif not (numbered and named):
+            session.passed_over.append(Trouble(path, "it is neither engineer.md nor reviewer.md of a round"))
+        elif not (1 <= (round_ := int(numbered["number"])) <= ROUND_MAX):
+            session.passed_over.append(Trouble(path, f"rounds are numbered from 1 to {ROUND_MAX}"))
+        elif not (1 <= (version := int(named["version"] or 1)) <= VERSION_MAX):
+            session.passed_over.append(Trouble(path, f"versions go from 1 to {VERSION_MAX}"))
         else:
-            session.passed_over.append(Trouble(path, "it is no document of a round"))
+            role = REVIEWER if named["role"].lower() == REVIEWER else ENGINEER
+            session.documents.append(Document(role, round_, version, path, text, digest))
     session.documents.sort(key=lambda document: document.place)
     return session
 
@@ -124,14 +127,10 @@ def session_of_text(name: str, text: str) -> SessionFolder:
 
 
 def _faults(documents: list[Document]) -> Iterator[Trouble]:
-    """Yield why pasted documents are refused, such as a number out of range or an empty text."""
+    """Yield why documents of people are refused: an empty text, or two for the same part of a round."""
     seen: dict[tuple[int, int, int], str] = {}
     for document in documents:
-        if not 1 <= document.round <= ROUND_MAX:
-            yield Trouble(document.path, f"rounds are numbered from 1 to {ROUND_MAX}")
-        elif not 1 <= document.version <= VERSION_MAX:
-            yield Trouble(document.path, f"versions go from 1 to {VERSION_MAX}")
-        elif document.place in seen:
+        if document.place in seen:
             yield Trouble(document.path, f"{seen[document.place]} stands for the same part of the round")
         elif not document.text.strip() or "\0" in document.text:
             yield Trouble(document.path, "it is empty, or no text")
@@ -153,79 +152,39 @@ def _session_folders(folder: Path, deep: int) -> Iterator[Path]:
 
 
 def _read_session(root: Path, folder: Path) -> SessionFolder:
-    session = SessionFolder(folder.name if folder == root else folder.relative_to(root).as_posix())
-    numbers: dict[int, str] = {}
-    for path in sorted(folder.iterdir()):
-        match = _ROUND.fullmatch(path.name)
-        name = path.relative_to(root).as_posix()
-        if match and path.is_dir() and not path.is_symlink():
-            number = int(match["number"])
-            if not 1 <= number <= ROUND_MAX:
-                reason = f"rounds are numbered from 1 to {ROUND_MAX}"
-                session.passed_over.append(Trouble(name, reason))
-            elif number in numbers:
-                session.unreadable.append(Trouble(name, f"round {number} is {numbers[number]} already"))
-            else:
-                numbers[number] = name
-                _read_round(session, root, path, number)
-        elif path.name.lower() == DECISIONS:
-            session.decisions = _read_document(session, root, path, "", 0, 0)
-        else:
-            session.passed_over.append(Trouble(name, "it is no folder round_NNN"))
-    session.documents.sort(key=lambda document: document.place)
+    files: dict[str, str] = {}
+    unreadable: list[Trouble] = []
+    for path in _files_of(folder):
+        place = path.relative_to(root).as_posix()
+        is_read = _FILE.fullmatch(path.name) or path.name.lower() == DECISIONS
+        try:
+            files[place] = _text_of(path) if is_read else ""
+        except OSError as error:
+            unreadable.append(Trouble(place, f"{error.strerror}"))
+        except ValueError as error:
+            unreadable.append(Trouble(place, f"{error}"))
+    name = folder.name if folder == root else folder.relative_to(root).as_posix()
+    session = session_of_files(name, files)
+    session.unreadable += [*unreadable, *_faults(session.documents)]
     return session
 
 
-def _read_round(session: SessionFolder, root: Path, folder: Path, number: int) -> None:
-    seen: dict[tuple[str, int], str] = {}
+def _files_of(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        name = path.relative_to(root).as_posix()
-        match = _FILE.fullmatch(path.name)
-        if not match:
-            reason = "it is neither engineer.md nor reviewer.md, with or without _v2"
-            session.passed_over.append(Trouble(name, reason))
-            continue
-        role = REVIEWER if match["role"].lower() == REVIEWER else ENGINEER
-        version = int(match["version"] or 1)
-        if not 1 <= version <= VERSION_MAX:
-            session.passed_over.append(Trouble(name, f"versions go from 1 to {VERSION_MAX}"))
-        elif (role, version) in seen:
-            reason = f"{seen[role, version]} stands for the same part of the round"
-            session.unreadable.append(Trouble(name, reason))
-        elif document := _read_document(session, root, path, role, number, version):
-            seen[role, version] = name
-            session.documents.append(document)
+        is_round = _ROUND.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        yield from sorted(path.iterdir()) if is_round else [path]
 
 
-def _read_document(
-    session: SessionFolder, root: Path, path: Path, role: str, number: int, version: int
-) -> Document | None:
-    """Return the file's document, or None if it cannot be read; the reason is then added to the session."""
-    name = path.relative_to(root).as_posix()
-    raw = b""
-    try:
-        reason, raw = _read_bytes(path)
-        text = raw.decode("utf-8-sig")
-        if not reason and "\0" in text:
-            reason = f"it is no text: byte {raw.index(0)} is NUL"
-        elif not reason and not text.strip():
-            reason = "it is empty"
-    except OSError as error:
-        reason = f"{error.strerror}"
-    except UnicodeDecodeError as error:
-        reason = f"it is not UTF-8: {error.reason} at byte {error.start}"
-    if reason:
-        session.unreadable.append(Trouble(name, reason))
-        return None
-    return Document(role, number, version, name, text, sha256(raw).hexdigest())
-
-
-def _read_bytes(path: Path) -> tuple[str, bytes]:
-    """Return why the file is not read, or "" and its bytes. Links, pipes and devices are never opened."""
+def _text_of(path: Path) -> str:
+    """Return the file's text. Raises OSError and ValueError; links, pipes and devices are never opened."""
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode):
-        return "it is no plain file", b""
+        raise ValueError("it is no plain file")
     if found.st_size > MAX_BYTES:
-        return f"it has {found.st_size} bytes; {MAX_BYTES} are the limit", b""
+        raise ValueError(f"it has {found.st_size} bytes; {MAX_BYTES} are the limit")
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-        return "", file.read(MAX_BYTES + 1)
+        raw = file.read(MAX_BYTES + 1)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from error

@@ -92,10 +92,13 @@ class Plan:
         left = self.silence.never_answered if self.silence else ()
         return [each for each in left if each.finding.code not in self.decided]
 
+    def about(self, gap: str) -> list[Work | ReviewDocument]:
+        """Return the documents that work on the gap or judge it, in their order."""
+        return [s for s in self.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
+
     def is_accepted(self, gap: str) -> bool:
         """Whether the last document on the gap approves it, and nothing about it waits for anybody."""
-        about = [s for s in self.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
-        last = about[-1] if about else None
+        last = next(reversed(self.about(gap)), None)
         return (
             gap != WHOLE
             and isinstance(last, ReviewDocument)

@@ -114,9 +114,10 @@ class _Import:
         section = section_titled(self.project, one_line(self.plan.name, 180))
         for gap in missing:
             is_done = self.plan.is_accepted(gap)
+            last = max((step.document.round for step in self.plan.about(gap)), default=0)
             self.tasks[gap] = task = create_last(
                 self.project, section=section, title=self.plan.titles[gap], source=self._source(gap),
-                origin=Task.Origin.IMPORT, severity=self._severity(gap), round=self._last_round(gap),
+                origin=Task.Origin.IMPORT, severity=self._severity(gap), round=last,
                 status=Status.COMPLETED if is_done else Status.DEFERRED,
                 finished_by="import" if is_done else "",
             )  # fmt: skip
@@ -126,12 +127,6 @@ class _Import:
     def _source(self, gap: str) -> str:
         """Return what the task is recognised by: the session and its gap."""
         return f"{self.plan.name[:200]}#{gap or 'session'}"
-
-    def _about(self, gap: str) -> list[Work | ReviewDocument]:
-        return [s for s in self.plan.steps if gap in (s.sections if isinstance(s, Work) else s.gaps)]
-
-    def _last_round(self, gap: str) -> int:
-        return max((step.document.round for step in self._about(gap)), default=0)
 
     def _severity(self, gap: str) -> Severity:
         judged = [step for step in self.plan.steps if isinstance(step, ReviewDocument)]
@@ -368,10 +363,6 @@ def _left(left: Left) -> str:
     return f"{severity} {name} ({finding.gap or 'no gap'}): {one_line(finding.title, 100)} [{left.review}]"
 
 
-def _raised(found: Found) -> Raised:
-    return Raised(found.title, found.location, code=found.code, text=found.text)
-
-
 def _as_raised(finding: Finding) -> Raised:
     return Raised(
         finding.title, finding.location, code=finding.code, raw_code=finding.raw_code, text=finding.text
@@ -384,5 +375,6 @@ def _again(found: Found, known: list[Finding], minimum: float) -> Finding | None
         for finding in known:
             if finding.raw_code.upper() == found.code.upper():
                 return finding
-    match = same_finding(_raised(found), [_as_raised(finding) for finding in known], minimum=minimum)
+    raised = Raised(found.title, found.location, code=found.code, text=found.text)
+    match = same_finding(raised, [_as_raised(finding) for finding in known], minimum=minimum)
     return known[match.index] if match else None
