@@ -99,10 +99,7 @@ def opened(within: Within) -> Iterator[Row]:
 
 def ruled(within: Within) -> Iterator[Row]:
     """Count people's rulings in force on the day they were made."""
-    rows = Decision.objects.standing().filter(
-        within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
-    )
-    columns = rows.order_by().values_list(
+    columns = _of_people(within).values_list(
         "conflict__dispute__project", "at", "conflict__opened_at", "option", "seconds", "user",
         "conflict__kind", "conflict__severity", "conflict__reason", "conflict__followed",
         "conflict__coder_label", "conflict__reviewer_label", "conflict__submission__by_model",
@@ -126,17 +123,21 @@ def ruled(within: Within) -> Iterator[Row]:
 def judged(within: Within) -> Iterator[Row]:
     """Count people's rulings after a judge had taken a side, by whether they ruled as it said."""
     before = Opinion.objects.judge_before_ruling()
-    rows = Decision.objects.standing().filter(
-        within.of("at", "conflict__dispute__project"), authority=Decision.Authority.PERSON
+    said = (
+        _of_people(within)
+        .annotate(said=Subquery(before.values("verdict")[:1]))
+        .filter(said__in=[JudgeVerdict.ENFORCE, JudgeVerdict.DISMISS])
     )
-    said = rows.annotate(said=Subquery(before.values("verdict")[:1])).filter(
-        said__in=[JudgeVerdict.ENFORCE, JudgeVerdict.DISMISS]
-    )
-    for project, at, option, verdict in said.order_by().values_list(
+    for project, at, option, verdict in said.values_list(
         "conflict__dispute__project", "at", "option", "said"
     ):
         word = "agreed" if option == option_of(verdict) else "differed"
         yield project, at.astimezone(UTC).date(), Measure.JUDGED, word, 1
+
+
+def _of_people(within: Within) -> QuerySet[Decision]:
+    in_force = Decision.objects.standing().filter(authority=Decision.Authority.PERSON)
+    return in_force.filter(within.of("at", "conflict__dispute__project")).order_by()
 
 
 def answered(within: Within) -> Iterator[Row]:

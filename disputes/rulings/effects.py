@@ -94,28 +94,17 @@ def _rate_alert(decision: Decision, actor: Actor) -> str:
 
 
 def _help(task: Task, decision: Decision, actor: Actor, note: str) -> str:
-    match Option(decision.option):
-        case Option.RETRY:
-            if is_held(task):
-                return "wait"
-            return _start_again(task, decision, actor, note)
-        case Option.LAND:
-            return "wait" if is_held(task) else _land_again(task, decision, actor, note)
-        case Option.VERIFY:
-            _followed(decision.conflict, actor)
-            if is_held(task):
-                return "wait"
-            return _verify_again(task, decision, actor, note)
-        case Option.RAISE:
-            _check_amount(decision)
-            _followed(decision.conflict, actor)
-            if is_held(task):
-                return "wait"
-            return _start_again(task, decision, actor, note)
-        case Option.DEFER | Option.CANCEL | Option.FINISH as verb:
-            getattr(task, verb)(actor=actor, note=note)
-            _followed(decision.conflict, actor)
-            return verb.value
+    option = Option(decision.option)
+    if option is Option.RAISE:
+        _check_amount(decision)
+    if option in {Option.VERIFY, Option.RAISE}:
+        _followed(decision.conflict, actor)
+    if again := AGAIN.get(option):
+        return "wait" if is_held(task) else again(task, decision, actor, note)
+    if option in {Option.DEFER, Option.CANCEL, Option.FINISH}:
+        getattr(task, option)(actor=actor, note=note)
+        _followed(decision.conflict, actor)
+        return option.value
     return ""
 
 
@@ -171,6 +160,14 @@ def _land_again(task: Task, decision: Decision, actor: Actor, note: str) -> str:
         return "wait"
     task.rule_accept(submission, actor=actor, note=note, not_before=after)
     return "accept"
+
+
+AGAIN = {
+    Option.RETRY: _start_again,
+    Option.RAISE: _start_again,
+    Option.VERIFY: _verify_again,
+    Option.LAND: _land_again,
+}
 
 
 def go_on(
