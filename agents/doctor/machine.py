@@ -181,7 +181,7 @@ def mirrors() -> Iterator[Finding]:
 def _locks(path: Path) -> list[Path]:
     since = time.time() - LOCK_OLD
     found = [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]
-    return [lock for lock in found if lock.name != "steroids.lock" and lock.lstat().st_mtime < since]
+    return [lock for lock in found if lock.lstat().st_mtime < since]
 
 
 def _damage(path: Path) -> str:

@@ -328,12 +328,9 @@ def signal_all(processes: Iterable[Identity], number: int) -> None:
 
 def end_all(processes: list[Identity], grace: float) -> bool:
     """Send TERM, wait up to `grace` seconds, and send KILL; return whether all of them are gone."""
-    signal_all(processes, signal.SIGTERM)
-    deadline = time.monotonic() + grace
-    while time.monotonic() < deadline and any(is_alive(process) for process in processes):
-        time.sleep(0.02)
-    signal_all(processes, signal.SIGKILL)
-    deadline = time.monotonic() + 2
-    while time.monotonic() < deadline and any(is_alive(process) for process in processes):
-        time.sleep(0.02)
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, 2.0)):
+        signal_all(processes, number)
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline and any(is_alive(process) for process in processes):
+            time.sleep(0.02)
     return not any(is_alive(process) for process in processes)

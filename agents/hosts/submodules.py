@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.hosts.git.commands import GitError, run
-from agents.hosts.git.mirror import FETCH, Mirror
-from agents.hosts.git.remotes import Interrupted, Network, over_network
+from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.remotes import Interrupted, Network
 from agents.hosts.git.repository import Size
 from tasks.text.regex import regex
 from tasks.text.repository_urls import host_of, redact
@@ -238,16 +238,10 @@ def network_for(url: str, base: str, network: Network, closed: Path) -> Network:
 def _fetch(inner: Mirror, sha: str) -> None:
     """Fetch the commit by its hash, or failing that all branches. Raises GitError if it is in none."""
     try:
-        over_network(
-            inner.path, inner.network, inner.url, *FETCH, "--end-of-options", inner.url,
-            f"+{sha}:refs/steroids/modules/{sha}",
-        )  # fmt: skip
+        inner.fetch_refs(f"+{sha}:refs/steroids/modules/{sha}")
     except Interrupted:
         raise
     except GitError:
-        over_network(
-            inner.path, inner.network, inner.url, *FETCH, "--end-of-options", inner.url,
-            "+refs/heads/*:refs/steroids/heads/*",
-        )  # fmt: skip
+        inner.fetch_refs("+refs/heads/*:refs/steroids/heads/*")
     if not inner.has(sha):
         raise GitError("git fetch", f"its commit {sha[:12]} is in none of its branches")

@@ -45,8 +45,8 @@ def tidy() -> list[str]:
     """
     _mark().touch()
     said: list[str] = []
-    _logged("folders of runs", lambda: said.extend(_remove_run_folders()))
-    _logged("caches", lambda: said.extend(_remove_caches()))
+    _logged("folders of runs", lambda: said.extend(_removed(old_run_folders(), paths.remove, "run folder")))
+    _logged("caches", lambda: said.extend(_removed(old_caches(), paths.remove_at_once, "cache")))
     for project in Project.objects.all():
         mirror = paths.mirror(project)
         if mirror.is_there():
@@ -85,14 +85,6 @@ def old_run_folders() -> list[Path]:
     return [folder for pk, folder in folders.items() if pk in ended or _is_older(folder, days * DAY)]
 
 
-def _remove_run_folders() -> Iterator[str]:
-    old = old_run_folders()
-    for folder in old:
-        paths.remove(folder)
-    if old:
-        yield f"Gone: {counted(len(old), 'run folder')}."
-
-
 def old_caches() -> list[Path]:
     """Return the caches that no run has used for long, of projects that nothing runs for on this host.
 
@@ -108,12 +100,11 @@ def old_caches() -> list[Path]:
     return sorted(folder for folder in folders if _is_older(folder, days * DAY))
 
 
-def _remove_caches() -> Iterator[str]:
-    old = old_caches()
+def _removed(old: list[Path], remove: Callable[[Path], None], what: str) -> Iterator[str]:
     for folder in old:
-        paths.remove_at_once(folder)
+        remove(folder)
     if old:
-        yield f"Gone: {counted(len(old), 'cache')}."
+        yield f"Gone: {counted(len(old), what)}."
 
 
 def _at_work() -> set[int]:

@@ -146,15 +146,9 @@ def _count(run: Run, task: Task, reason: str) -> None:
     if used_up:
         question = f"Hand-ins of {who} were refused until no retry was left: {task.title}"
         reason = used_up
-    try:
-        opening.stop_for_help(
-            task,
-            Conflict.Origin.EMPTY_RUNS,
-            question[:500],
-            detail=f"The last one: {run.get_outcome_display()}. {reason}",
-        )
-    except (StaleTask, IllegalMove):
-        return
+    last = f"The last one: {run.get_outcome_display()}. {reason}"
+    with suppress(StaleTask, IllegalMove):
+        opening.stop_for_help(task, Conflict.Origin.EMPTY_RUNS, question[:500], detail=last)
 
 
 def _whose(runs: list[Run]) -> str:

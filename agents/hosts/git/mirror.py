@@ -74,14 +74,14 @@ class Mirror(Repository):
             return head
 
     def _fetch(self) -> None:
-        words = (*FETCH, "--end-of-options", self.url, f"+refs/heads/{self.branch}:{self.target_ref}")
+        refs = f"+refs/heads/{self.branch}:{self.target_ref}"
         try:
-            over_network(self.path, self.network, self.url, *words)
+            self.fetch_refs(refs)
         except (HostTrouble, Unreachable) as error:
             if said := next((said for sign, said in UNFIT.items() if sign in error.text), ""):
                 raise Unfit("The repository", said) from error
             if MOVED_MEANWHILE in error.text:  # a push of our own was faster
-                over_network(self.path, self.network, self.url, *words)
+                self.fetch_refs(refs)
                 return
             if NOT_THERE not in error.text:
                 raise
@@ -166,8 +166,12 @@ class Mirror(Repository):
     def fetch_commit(self, sha: str, ref: str) -> None:
         """Fetch one commit from any branch of the remote and keep it under `ref`. Raises Unreachable."""
         with self.one_at_a_time():
-            words = (*FETCH, "--end-of-options", self.url, f"+{sha}:{ref}")
-            over_network(self.path, self.network, self.url, *words)
+            self.fetch_refs(f"+{sha}:{ref}")
+
+    def fetch_refs(self, refs: str) -> None:
+        """Fetch what a refspec names; the caller holds the mirror's lock. Raises GitError."""
+        words = (*FETCH, "--end-of-options", self.url, refs)
+        over_network(self.path, self.network, self.url, *words)
 
     def bundle(self, sha: str, ref: str, base: str, limit: int) -> bytes | None:
         """Return the commits up to `sha` that `base` lacks, as a thin bundle that names the last one `ref`.

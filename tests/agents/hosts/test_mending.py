@@ -171,7 +171,10 @@ def test_a_lock_that_no_git_holds_any_more_does_not_stop_the_next_one(world: Wor
         assert not held.exists()
 
 
-def test_a_push_leaves_the_mirror_at_the_branch_whatever_lock_was_left(world: World) -> None:
+def test_a_push_leaves_the_mirror_at_the_branch_whatever_lock_was_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.hosts.mending.LOCK_YOUNG", 3600.0)  # however long the test takes
     mirror = paths.mirror(world.project)
     run = world.coder()
     sha = world.commit(run, {"one.py": "one\n"})
