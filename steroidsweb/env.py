@@ -278,7 +278,7 @@ def is_open_on_the_way(address: str) -> bool:
 
 def single_sign_on() -> OIDC | None:
     """Return the provider in STEROIDS_OIDC_*; None if no issuer is set. Raises ImproperlyConfigured."""
-    issuer = env_str("STEROIDS_OIDC_ISSUER").rstrip("/")
+    issuer = env_str("STEROIDS_OIDC_ISSUER").removesuffix("/.well-known/openid-configuration").rstrip("/")
     if not issuer:
         return None
     if is_open_on_the_way(issuer):

@@ -48,9 +48,12 @@ def counters(name: str, address: str) -> list[Counter]:
     return sorted(found, key=lambda counter: counter.key)
 
 
-def for_person(user_pk: int) -> list[Counter]:
-    """Return the counters of a code or password of somebody whose session is open, wherever they are."""
-    return [Counter(_key("code", str(user_pk)), FOR_NAME)]
+def for_person(user_pk: int, what: str) -> list[Counter]:
+    """Return the counters of a "code" or "password" of somebody whose session is open, wherever they are.
+
+    Each has its own, so that whoever guesses one does not lock the other.
+    """
+    return [Counter(_key(what, str(user_pk)), FOR_NAME)]
 
 
 def _key(*words: str) -> str:
@@ -89,12 +92,12 @@ def take_back(counted: Sequence[Counter]) -> None:
                 row.save()
 
 
-def braked(user: Any, check: Callable[[], str]) -> str:
-    """Return what was typed if `check` takes it. Raises ValidationError.
+def braked(user: Any, what: str, check: Callable[[], str]) -> str:
+    """Return what was typed, a "code" or "password", if `check` takes it. Raises ValidationError.
 
     Tries count for the user, wherever they are.
     """
-    counted = for_person(user.pk)
+    counted = for_person(user.pk, what)
     if wait := begin_try(counted):
         raise too_many(wait)
     typed = check()

@@ -108,7 +108,7 @@ class Braked:
     def clean_code(self) -> str:
         check = super().clean_code  # type: ignore[misc]
         try:
-            return brake.braked(self.user, lambda: only_once(self.user, check()))
+            return brake.braked(self.user, "code", lambda: only_once(self.user, check()))
         except sealing.Unreadable as error:
             raise ValidationError(
                 "Your second factor can no longer be read: the secret key of this installation has changed.",
@@ -136,7 +136,7 @@ class CodeAgainForm(Braked, ReauthenticateForm):
 
 class PasswordAgainForm(PasswordForm):
     def clean_password(self) -> str:
-        return brake.braked(self.user, super().clean_password)
+        return brake.braked(self.user, "password", super().clean_password)
 
 
 class SetUpForm(ActivateTOTPForm):

@@ -59,7 +59,7 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
     """The old password and the new one; whoever has only a session guesses the old one behind the brake."""
 
     def clean_old_password(self) -> str:
-        return braked(self.user, super().clean_old_password)
+        return braked(self.user, "password", super().clean_old_password)
 
 
 class SignInView(LoginView):

@@ -19,6 +19,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
+from django.utils.crypto import get_random_string
 from django.utils.http import urlencode
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import HTTPAdapter
@@ -39,6 +40,7 @@ User = get_user_model()
 ANSWER_MAX = 1024 * 1024  # bytes of what the provider says at once
 SECONDS = 15.0  # in which it has to have said it
 SKEW = 120  # seconds by which its clock may be ahead of ours
+NONCE, NONCE_LENGTH = "single-sign-on-nonce", 32  # where the session keeps what its tokens have to hold
 UID_MAX = 191  # characters
 EMAIL_MAX = 254
 NAMES = ("preferred_username", "name", "given_name", "family_name")
@@ -67,7 +69,15 @@ class _Bounded(HTTPAdapter):
 
 
 class _Claims(OpenIDConnectOAuth2Adapter):
-    """Takes of what the provider says of a person only what can be meant."""
+    """Takes of what the provider says of itself and of a person only what can be meant."""
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """Return its configuration. Raises RequestException if it is that of another issuer."""
+        config: dict[str, Any] = super().openid_config
+        if (named := str(config["issuer"]).rstrip("/")) != settings.OIDC.issuer:
+            raise RequestException(f"It calls itself {named}, and STEROIDS_OIDC_ISSUER says otherwise.")
+        return config
 
     def _fetch_user_info(self, access_token: str) -> dict[str, Any]:
         return sound(super()._fetch_user_info(access_token))
@@ -79,7 +89,10 @@ class _Claims(OpenIDConnectOAuth2Adapter):
         return super().complete_login(request, app, token, **more)
 
     def _decode_id_token(self, app: Any, id_token: str) -> dict[str, Any]:
-        return meant_for(app.client_id, sound(super()._decode_id_token(app, id_token)))
+        token = meant_for(app.client_id, sound(super()._decode_id_token(app, id_token)))
+        if token.get("nonce") != self.request.session.get(NONCE):
+            raise RequestException("Its token answers another sign-in: see nonce.")
+        return token
 
 
 def meant_for(client: str, token: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +172,9 @@ class SingleSignOn(DefaultSocialAccountAdapter):
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Send the browser to the provider. Of the address only what comes after the sign-in counts."""
     to = request.GET.get(REDIRECT_FIELD_NAME)
-    request.GET = QueryDict(urlencode({REDIRECT_FIELD_NAME: to} if to else {}))  # type: ignore[assignment]
+    nonce = request.session.setdefault(NONCE, get_random_string(NONCE_LENGTH))  # one for all its tabs
+    asked = {"auth_params": urlencode({"nonce": nonce})} | ({REDIRECT_FIELD_NAME: to} if to else {})
+    request.GET = QueryDict(urlencode(asked))  # type: ignore[assignment]
     return _by_way_of(OAuth2LoginView, request, provider_id)
 
 

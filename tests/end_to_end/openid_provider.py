@@ -68,6 +68,7 @@ class Provider:
             "iat": now,
             "exp": now + 300,
             "sub": person["sub"],
+            "nonce": asked.get("nonce"),
             **person.get("in_token", {}),
         }
         about = {name: value for name, value in about.items() if value is not None}

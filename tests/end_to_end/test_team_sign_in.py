@@ -375,6 +375,7 @@ def test_people_sign_in_with_the_teams_own_provider(
                 {"iat": None}, {"iat": now + 86400}, {"nbf": now + 86400}, {"nbf": "x"}, {"azp": "another"},
                 {"azp": [us]}, {"aud": "another"}, {"aud": None}, {"aud": [us, "another"]},
                 {"aud": [us, "another"], "azp": "another"}, {"iss": "https://id.example"}, {"iss": None},
+                {"nonce": None}, {"nonce": "another"}, {"nonce": 7},
             )),
             *(({}, answer) for answer in (
                 {"id_token": None}, {"id_token": ["x"]}, {"access_token": {"a": 1}}, {"expires_in": "soon"},
@@ -390,6 +391,10 @@ def test_people_sign_in_with_the_teams_own_provider(
             refused = comes("1", "lea@team.example")
             assert (refused.status, failed in refused.text) == (403, True), name
             assert "It names an address that does not begin with https://" in audit(folder)[-1][2]
+        provider.elsewhere = {"issuer": "https://id.example"}  # as its tokens say, too
+        refused = comes("1", "lea@team.example", in_token={"iss": "https://id.example"})
+        assert (refused.status, failed in refused.text) == (403, True)
+        assert "It calls itself https://id.example" in audit(folder)[-1][2]
         provider.elsewhere = {}
 
         provider.is_cancelled = True
@@ -497,6 +502,9 @@ def test_who_signs_in_with_a_code_is_told_what_happened_and_what_to_do(
         assert "That code is wrong, no longer valid, or used already." in third.text
         third.post(code=codes[1])
         assert "Too many tries. Wait 1 minute, then try again." in third.text
+        second.get("/account/again/?next=/sessions/")
+        second.post(password=PASSWORD)
+        assert second.path == "/sessions/"  # whoever guesses codes does not lock the password
         folder.rows("UPDATE steroidsweb_signintries SET free_at = '2020-01-01'")
         third.post(code=codes[1])
         assert third.path == "/queue/"
