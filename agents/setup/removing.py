@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Count
+from django.db.models.functions import Now
 
 from agents.hosts import paths, processes
 from agents.models import Agent, Run, Trial
@@ -39,11 +40,13 @@ def remove(project: Project, *, actor: Actor) -> str:
     """Delete the project with all its rows, or end it as abandoned if it has a history; say which.
 
     Its mirror and caches on this host are removed in either case, the folders of its runs and trials only
-    with the rows; a trial that is under way here is ended. Raises Refused("runs_live") if runs are under way.
+    with the rows; a trial that is under way here is ended. Raises Refused: "runs_live" if runs are under way,
+    "landing" if a commit is being pushed.
     """
     trials: list[Path] = []
     with transaction.atomic():
         row = locked(Project.objects).get(pk=project.pk)
+        list(locked(row.tasks).order_by("pk").values_list("pk"))  # nobody rules or pushes meanwhile
         live = list(Run.objects.live().filter(project=row).values_list("pk", flat=True))
         if live:
             raise Refused(
@@ -51,6 +54,12 @@ def remove(project: Project, *, actor: Actor) -> str:
                 f"{row.slug} has {counted(len(live), 'run')} under way.",
                 "Stop them first: add --force.",
             )
+        pushed = Landing.objects.filter(status=Landing.Status.PUSHING, claimed_until__gte=Now())
+        if landing := pushed.filter(project=row).select_related("task__project").first():
+            raise Refused(
+                "landing", f"{landing.task.ref} is being pushed.",
+                f"Try again in {settings.DURATIONS['landing_claim']:.0f} seconds.",
+            )  # fmt: skip
         history = history_of(row)
         if not history:
             runs = list(Run.objects.filter(project=row).values_list("pk", flat=True))

@@ -9,6 +9,7 @@ from tasks import states
 from tasks.configuration import stages
 from tasks.database.locking import locked
 from tasks.database.prepared import Prepared
+from tasks.errors import Refused
 from tasks.models.choices import SEVERITY_CHOICES, STATUS_CHOICES
 from tasks.models.moments import MomentField
 from tasks.models.project import Project, Section
@@ -294,11 +295,11 @@ _locked = Prepared(lambda pk: locked(_with_section).filter(pk=pk).order_by())
 def locked_task(pk: int) -> Task:
     """Return the task with its project and section, locked until the transaction ends.
 
-    Raises Task.DoesNotExist.
+    Raises Refused("gone") if the task was deleted meanwhile, with its project.
     """
     found: Task | None = _locked.first(pk)
     if found is None:
-        raise Task.DoesNotExist(f"There is no task {pk}.")
+        raise Refused("gone", "The task was deleted meanwhile, with its project.", "Reload.", status=404)
     return found
 
 

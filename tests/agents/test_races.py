@@ -18,6 +18,7 @@ from django.test import Client
 from agents.api import handins
 from agents.loop import orchestrator, run_ends
 from agents.models import Run, new_token, token_hash
+from agents.setup import removing
 from disputes import opening, rulings
 from disputes.models import Conflict, Decision
 from disputes.protocol.rulings.options import offered
@@ -214,6 +215,31 @@ def test_a_task_that_waits_for_two_begins_once_both_have_landed_at_the_same_mome
         at_once(lambda: first.landed(sha(1)), lambda: second.landed(sha(2)))  # noqa: B023
         after.refresh_from_db()
         assert after.waits_for == 0
+
+
+def test_what_is_ruled_while_its_project_is_removed_stays_readable() -> None:
+    lea = create_user("lea")
+    project = create_project(members={lea: "maintainer"})
+    task = create_task(project, status="in_progress", round=1)
+    opening.stop_for_help(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
+    conflict = Conflict.objects.select_related("dispute__task__project").get()
+    is_ruled, said = threading.Event(), []
+
+    def rule() -> None:
+        with transaction.atomic():
+            rulings.decide(conflict, conflict.choices[0].option, user=lea, text="Ask Tom.")
+            is_ruled.set()
+            time.sleep(0.5)
+
+    def remove() -> None:
+        is_ruled.wait(60)
+        said.append(removing.remove(project, actor=Actor.person(lea)))
+
+    at_once(rule, remove)
+    assert said == [
+        f"{project.slug} is kept as abandoned, for it has 1 ruling. Nothing of it is started any more."
+    ]
+    assert Decision.objects.get().conflict_id == conflict.pk
 
 
 @contextmanager

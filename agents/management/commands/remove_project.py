@@ -45,7 +45,7 @@ class Command(ProgramCommand):
         try:
             self.stdout.write(removing.remove(project, actor=ACTOR))
         except Refused as error:
-            raise CommandError(f"{error} Nothing was removed.") from error
+            raise CommandError(f"{error} {error.hint} Nothing was removed.") from error
 
     def _confirm(self, project: Project, *, asked: bool) -> None:
         history = removing.history_of(project)

@@ -409,7 +409,13 @@ def test_a_project_is_removed_only_by_its_name_typed_again(
 
 
 def test_a_project_with_runs_under_way_is_removed_only_with_force(tried: Project, settings: Any) -> None:
-    settings.DURATIONS = settings.DURATIONS | {"grace": 0.1, "lease": 0.1}
+    settings.DURATIONS = settings.DURATIONS | {"grace": 0.1, "lease": 0.1, "landing_claim": 60.0}
+    work = Task.objects.get(number=7).submissions.get()
+    pushed = Landing.objects.create(project=tried, task=work.task, submission=work, sha=work.sha)
+    Landing.objects.update(status="pushing", claimed_until=timezone.now() + timedelta(minutes=1))
+    said = "ledger-7 is being pushed. Try again in 60 seconds. Nothing was removed."
+    assert refused("remove_project", "ledger", "--yes", "--force") == said
+    pushed.delete()
     queued = create_run(create_task(tried, number=9, status="in_progress"), status="queued")
     assert "ledger has 1 run under way." in refused("remove_project", "ledger", "--yes")
     held = create_run(
