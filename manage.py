@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "steroidsweb.settings")
-    if not os.environ.get("DATABASE_URL", "").startswith("postgres"):
+    if "DATABASE_URL_FILE" not in os.environ and "postgres" not in os.environ.get("DATABASE_URL", ""):
         sys.modules["psycopg"] = None  # type: ignore[assignment]  # else it is loaded for nothing: 9 MB
     import django
     from django.core.exceptions import ImproperlyConfigured

@@ -1,4 +1,4 @@
-"""What to do with a database that was made by a version before the first release."""
+"""What to do with a database that was made by a version before the first release, or by another program."""
 
 from pathlib import Path
 
@@ -7,16 +7,29 @@ from django.db import DatabaseError, connection
 
 from tasks.text.counting import some_of
 
-NAMED_MAX = 3  # migrations that the message names
+NAMED_MAX = 3  # migrations or tables that the message names
+BASE = Path(settings.BASE_DIR)
+MIGRATIONS = "django_migrations"
+ALSO_OURS = {MIGRATIONS, "sqlite_sequence"}
 
 
 def refusal() -> str:
     """Return why this version cannot use the database, and how to begin afresh; empty if it can use it.
 
-    Migrations that were applied but are not on disk belong to another version. A database that cannot be read
-    is not reported here, because the command that needs it reports it.
+    Migrations that were applied but are not on disk belong to another version. Tables of which none is ours
+    belong to another program, whose own a migration would change. A database that cannot be read is not
+    reported here, because the command that needs it reports it.
     """
-    strange = _strange_migrations()
+    tables, applied = _read()
+    ours = {app: base / "migrations" for app in settings.INSTALLED_APPS if (base := BASE / app).is_dir()}
+    known = [(app, name) for app, name in applied if app in ours]
+    strangers = sorted({*tables} - {*connection.introspection.django_table_names(), *ALSO_OURS})
+    if strangers and not known:
+        return (
+            f"The database {connection.settings_dict['NAME']} belongs to another program: it holds "
+            f"{some_of(strangers, NAMED_MAX)}. Name another one in DATABASE_URL. Nothing was changed."
+        )
+    strange = [f"{app}.{name}" for app, name in known if not (ours[app] / f"{name}.py").exists()]
     if not strange:
         return ""
     return (
@@ -27,22 +40,18 @@ def refusal() -> str:
     )
 
 
-def _strange_migrations() -> list[str]:
-    """Return the applied migrations of this program's apps that this version does not have."""
-    base = Path(settings.BASE_DIR)
-    ours = {app: base / app / "migrations" for app in settings.INSTALLED_APPS if (base / app).is_dir()}
+def _read() -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the names of the database's tables, and the app and name of each migration that was applied."""
     if connection.vendor == "sqlite" and not Path(connection.settings_dict["NAME"]).exists():
-        return []  # connecting to it would create it
+        return [], []  # connecting to it would create it
     try:
         with connection.cursor() as cursor:
-            if "django_migrations" not in connection.introspection.table_names(cursor):
-                return []
+            tables = connection.introspection.table_names(cursor)
+            if MIGRATIONS not in tables:
+                return tables, []
             cursor.execute("SELECT app, name FROM django_migrations ORDER BY id")
-            applied = cursor.fetchall()
+            return tables, cursor.fetchall()
     except DatabaseError:
-        return []
+        return [], []
     finally:
         connection.close()
-    return [
-        f"{app}.{name}" for app, name in applied if app in ours and not (ours[app] / f"{name}.py").exists()
-    ]

@@ -2,10 +2,11 @@
 
 import os
 import pwd
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -13,25 +14,75 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
 
+from tasks.configuration import schema
+from tasks.text.regex import regex
+
+SHOWN_MAX = 80  # characters of a wrong value
+SECONDS_MAX = 2_000_000  # three weeks: what waits for longer is more than the system can be asked for
+INT_MAX = 2**50
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
-FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
+FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 
-def env_str(name: str, default: str = "") -> str:
-    """Return the variable as text; if NAME_FILE is set, it names a file that contains the text."""
-    path = os.environ.get(f"{name}_FILE")
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the whole of a word has to look like, and how that is said."""
+
+    pattern: re.Pattern[str]
+    says: str
+    is_secret: bool = False
+
+    def is_met_by(self, word: str) -> bool:
+        return self.pattern.fullmatch(word) is not None
+
+
+class Forms:
+    """The forms that words of variables have."""
+
+    HOST = Form(schema.HOST, schema.HOST_SAYS)
+    OWN_NAME = Form(
+        regex(r"\*|\.?[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?|\[[0-9a-f:.]{2,45}\]", re.IGNORECASE),
+        "a host name without scheme and port, such as steroids.example.org; .example.org for all below it",
+    )
+    DOMAIN = Form(regex(r"@?[\w-]+(\.[\w-]+)+"), "a domain such as example.org")
+    LABEL = Form(
+        regex(r"[A-Za-z0-9]([\w.-]{0,118}[A-Za-z0-9])?", re.ASCII),
+        "letters, digits, dots, hyphens and underscores, 120 at most, with a letter or digit at both ends",
+    )
+    PROTOCOL = Form(regex("https?|ssh|git|file"), "https, http, ssh, git or file")
+    VARIABLE = Form(regex(r"[A-Za-z_]\w*", re.ASCII), "the name of a variable")
+    SECRET = Form(regex(r"[!-~]+"), "a token: letters, digits and signs without blanks", is_secret=True)
+
+
+def env_str(name: str, default: str = "", form: Form | None = None) -> str:
+    """Return the variable as text, the default if it is empty or not set.
+
+    If NAME_FILE is set, it names a file that contains the text. Raises ImproperlyConfigured if the file
+    cannot be read, or if the text does not have this form.
+    """
+    text, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE")
     if path:
         try:
-            return Path(path).read_text().strip()
-        except OSError as error:
-            raise ImproperlyConfigured(f"{name}_FILE={path} cannot be read: {error.strerror}.") from error
-    return os.environ.get(name, default)
+            text = Path(path).read_text()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ImproperlyConfigured(f"{name}_FILE={path} cannot be read: {why}.") from error
+    text = text.strip() or default
+    if form and text and not form.is_met_by(text):
+        raise ImproperlyConfigured(
+            f"{name}{'' if form.is_secret else f'={_begin(text)}'} is not {form.says}."
+        )
+    return text
+
+
+def _begin(word: str) -> str:
+    return repr(word if len(word) <= SHOWN_MAX else f"{word[:SHOWN_MAX]}…")
 
 
 def env_bool(name: str, default: bool) -> bool:
     """Return the variable as a bool. Raises ImproperlyConfigured if it is neither yes nor no."""
-    word = os.environ.get(name)
-    if word is None:
+    word = env_str(name)
+    if not word:
         return default
     if word.lower() in TRUE_WORDS:
         return True
@@ -40,10 +91,10 @@ def env_bool(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name}={word!r} is neither yes nor no; use 1 or 0.")
 
 
-def env_number(name: str, default: float, *, minimum: float = 0) -> float:
-    """Return the variable as a number. Raises ImproperlyConfigured if it is not one or is below `minimum`."""
-    word = os.environ.get(name)
-    if word is None:
+def env_number(name: str, default: float, *, minimum: float = 0, maximum: float = SECONDS_MAX) -> float:
+    """Return the variable as a number. Raises ImproperlyConfigured if it is not one or is out of bounds."""
+    word = env_str(name)
+    if not word:
         return default
     try:
         value = float(word)
@@ -52,24 +103,29 @@ def env_number(name: str, default: float, *, minimum: float = 0) -> float:
     if not isfinite(value):
         raise ImproperlyConfigured(f"{name}={word!r} is no number that anything can be set to.")
     if value < minimum:
-        raise ImproperlyConfigured(f"{name}={word} is below its minimum {minimum:g}.")
+        raise ImproperlyConfigured(f"{name}={word} is below its minimum {minimum:.15g}.")
+    if value > maximum:
+        raise ImproperlyConfigured(f"{name}={word} is above its maximum {maximum:.15g}.")
     return value
 
 
-def env_int(name: str, default: int, *, minimum: int = 0, maximum: float = inf) -> int:
+def env_int(name: str, default: int, *, minimum: int = 0, maximum: int = INT_MAX) -> int:
     """Return the variable as an int. Raises ImproperlyConfigured if it is not whole or out of bounds."""
-    value = env_number(name, default, minimum=minimum)
-    if value > maximum:
-        raise ImproperlyConfigured(f"{name}={os.environ[name]} is above its maximum {maximum:g}.")
+    value = env_number(name, default, minimum=minimum, maximum=maximum)
     if value != int(value):
-        raise ImproperlyConfigured(f"{name}={os.environ[name]!r} is not a whole number.")
+        raise ImproperlyConfigured(f"{name}={env_str(name)!r} is not a whole number.")
     return int(value)
 
 
-def env_list(name: str, default: list[str]) -> list[str]:
-    """Return the words of the variable, which are separated by commas."""
-    word = os.environ.get(name)
-    return default if word is None else [part.strip() for part in word.split(",") if part.strip()]
+def env_list(name: str, default: list[str], form: Form | None = None) -> list[str]:
+    """Return the words of the variable, which are separated by commas; the default if it has none.
+
+    Raises ImproperlyConfigured if one of them does not have this form.
+    """
+    words = [part.strip() for part in env_str(name).split(",") if part.strip()]
+    if form and (wrong := next((word for word in words if not form.is_met_by(word)), "")):
+        raise ImproperlyConfigured(f"{name} holds {_begin(wrong)}; each of its words is {form.says}.")
+    return words or default
 
 
 def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
@@ -121,6 +177,18 @@ def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"{name}: {error}.") from error
 
 
+def env_paths(name: str) -> list[str]:
+    """Return the paths of the variable, all of which are there. Raises ImproperlyConfigured."""
+    paths = env_list(name, [])
+    for path in paths:
+        if not path.startswith("/") or not Path(path).exists():
+            raise ImproperlyConfigured(
+                f"{name} holds {_begin(path)}; each of its words is the absolute path of a folder or file of "
+                "this host."
+            )
+    return paths
+
+
 def redis(url: str) -> str:
     """Return the URL with time-outs, so that a store that hangs does not hold anybody up for long."""
     if not url:
@@ -168,6 +236,7 @@ SQLITE_OPTIONS = {
 }
 
 
+SQLITE_BEGIN = b"SQLite format 3\0"
 CONNECTED = 600  # seconds for which a connection is kept; a new one has to prepare everything again
 GONE = 20  # seconds without an answer after which either side of a connection gives up the other
 POSTGRES_OPTIONS = {
@@ -211,7 +280,7 @@ def database(url: str) -> dict[str, object]:
             raise ImproperlyConfigured(f"DATABASE_URL={url} names no file; use sqlite:////absolute/path.")
         return {
             "ENGINE": "steroidsweb.sqlite3",
-            "NAME": "/" + path.lstrip("/"),
+            "NAME": _sqlite_file(Path("/" + path.lstrip("/"))),
             "OPTIONS": dict(SQLITE_OPTIONS),
             **common,
         }
@@ -242,7 +311,25 @@ def database(url: str) -> dict[str, object]:
     )
 
 
+def _sqlite_file(path: Path) -> str:
+    """Return the path of a database, or of none that is to be made. Raises ImproperlyConfigured."""
+    why = ""
+    if path.is_dir():
+        why = "is a folder; name a file in it"
+    elif not path.parent.is_dir():
+        why = "lies in a folder that is not there; make the folder first"
+    elif path.is_file() and os.access(path, os.R_OK):
+        with path.open("rb") as file:
+            begin = file.read(len(SQLITE_BEGIN))
+        if begin not in {b"", SQLITE_BEGIN}:
+            why = "is no database of SQLite; move it away, or name another file"
+    if why:
+        raise ImproperlyConfigured(f"DATABASE_URL: {path} {why}.")
+    return str(path)
+
+
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+SLUG = regex(r"[\w-]+", re.ASCII)
 ROLES = ("viewer", "triager", "maintainer")  # from the least to the most
 
 
@@ -289,7 +376,9 @@ def single_sign_on() -> OIDC | None:
             "STEROIDS_OIDC_ISSUER needs STEROIDS_OIDC_CLIENT_ID and STEROIDS_OIDC_CLIENT_SECRET, or "
             "STEROIDS_OIDC_CLIENT_SECRET_FILE."
         )
-    domains = tuple(domain.lower().lstrip("@") for domain in env_list("STEROIDS_OIDC_DOMAINS", []))
+    domains = tuple(
+        domain.lower().lstrip("@") for domain in env_list("STEROIDS_OIDC_DOMAINS", [], Forms.DOMAIN)
+    )
     groups = tuple(_group(word) for word in env_list("STEROIDS_OIDC_GROUPS", []))
     name, claim = env_str("STEROIDS_OIDC_NAME", "single sign-on"), env_str("STEROIDS_OIDC_CLAIM", "groups")
     return OIDC(name, issuer, client_id, secret, domains, claim, groups)
@@ -299,8 +388,10 @@ def _group(word: str) -> tuple[str, str, str]:
     """Parse an entry such as platform=ledger:maintainer. Raises ImproperlyConfigured."""
     group, _, rest = word.partition("=")
     project, _, role = rest.partition(":")
-    if not group or not project or role not in ROLES:
+    group, project, role = group.strip(), project.strip(), role.strip()
+    if not group or not (project == "*" or SLUG.fullmatch(project)) or role not in ROLES:
         raise ImproperlyConfigured(
-            f"STEROIDS_OIDC_GROUPS: {word!r} is not GROUP=PROJECT:ROLE, with a role of {', '.join(ROLES)}."
+            f"STEROIDS_OIDC_GROUPS: {word!r} is not GROUP=PROJECT:ROLE, with the short name of a project, or "
+            f"* for all, and a role of {', '.join(ROLES)}."
         )
-    return group.strip(), project.strip(), role
+    return group, project, role

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from steroidsweb import navigation
 from steroidsweb.env import (
+    Forms,
     data_folder,
     database,
     env_address,
@@ -17,6 +18,7 @@ from steroidsweb.env import (
     env_list,
     env_networks,
     env_number,
+    env_paths,
     env_rate,
     env_str,
     env_time_zone,
@@ -46,7 +48,7 @@ def _secret_key() -> str:
 SECRET_KEY = _secret_key()
 # Earlier keys: sessions and sealed addresses made with them are still read, and sealed anew overnight.
 SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS", [])
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"], Forms.OWN_NAME)
 CSRF_TRUSTED_ORIGINS = env_addresses("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
@@ -118,7 +120,7 @@ Q_CLUSTER: dict[str, object] = {
     "workers": 2,
     "queue_limit": 2,
     "bulk": 1,
-    "poll": env_number("STEROIDS_QUEUE_POLL", 0.25, minimum=0.01),
+    "poll": env_number("STEROIDS_QUEUE_POLL", 0.25, minimum=0.01, maximum=60),
     "guard_cycle": 2,  # seconds between looks at its processes; a job's own time limit is the worker's alarm
     "timeout": 50,
     "retry": 900,  # longer than any job may take, a tick included
@@ -227,28 +229,28 @@ URL = env_address("STEROIDS_URL")
 # Whether messages may go to this host and to private networks, such as a mail server of one's own.
 TELL_PRIVATE = env_bool("STEROIDS_TELL_PRIVATE", False)
 # The name under which this machine takes runs. Two machines must not share one.
-HOST_NAME = env_str("STEROIDS_HOST_NAME")
-HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4)
+HOST_NAME = env_str("STEROIDS_HOST_NAME", "", Forms.LABEL)
+HOST_SLOTS = env_int("STEROIDS_HOST_SLOTS", 4, maximum=1000)
 # What this host has that others lack, such as gpu: projects and agents may ask for one of these words.
-HOST_LABELS = env_list("STEROIDS_HOST_LABELS", [])
+HOST_LABELS = env_list("STEROIDS_HOST_LABELS", [], Forms.LABEL)
 # Where agents of this host reach the API. Empty: the host starts an API server of its own on loopback.
 API_URL = env_address("STEROIDS_API_URL")
 PORT = env_int("PORT", 0, maximum=65_535)
 # Variables of the server's environment that build and test commands may see (a proxy, a package index).
-PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [])
+PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [], Forms.VARIABLE)
 # Reverse proxies whose X-Forwarded-For is believed; without them every request counts for its peer.
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
 # The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
 PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
 # Requests with this token may read /metrics; if it is empty, only this machine may.
-METRICS_TOKEN = env_str("STEROIDS_METRICS_TOKEN")
+METRICS_TOKEN = env_str("STEROIDS_METRICS_TOKEN", "", Forms.SECRET)
 # Schemes git may use. `file` covers repositories on this machine.
-GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"])
+GIT_PROTOCOLS = env_list("STEROIDS_GIT_PROTOCOLS", ["https", "ssh", "file"], Forms.PROTOCOL)
 
 # Every duration in seconds is multiplied by TIME_SCALE; the tests run at a twentieth.
-TIME_SCALE = env_number("STEROIDS_TIME_SCALE", 1.0, minimum=0.001)
+TIME_SCALE = env_number("STEROIDS_TIME_SCALE", 1.0, minimum=0.001, maximum=1.0)
 DURATIONS = {
-    name: env_number(f"STEROIDS_{name.upper()}", default) * TIME_SCALE
+    name: env_number(f"STEROIDS_{name.upper()}", default, minimum=0.01) * TIME_SCALE
     for name, default in {
         "loop": 1.0,  # the resident loop looks at its runs this often, rung or not
         "reap": 5.0,  # and looks this often for leases that are over, and for branches that nobody works on
@@ -285,7 +287,7 @@ DURATIONS = {
 }
 # How many days these are kept; 0 is for ever. Events, reviews and rulings are always kept.
 KEEP_DAYS = {
-    name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default)
+    name: env_number(f"STEROIDS_KEEP_{name.upper()}_DAYS", default, maximum=36_500)
     for name, default in {
         "logs": 90.0,
         "prompts": 90.0,
@@ -298,9 +300,9 @@ OUTPUT_MAX_BYTES = env_int("STEROIDS_OUTPUT_MAX_BYTES", 16 * 1024 * 1024, minimu
 # Whether runs are in a sandbox: required, wanted (if it works) or off. docs/safety.md explains each.
 SANDBOX = env_choice("STEROIDS_SANDBOX", "wanted", ("required", "wanted", "off"))
 # What runs may read on this host besides the system and the toolchains that were found.
-SANDBOX_PATHS = env_list("STEROIDS_SANDBOX_PATHS", [])
+SANDBOX_PATHS = env_paths("STEROIDS_SANDBOX_PATHS")
 # Hosts that every run may reach from its sandbox, even private ones, such as a package index of your own.
-SANDBOX_HOSTS = env_list("STEROIDS_SANDBOX_HOSTS", [])
+SANDBOX_HOSTS = env_list("STEROIDS_SANDBOX_HOSTS", [], Forms.HOST)
 # What one run may use of its host.
 RUN_PROCESSES_MAX = env_int("STEROIDS_RUN_PROCESSES_MAX", 1000, minimum=10)
 RUN_MEMORY_MAX_BYTES = env_int("STEROIDS_RUN_MEMORY_MAX_BYTES", 8 * 1024**3, minimum=64 * 1024**2)

@@ -2,6 +2,7 @@
 
 import socket
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,23 @@ def test_every_command_refuses_an_earlier_database_and_says_how_to_begin_afresh(
     assert kept.execute("SELECT title FROM tasks_task").fetchall() == [("kept",)]
 
 
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+    """Also one of Django's, whose accounts ours would be added to."""
+    installation = Installation(tmp_path / "home")
+    installation.environment["DATABASE_URL"] = f"sqlite:///{tmp_path / 'books.sqlite3'}"
+    with closing(sqlite3.connect(tmp_path / "books.sqlite3")) as rows:
+        for statement in ("TABLE books (title text)", "TABLE auth_user (id integer PRIMARY KEY)"):
+            rows.execute(f"CREATE {statement}")
+        rows.execute(TABLE)
+        rows.execute(ROWS % APPLIED[0])
+        rows.commit()
+        for command in COMMANDS:
+            refused = installation.manage(*command)
+            assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1), refused.stderr
+            assert "belongs to another program: it holds books. Name another one" in refused.stderr
+        assert rows.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() == (3,)
+
+
 def test_a_database_that_is_not_there_or_cannot_be_read_is_not_an_earlier_one(tmp_path: Path) -> None:
     installation = Installation(tmp_path / "home")
     assert installation.manage("help").returncode == 0
@@ -64,11 +82,12 @@ def test_a_database_that_is_not_there_or_cannot_be_read_is_not_an_earlier_one(tm
 
 def test_a_database_out_of_reach_is_told_in_a_sentence_by_each_command(tmp_path: Path) -> None:
     installation = Installation(tmp_path / "home")
+    (tmp_path / "closed.sqlite3").symlink_to(tmp_path / "none" / "rows.sqlite3")
     with socket.socket() as taken:  # nobody listens there
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         for url, why in (
-            (f"sqlite://{tmp_path}/none/rows.sqlite3", "its file cannot be opened"),
+            (f"sqlite://{tmp_path / 'closed.sqlite3'}", "its file cannot be opened"),
             (f"postgres://steroids:secret@127.0.0.1:{port}/rows", "it cannot be reached"),
         ):
             installation.environment["DATABASE_URL"] = url

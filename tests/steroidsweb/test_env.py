@@ -2,7 +2,9 @@
 
 import os
 import pwd
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,13 +16,18 @@ from django.db import connection
 from steroidsweb import checks
 from steroidsweb.env import (
     GONE,
+    Forms,
     data_folder,
     database,
     env_address,
+    env_bool,
     env_choice,
     env_int,
+    env_list,
     env_number,
+    env_paths,
     env_rate,
+    env_str,
     env_time_zone,
     redis,
 )
@@ -80,15 +87,62 @@ def test_a_value_that_no_setting_can_have_is_refused_by_its_name(monkeypatch: py
         (env_address, "https://a.example/b", "a.example"), (env_address, "", "ftp://a.example"),
         (lambda name: env_choice(name, "one", ("one", "two")), "two", "three"),
         (lambda name: str(env_int(name, 0, maximum=65_535)), "65535", "65536"),
+        (lambda name: str(env_int(name, 0)), "7", "1e300"),
+        (lambda name: str(env_number(name, 0)), "0.5", "1e9"),
+        (lambda name: env_str(name, "", Forms.LABEL), "host-1.local", "my host"),
+        (lambda name: env_str(name, "", Forms.LABEL), "h", "h" * 121),
+        (lambda name: env_str(name, "", Forms.SECRET), "a-Token_9=", "two words"),
+        *((lambda name, form=form: ",".join(env_list(name, [], form)), good, bad) for form, good, bad in (
+            (Forms.OWN_NAME, "a.example,[::1],*,.b.example", "a.example,https://b.example"),
+            (Forms.OWN_NAME, "127.0.0.1", "a.example:8000"), (Forms.DOMAIN, "a.example", "a.example,@"),
+            (Forms.PROTOCOL, "https,ssh", "https,ext"), (Forms.HOST, "10.0.0.8:8443,*.a.example", "http://a"),
+            (Forms.VARIABLE, "PIP_INDEX_URL", "PIP_INDEX_URL=x"), (Forms.LABEL, "gpu,x86_64", "gpu,big one"),
+        )),
+        (lambda name: ",".join(env_paths(name)), "/tmp,/usr", "/tmp,usr"),
+        (lambda name: ",".join(env_paths(name)), "/usr", "/srv/nothing-is-there"),
     ]  # fmt: skip
     for read, good, bad in cases:
         monkeypatch.setenv("NAMED", good)
         assert read("NAMED") == good
         monkeypatch.setenv("NAMED", bad)
-        with pytest.raises(ImproperlyConfigured, match="^NAMED="):
+        with pytest.raises(ImproperlyConfigured, match="^NAMED(=| holds | is not a token)") as refused:
             read("NAMED")
+        assert "two words" not in str(refused.value)  # a secret is not shown
     with pytest.raises(ImproperlyConfigured, match="^REDIS_URL begins with redis://"):
         redis("10.0.0.1:6379")
+
+
+def test_an_empty_value_counts_as_none_and_any_value_may_be_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cases: list[tuple[Callable[[str], Any], Any, str, Any]] = [
+        (lambda name: env_str(name, "there"), "there", "here", "here"),
+        (lambda name: env_bool(name, True), True, "0", False), (lambda name: env_int(name, 4), 4, "5", 5),
+        (lambda name: env_list(name, ["a"]), ["a"], "b, c", ["b", "c"]),
+        (lambda name: env_choice(name, "one", ("one", "two")), "one", "two", "two"),
+    ]  # fmt: skip
+    for read, default, word, value in cases:
+        monkeypatch.delenv("NAMED_FILE", raising=False)
+        for empty in ("", " "):
+            monkeypatch.setenv("NAMED", empty)
+            assert read("NAMED") == default
+        (tmp_path / "value").write_text(f"{word}\n")
+        monkeypatch.setenv("NAMED_FILE", str(tmp_path / "value"))
+        assert read("NAMED") == value
+
+
+def test_a_file_that_is_no_database_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    made, text, new = tmp_path / "made", tmp_path / "text", tmp_path / "new"
+    text.write_text("What I have to buy\n")
+    with closing(sqlite3.connect(made)) as rows:
+        rows.execute("CREATE TABLE books (title text)")
+    for path in (made, new):
+        assert database(f"sqlite:///{path}")["NAME"] == str(path)
+    for path, why in (
+        (text, "is no database of SQLite"), (tmp_path, "is a folder"), (new / "x", "lies in a folder that"),
+    ):  # fmt: skip
+        with pytest.raises(ImproperlyConfigured, match=f"^DATABASE_URL: {path} {why}"):
+            database(f"sqlite:///{path}")
 
 
 def test_a_data_folder_of_another_user_or_none_is_refused_in_a_sentence(
