@@ -8,6 +8,7 @@ import hashlib
 import time
 from datetime import timedelta
 from functools import partial
+from math import ceil
 
 from django.contrib import messages
 from django.db import transaction
@@ -25,10 +26,6 @@ from tasks.models import Idempotency
 REMEMBERED = timedelta(minutes=1)
 PATIENCE, PAUSE = 10.0, 0.1  # seconds
 UNDER_WAY = 0  # the status of a form that is not answered yet
-STILL_UNDER_WAY = Refused(
-    "under_way", "What you sent a moment ago is still being worked on.",
-    "Wait a few seconds, then go back and reload the page.", status=409,
-)  # fmt: skip
 
 
 def once(get_response: GetResponse) -> GetResponse:
@@ -50,9 +47,19 @@ def once(get_response: GetResponse) -> GetResponse:
                 messages.info(request, "The form came twice. It took effect once.")
                 return redirect(row.reply["to"])
             time.sleep(PAUSE)
-        return refusal_page(request, "Not done yet", STILL_UNDER_WAY)
+        return refusal_page(request, "Not done yet", _under_way(row))
 
     return middleware
+
+
+def _under_way(row: Idempotency) -> Refused:
+    """Return what is told to whoever waited in vain: the server that worked on the form may have died."""
+    seconds = max(1, ceil((row.at + REMEMBERED - estimated_time()).total_seconds()))
+    return Refused(
+        "under_way", "What you sent a moment ago is still being worked on, unless the server was restarted.",
+        f"Go back and reload the page. If nothing has changed there, send it again in {seconds} seconds.",
+        status=409,
+    )  # fmt: skip
 
 
 def _form_in(request: HttpRequest) -> str:

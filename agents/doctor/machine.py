@@ -132,7 +132,7 @@ def _orphans() -> Iterator[Path]:
     for name in ("checks", "pulled", "going"):
         yield from _old(_home() / name, "*")
     mirrors = _home() / "mirrors"
-    for pattern in ("new-*.git", "*.git.damaged", "*.git.new"):
+    for pattern in ("new-*.git", "new-*.git.lock", "*.git.damaged", "*.git.new"):
         yield from _old(mirrors, pattern)
     for pattern in SCRATCH:
         yield from _old(mirrors, f"*.git/{pattern}")

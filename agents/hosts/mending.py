@@ -144,6 +144,7 @@ def _rebuild(mirror: Mirror) -> None:
     with contextlib.suppress(GitError):  # if the remote is away, what is here has to do
         fresh.fetch_target()
     _take_over(mirror.path, fresh)
+    fresh.lock.unlink(missing_ok=True)
     mirror.path.rename(old)
     new.rename(mirror.path)
 

@@ -60,6 +60,7 @@ def add_project(
         staged.rename(paths.mirror(project).path)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+        mirror.lock.unlink(missing_ok=True)
     return project
 
 

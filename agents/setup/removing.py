@@ -100,8 +100,8 @@ def _switch_off_agents_of(project: Project) -> list[str]:
 
 def _folders(project: Project, runs: Iterable[int]) -> list[Path]:
     home = Path(settings.HOME)
-    mirror = home / "mirrors" / f"{project.pk}.git"
-    return [mirror, home / "env" / str(project.pk), *map(paths.run_folder, runs)]
+    mirrors = [home / "mirrors" / f"{project.pk}.git{end}" for end in ("", ".lock")]
+    return [*mirrors, home / "env" / str(project.pk), *map(paths.run_folder, runs)]
 
 
 def _delete_below(project: Project) -> None:

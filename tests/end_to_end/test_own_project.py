@@ -46,11 +46,18 @@ def test_the_five_steps_work(folder: Installation, tmp_path: Path) -> None:
     assert git(remote, "show", "main:DONE.md").splitlines() == ["- Say what it does", "- Say how to start it"]
 
 
-def test_a_repository_that_is_not_there_is_named_and_nothing_is_added(installation: Installation) -> None:
-    done = installation.manage("add_project", "my-app", "/nowhere/my-app.git")
-    assert done.returncode == 1
-    assert "/nowhere/my-app.git cannot be used" in done.stderr
+def test_a_repository_or_branch_that_is_not_there_is_named_and_nothing_is_added(
+    installation: Installation, tmp_path: Path
+) -> None:
+    remote = bare_remote(tmp_path, {"README.md": "Mine.\n"})
+    for words, why in (
+        (("/nowhere/my-app.git",), "/nowhere/my-app.git cannot be used"),
+        ((str(remote), "--branch", "nope"), f"{remote} has no branch nope. Name another one, or leave"),
+    ):
+        done = installation.manage("add_project", "my-app", *words)
+        assert (done.returncode, why in done.stderr) == (1, True), done.stderr
     assert installation.value("SELECT count(*) FROM tasks_project") == 0
+    assert list((installation.home / "mirrors").iterdir()) == []
 
 
 def test_an_agent_without_a_program_is_refused(installation: Installation) -> None:

@@ -111,9 +111,14 @@ class Mirror(Repository):
 
         The lock is released if the process dies.
         """
-        with open(self.path.with_name(f"{self.path.name}.lock"), "w") as lock:
+        with self.lock.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    @property
+    def lock(self) -> Path:
+        """The path of the file that is locked."""
+        return self.path.with_name(f"{self.path.name}.lock")
 
     def forget(self) -> None:
         """Forget what this process knew about this repository and its branch, so that git is asked again."""

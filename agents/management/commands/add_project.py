@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.utils.text import slugify
 
 from agents.hosts.git.commands import GitError
-from agents.hosts.git.remotes import NoDefaultBranch
+from agents.hosts.git.remotes import NoBranch, NoDefaultBranch
 from agents.setup import projects
 from tasks.management.program_command import ProgramCommand, as_command_error, text_of
 from tasks.models import Project
@@ -67,6 +67,11 @@ class Command(ProgramCommand):
             )  # fmt: skip
         except NoDefaultBranch as error:  # its sentence begins with the repository
             raise CommandError(str(error)) from error
+        except NoBranch as error:
+            raise CommandError(
+                f"{options['repository']} has no branch {options['branch']}. "
+                "Name another one, or leave out --branch for its default branch."
+            ) from error
         except GitError as error:
             raise CommandError(f"{options['repository']} cannot be used: {error}") from error
         self.say(f"{project.name} is added, with the branch {project.target_branch}.")

@@ -92,6 +92,7 @@ def tried(ledger: Project, home: Path) -> Project:
     opening.stop_for_help(create_task(ledger, number=8, status="in_progress"), "blocked", "Who has the key?")
     record(ledger, "project_added")
     (home / "mirrors" / f"{ledger.pk}.git").mkdir(parents=True)
+    (home / "mirrors" / f"{ledger.pk}.git.lock").touch()
     paths.run_folder(run.pk).mkdir(parents=True)
     return ledger
 
