@@ -24,6 +24,12 @@ def may_enter(user: Any) -> bool:
     return bool(user.is_active and user.is_staff)
 
 
+def bearer_of(request: Any) -> str:
+    """Return the token in the request's header, whatever blanks are before it; empty if there is none."""
+    words = request.META.get("HTTP_AUTHORIZATION", "").split()
+    return words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
+
+
 def who_may_enter(relation: str = "") -> Q:
     """Return the condition that an account is open, for a query about accounts or about that relation."""
     start = f"{relation}__" if relation else ""

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
+from tasks.access import bearer_of
 from tasks.database.locking import repeated
 from tasks.database.prepared import Prepared, PreparedInsert
 from tasks.errors import Invalid, Refused
@@ -23,10 +24,8 @@ KEY_MAX = 80
 
 def _actor(request: Request) -> str:
     """Return the hash of the token, so that a reply is found after the token died, or else the user's key."""
-    header = request.headers.get("Authorization", "")
-    if header[:7].lower() != "bearer ":  # a proxy in front may sign in for all with another one
-        return f"user-{request.user.pk}"
-    return hashlib.sha256(header.encode()).hexdigest()
+    token = bearer_of(request)  # a proxy in front may sign in for all with another header
+    return hashlib.sha256(token.encode()).hexdigest() if token else f"user-{request.user.pk}"
 
 
 def key_of(request: Request) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.cache import cache
 from django.db.models import Q
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 
@@ -17,18 +17,11 @@ from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.throttling import UnknownTokenThrottle
 from agents.models import TOKEN_PREFIX, Agent, Run, Token, token_hash
 from tasks import log_lines
-from tasks.access import may_enter
+from tasks.access import bearer_of, may_enter
 from tasks.database.clock import estimated_time
 from tasks.database.locking import attempted
 from tasks.database.prepared import Prepared
 from tasks.errors import Refused
-
-
-def bearer_of(request: Any) -> str:
-    """Return the token in the request's header, or an empty string if there is none."""
-    words = get_authorization_header(request).decode("ascii", "replace").split()
-    return words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
-
 
 NOTED_EVERY = 60  # seconds
 

@@ -19,7 +19,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agents.api.authentication import bearer_of
 from agents.api.principals import PullPrincipal, RunPrincipal
 from agents.api.views import LastCallView
 from agents.crew import choosing
@@ -28,6 +27,7 @@ from agents.models import Agent, Prompt, PullBundle, Run, token_hash
 from agents.pull import leases
 from agents.pull import pull_serializers as bodies
 from tasks import idempotency
+from tasks.access import bearer_of
 from tasks.api import validated
 from tasks.errors import Refused
 from tasks.models import Project

@@ -3,6 +3,7 @@
 import json
 import logging
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -21,8 +22,8 @@ from tests.factories import create_host, create_project, create_run, create_task
 TOKEN = "t" * 40
 
 
-def figures(**headers: str) -> dict[tuple[str, ...], float]:
-    reply = Client().get("/metrics", headers=headers)
+def figures() -> dict[tuple[str, ...], float]:
+    reply = Client().get("/metrics", headers={"authorization": f"Bearer {TOKEN}"})
     assert reply.status_code == 200, reply.content
     assert reply["Content-Type"].startswith("text/plain")
     return {
@@ -33,7 +34,10 @@ def figures(**headers: str) -> dict[tuple[str, ...], float]:
 
 
 @pytest.mark.django_db
-def test_the_figures_are_counted_from_the_rows(ledger: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_are_counted_from_the_rows(
+    ledger: Project, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.METRICS_TOKEN = TOKEN
     create_task(ledger)
     worked_on = create_task(ledger, status="in_progress")
     host = create_host(slots=3, seen_at=timezone.now())
@@ -67,8 +71,12 @@ def test_the_figures_are_counted_from_the_rows(ledger: Project, monkeypatch: pyt
 
 @pytest.mark.django_db
 def test_the_figures_are_for_this_machine_or_for_a_token(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+
     def status(address: str, **headers: str) -> int:
-        return Client(REMOTE_ADDR=address).get("/metrics", headers=headers).status_code
+        return (
+            Client(REMOTE_ADDR=address).get("/metrics", headers={"host": "localhost"} | headers).status_code
+        )
 
     assert status("127.0.0.1") == status("::1") == 200
     assert status("192.0.2.7") == 403
@@ -79,6 +87,14 @@ def test_the_figures_are_for_this_machine_or_for_a_token(settings: Any) -> None:
         "via",
     ):  # a proxy's, for another machine
         assert status("127.0.0.1", **{name: "192.0.2.7"}) == 403
+    for name, value in (
+        ("ALLOWED_HOSTS", ["steroids.example.org", "localhost"]), ("TRUSTED_PROXIES", [ip_network("::1")]),
+        ("CSRF_TRUSTED_ORIGINS", ["https://steroids.example.org"]),
+    ):  # fmt: skip
+        before = getattr(settings, name)
+        setattr(settings, name, value)
+        assert status("127.0.0.1", host="localhost") == 403  # perhaps of a proxy that says nothing
+        setattr(settings, name, before)
     settings.METRICS_TOKEN = TOKEN
     assert status("127.0.0.1") == status("192.0.2.7", authorization="Bearer ü") == 403
     assert status("192.0.2.7", authorization=f"Bearer {TOKEN}") == 200

@@ -1625,6 +1625,17 @@ def test_keys_of_two_callers_are_two_keys(working: Task, tom: User, lea: User) -
     assert set(Comment.objects.values_list("by_label", flat=True)) == {"Tom Tran", "Lea Lindt"}
 
 
+def test_keys_of_two_runs_are_two_keys_whatever_blank_is_before_the_token(ledger: Project) -> None:
+    for blank in (" ", "  ", "\t"):
+        for _ in range(2):
+            task, _run, secret = task_for("comment", ledger)
+            path, headers = f"/api/v1/tasks/{task.ref}/comment/", {"authorization": f"Bearer{blank}{secret}"}
+            reply = APIClient().post(
+                path, {"body": "Mine."}, format="json", headers=headers | {"idempotency-key": "a"}
+            )
+            assert accepted(reply)["message"], blank
+
+
 def test_a_refusal_does_not_use_up_the_key(rejected: Task) -> None:
     secret = live_run(rejected)[1]
     refused(hand_in(secret, rejected, "submit", key="a", sha=COMMIT), 422, "unanswered_findings")
