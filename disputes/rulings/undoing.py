@@ -197,11 +197,14 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     if not reason.strip():
         raise Invalid("text_missing", "A reason is needed to reopen a ruling.", "Give one.")
     _refuse_archived(decision)
-    if decision.revoked_at is not None:
-        raise Refused("not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload.")
     with transaction.atomic():
         actor = Actor.person(user)
         locked_task(task.pk)
+        decision.refresh_from_db(fields=["revoked_at"])  # somebody may have taken it back, and ruled anew
+        if decision.revoked_at is not None:
+            raise Refused(
+                "not_open", f"That ruling on {old.ref} was taken back; it does not stand.", "Reload."
+            )
         old.refresh_from_db()
         if old.followed == Conflict.Followed.REOPENED or _newer(old).exists():
             raise Refused("already_open", f"{old.ref} was reopened already.", "Go on with the newer card.")

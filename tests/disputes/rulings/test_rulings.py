@@ -1096,14 +1096,18 @@ def test_a_ruling_is_reopened_once(ledger: Project, tom: User) -> None:
 
 
 def test_a_ruling_that_was_undone_is_not_reopened(ledger: Project, tom: User) -> None:
-    """The conflict itself is open again."""
-    decision = rule(declined(ledger), A, tom)
-    rulings.undo(decision, user=tom)
-    decision.refresh_from_db()
-    before = rows()
-    with pytest.raises(Refused):
-        rulings.reopen(decision, user=tom, reason="Wrong.")
-    assert rows() == before
+    """The conflict itself is open again, or ruled on anew, while the page of the former ruling is shown."""
+    conflict = declined(ledger)
+    decision = rule(conflict, A, tom)
+    rulings.undo(Decision.objects.get(pk=decision.pk), user=tom)
+    for ruled_anew in (False, True):
+        if ruled_anew:
+            rule(Conflict.objects.get(pk=conflict.pk), B, tom)
+        before = rows()
+        shown = Decision.objects.select_related("conflict").get(pk=decision.pk)
+        shown.revoked_at = None
+        refuse("not_open", lambda shown=shown: rulings.reopen(shown, user=tom, reason="Wrong."))
+        assert rows() == before
 
 
 def test_a_ruling_that_was_not_honoured_is_not_reopened_beside_the_new_card(
