@@ -417,13 +417,21 @@ def _clash(landing: Landing, note: str) -> None:
             failed = failed.filter(at__gt=task.counts_since)
         clashes = failed.count()
         try:
-            if clashes > 2 and task.status != Status.DISPUTED:
+            if clashes > 2 and task.status != Status.DISPUTED and not _is_overtaken(landing):
                 question = f"Landing failed {clashes} times: {task.title}"
                 opening.stop_for_help(task, Conflict.Origin.LANDING, question, detail=note)
             else:
                 task.cannot_land(note=note)
         except (StaleTask, IllegalMove):
             log.info("Landing %s clashed, but %s has moved on.", landing.pk, task.ref)
+
+
+def _is_overtaken(landing: Landing) -> bool:
+    """Whether another task landed since the coder began, so that the clash is nobody's fault."""
+    coders = Run.objects.filter(submission=landing.submission)
+    began = coders.values_list("queued_at", flat=True).first() or landing.submission.at
+    landed = landing.project.landings.filter(status=Landing.Status.LANDED, target=landing.target)
+    return landed.filter(landed_at__gt=began).exists()
 
 
 @repeated

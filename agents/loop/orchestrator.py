@@ -13,12 +13,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Expression, F, QuerySet, TextField
+from django.db.models import Exists, Expression, F, OuterRef, QuerySet, TextField
 from django.db.models.functions import Cast, Now
 
 from agents import judging
 from agents.crew import choosing, specialists
-from agents.loop import abandoned, candidates, outlook, run_ends, schedules
+from agents.loop import abandoned, candidates, contested, outlook, run_ends, schedules
 from agents.models import Agent, Run
 from agents.money import caps
 from agents.pull import leases
@@ -305,6 +305,8 @@ def _start(task: Any, roster: choosing.Roster, done: Ticked, free: int) -> int:
     if task.status == Status.REVIEW and not passing_stages.is_reviewed(task):
         _do(task, lambda: passing_stages.pass_unreviewed(task))
         return 0
+    if contested.waiting([task]):
+        return 0
     turn = roster.turn_of(task)
     if roster.crew.puller is None and turn.escalates:
         _do(task, lambda: specialists.escalate(task, crew=roster.crew))
@@ -373,8 +375,10 @@ def _run_of(task: Task, choice: choosing.Choice | None, sha: str) -> Run:
 
 
 def _queue_landings(project: Project) -> int:
-    """Queue a landing for each accepted submission that has none under way, and return how many."""
+    """Queue a landing for each accepted submission whose turn it is, and return how many."""
     tasks = _accepted.found(project.pk)
+    waiting = contested.waiting(tasks)
+    tasks = [task for task in tasks if task.pk not in waiting]
     for task in tasks:
         landing = Landing(
             project=project, task=task, submission=task.accepted, sha=task.accepted.sha,
@@ -385,8 +389,10 @@ def _queue_landings(project: Project) -> int:
 
 
 def _may_land(project: Expression) -> QuerySet[Task]:
-    tasks = candidates.to_land(Now()).filter(project=project)
-    return tasks.select_related("accepted").order_by("status_at")
+    """Return what is approved, and first what has clashed before, since others have waited for it."""
+    clashed = Landing.objects.filter(task=OuterRef("pk"), status=Landing.Status.CONFLICT)
+    tasks = candidates.to_land(Now()).filter(project=project).alias(has_clashed=Exists(clashed))
+    return tasks.select_related("accepted").order_by("-has_clashed", "status_at")
 
 
 _accepted = Prepared(_may_land)

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from agents.crew import choosing
-from agents.loop import outlook
+from agents.loop import contested, outlook
 from agents.models import Host, Run
 from agents.money import caps
 from disputes.models import Conflict, Decision, Dispute
@@ -120,6 +120,11 @@ class Facts:
     def refused(self) -> dict[int, Landing]:
         """What the remote of each project does not take for now, by project."""
         return outlook.refused_in(self.projects)
+
+    @cached_property
+    def contested(self) -> dict[int, Task]:
+        """The task that goes first, for each that waits because both change the same files."""
+        return contested.waiting(self.tasks)
 
     @cached_property
     def unmet(self) -> dict[int, list[tuple[int, str]]]:

@@ -346,6 +346,10 @@ def _named(
 def _next(task: Task, asked: Asked, facts: Facts) -> Standing:
     if asked.only_on and task.status != Status.PENDING and (away := _away(asked.only_on, facts)):
         return Standing(WAIT, f"Only the host {asked.only_on} has its commits, {away}.")
+    if first := facts.contested.get(task.pk):
+        what = "Approved; lands" if task.accepted_id else f"The {task.project.coder_word} begins again"
+        line = f"{what} after {first.ref}, which changes the same files and goes first."
+        return Standing(WAIT, line, blocker=first.ref)
     if task.status == Status.COMPLETED:
         return _landing(task, facts)
     if task.status == Status.REVIEW:

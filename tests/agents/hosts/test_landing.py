@@ -56,6 +56,10 @@ def task_of(landing: Landing) -> Task:
     return Task.objects.select_related("project", "section").get(pk=landing.task_id)
 
 
+def fresh_task(task: Task) -> Task:
+    return Task.objects.select_related("project", "section").get(pk=task.pk)
+
+
 def notes(landing: Landing, kind: str) -> list[str]:
     events = Event.objects.filter(task=landing.task_id, kind=kind)
     return list(events.order_by("pk").values_list("note", flat=True))
@@ -392,28 +396,82 @@ def accept(world: World, submission: Submission, run: Run) -> Landing:
     return world.landing(submission)
 
 
-def clash(world: World, task: Task, number: int) -> Landing:
-    """The task's approved commit does not fit once more."""
+def clash(world: World, task: Task, number: int, *, overtaken: bool = False) -> Landing:
+    """The task's approved commit does not fit once more, perhaps because another task has landed."""
     landing = world.accepted({"README.md": f"Mine {number}.\n"}, task=task)
+    if overtaken:
+        advance(world.accepted({"other.py": "x\n"}))
     world.remote.push({"README.md": f"Theirs {number}.\n"})
     return advance(landing)
 
 
-def test_the_third_time_a_human_is_asked_and_a_retry_lets_coder_and_count_begin_anew(world: World) -> None:
+def test_the_third_time_that_nobody_was_faster_a_human_is_asked_and_a_retry_begins_anew(world: World) -> None:
     """The button says so: "The coder starts again with your words first; counts start again at zero"."""
     task = world.task()
-    for number in range(3):
-        task = task_of(clash(world, task, number))
-        assert task.status == ("disputed" if number == 2 else "in_progress")
+    for number in range(4):
+        task = task_of(clash(world, task, number, overtaken=number == 2))
+        assert task.status == ("disputed" if number == 3 else "in_progress")
     conflict = Conflict.objects.get()
     assert (conflict.kind, conflict.origin, conflict.status) == ("help", "landing", "open")
-    assert "Landing failed 3 times" in conflict.question
+    assert "Landing failed 4 times" in conflict.question
     assert task.accepted is None
     user = create_user("ruler", is_superuser=True)
     rulings.decide(conflict, "retry", user=user, text="Rewrite it.", undo_seconds=0)
     task.refresh_from_db()
-    assert (task.status, task.round) == ("in_progress", 4)
-    assert task_of(clash(world, task, 3)).status == "in_progress"
+    assert (task.status, task.round) == ("in_progress", 5)
+    assert task_of(clash(world, task, 4)).status == "in_progress"
+
+
+def test_all_land_that_change_the_same_lines_at_once(world: World) -> None:
+    """Whoever clashed twice goes by itself, and what touches its files lands after it."""
+    create_agent("coder", slots=9)
+    Project.objects.update(settings={"detect_commands": False}, base_state=Project.Base.NOTHING)
+    tasks = [world.task() for _ in range(4)]
+    begun = []
+
+    def take_up() -> list[Run]:
+        """The coders that the loop has begun, each in its clone of the branch as it is now."""
+        orchestrator.tick()
+        queued = Run.objects.filter(role="coder", status=Run.Status.QUEUED)
+        chosen = [run.task for run in queued.select_related("task")]
+        queued.delete()
+        begun.append(len(chosen))
+        return [world.coder(task) for task in chosen]
+
+    def land() -> None:
+        orchestrator.tick()
+        for landing in landings.due():
+            advance(landing)
+
+    def finish(runs: list[Run], files: dict[str, str | None]) -> None:
+        for run in runs:
+            sha = world.commit(run, {name: f"{text} {run.task.number}\n" for name, text in files.items()})
+            submission = world.hand_in(run, sha)
+            submissions.keep(submission, run)
+            run_ends.end(run, Run.Outcome.HANDED_IN)
+            Submission.objects.filter(pk=submission.pk).update(state=Submission.State.VERIFIED)
+            submission.task.approve(submission, actor=REVIEWER)
+        for _ in (*runs, None):
+            land()
+
+    for _ in range(2):
+        finish(take_up(), {"README.md": "Mine"})
+    at_work = take_up()
+    assert begun == [4, 3, 1]
+    again, first = [task for task in tasks if fresh_task(task).status == "in_progress"][-1], at_work[0].task
+    with_it = f"The coder begins again after {first.ref}, which changes the same files and goes first."
+    assert standings([fresh_task(again)])[again.pk].line == with_it
+
+    same, other = world.task(), world.task()
+    for run in take_up():
+        finish([run], {"README.md" if run.task == same else "other.py": "Beside"})
+    late = fresh_task(same)
+    assert standings([late])[late.pk].line.startswith(f"Approved; lands after {first.ref}, which ")
+    assert fresh_task(other).landed_at
+    finish(at_work, {"README.md": "Mine"})
+    while Task.objects.filter(landed_at=None).exists():
+        finish(take_up(), {"README.md": "Mine"})
+    assert begun == [4, 3, 1, 2, 2, 1]
 
 
 def test_a_shipped_task_that_does_not_fit_stays_disputed(world: World) -> None:

@@ -510,7 +510,7 @@ def test_many_lines_cost_as_much_as_a_few(
     for _ in range(times):
         crowd(ledger)
     tasks = list(Task.objects.select_related("project", "section"))
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         found = standing.standings(tasks)
     assert len(found) == len(tasks)
 
