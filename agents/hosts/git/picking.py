@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from agents.hosts.git.commands import EMAIL, NAME, GitError, run
+from agents.hosts.git.commands import EMAIL, NAME, GitError, options_of, run
 from tasks.text.regex import regex
 
 SECONDS = 120.0  # in which all of them have to be merged
+ATTRIBUTES_MAX = 1024 * 1024  # bytes
 CONFLICTS_MAX = 5  # that are told
 DATE = regex(rb" ([0-9]{1,18} [+-][0-9]{4,5})\Z")
 # What speaks of the commit as it was: its place, who put it there, and who signed it or what it merged.
@@ -46,17 +47,34 @@ def pick(repository: Path, sha: str, onto: str, fork: str, since: str = "") -> s
     names = listed.stdout.decode().split()
     known = {commit.sha: commit for commit in _read(repository, [onto, fork or onto, since or onto, *names])}
     tree, picked = known[onto].tree, onto
-    for commit in (known[name] for name in names):
-        if time.monotonic() > deadline:
-            raise GitError("The rebase", f"took longer than {SECONDS:g} s")
-        made = _merged(repository, tree, commit, onto if (picked, commit.parents) == (onto, (fork,)) else "")
-        was_empty = any(known[each].tree == commit.tree for each in commit.parents if each in known)
-        if made != tree or was_empty:
-            tree, picked = made, _write(repository, made, (picked,), commit.kept, commit.message)
+    with _attributes(repository, onto) as attributes:
+        for commit in (known[name] for name in names):
+            if time.monotonic() > deadline:
+                raise GitError("The rebase", f"took longer than {SECONDS:g} s")
+            ours = onto if (picked, commit.parents) == (onto, (fork,)) else ""
+            made = _merged(repository, tree, commit, ours, attributes)
+            was_empty = any(known[each].tree == commit.tree for each in commit.parents if each in known)
+            if made != tree or was_empty:
+                tree, picked = made, _write(repository, made, (picked,), commit.kept, commit.message)
     return picked
 
 
-def _merged(repository: Path, tree: str, commit: Commit, ours: str) -> str:
+@contextlib.contextmanager
+def _attributes(repository: Path, onto: str) -> Iterator[str]:
+    """Yield the path of the attributes by which the branch wants files merged, such as `merge=union`.
+
+    Without a work tree git would not look for them. Nothing that they name is run: the drivers that they may
+    choose are in no configuration here.
+    """
+    words = ("cat-file", "blob", f"{onto}:.gitattributes")
+    said = run(repository, *words, ok=(0, 128), limit=ATTRIBUTES_MAX, may_cut=True).stdout
+    with NamedTemporaryFile(prefix="attributes-") as file:
+        file.write(said)
+        file.flush()
+        yield file.name
+
+
+def _merged(repository: Path, tree: str, commit: Commit, ours: str, attributes: str) -> str:
     """Return the tree with the change of that commit. Raises GitError if there is a conflict.
 
     The merge must start from the commit's own parent, so the tree is put on top of that, unless `ours` is a
@@ -64,7 +82,8 @@ def _merged(repository: Path, tree: str, commit: Commit, ours: str) -> str:
     """
     ours = ours or _write(repository, tree, commit.parents, OURS, b"")
     words = ("--write-tree", "--allow-unrelated-histories", ours, commit.sha)
-    merged = run(repository, "merge-tree", *words, ok=(0, 1))
+    known = options_of({"core.attributesFile": attributes})
+    merged = run(repository, *known, "merge-tree", *words, ok=(0, 1))
     lines = merged.stdout.decode("utf-8", "replace").split("\n")
     if merged.returncode:
         told = [line for line in lines if line.startswith("CONFLICT ")][:CONFLICTS_MAX]

@@ -297,8 +297,8 @@ class Repository:
     def patch_id(self, base: str, sha: str) -> str:
         """Return a hash of the change itself, which is the same before and after a clean rebase.
 
-        What counts is the text of each change, not its place in the file; for binary and very large files it
-        is the hashes of their contents.
+        What counts is the text of each change, not its place in the file or the lines around it; for binary
+        and very large files it is the hashes of their contents.
         """
         with self._patch(base, sha) as file:
             return _hash_of_change(file)
@@ -517,11 +517,13 @@ def _diff_text(raw: bytes, *, is_cut: bool) -> str:
 
 
 def _hash_of_change(patch: Path) -> str:
-    """Return the hash of a patch; empty for a patch without lines."""
-    digest, index, is_empty = hashlib.sha256(), b"", True
+    """Return the hash of what a patch adds and removes, whatever stands around it; empty for no patch."""
+    digest, index, is_empty, before = hashlib.sha256(), b"", True, b""
     with patch.open("rb") as lines:
         for line in lines:
-            is_empty = False
+            is_empty, before = False, line if line[:1] != b"\\" else before
+            if before.startswith(b" "):
+                continue
             if line.startswith(b"index "):
                 index = line
             elif line.startswith(b"Binary files "):

@@ -979,12 +979,37 @@ def test_a_commit_that_is_gone_is_an_error_of_git(mirror: Mirror, remote: Remote
 
 
 def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, mirror: Mirror) -> None:
-    sha = taken(mirror, {"a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n"})
-    head = remote.push({"ledger.py": "# A ledger\n" + "total = 0\n" * 20})
+    """Whatever others changed around it. What does not merge by the branch's own attributes does not fit."""
+    rows = [f"{number}\n" for number in range(20)]
+    remote.push({
+        ".gitattributes": "*.md merge=union\nlock -merge\ndriven merge=theirs\n", "driven": "".join(rows),
+        "CHANGES.md": "# Changes\n\n- Old\n", "lock": "".join(rows),
+    })  # fmt: skip
+    base = mirror.fetch_target()
+
+    def with_row(number: int) -> str:
+        return "".join([*rows[:number], "new\n", *rows[number + 1 :]])
+
+    mine: Files = {
+        "a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n", "driven": with_row(5) + "end",
+        "CHANGES.md": "# Changes\n\n- Mine\n- Old\n",
+    }  # fmt: skip
+    sha, locked = taken(mirror, mine), taken(mirror, {"lock": with_row(2)}, name="locked")
+    head = remote.push({
+        "ledger.py": "# A ledger\n" + "total = 0\n" * 20, "lock": with_row(18), "driven": with_row(7),
+        "CHANGES.md": "# Changes\n\n- Theirs\n- Old\n",
+    })  # fmt: skip
     mirror.fetch_target()
     rebased = mirror.rebase(sha, head, LANDED)
-    assert mirror.patch_id(head, rebased) == mirror.patch_id(remote.first, sha) != ""
+    assert mirror.patch_id(head, rebased) == mirror.patch_id(base, sha) != ""
     assert mirror.is_ancestor(head, rebased)
+    assert sorted((mirror.read(rebased, "CHANGES.md", 99) or "").split("\n")[2:5]) == [
+        "- Mine",
+        "- Old",
+        "- Theirs",
+    ]
+    with pytest.raises(GitError, match="conflict in lock"):
+        mirror.rebase(locked, head, LANDED)
 
 
 def test_another_change_is_another_patch(remote: Remote, mirror: Mirror) -> None:
