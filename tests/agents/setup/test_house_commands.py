@@ -32,6 +32,7 @@ from tasks.events import SYSTEM
 from tasks.models import Event, Landing, Project, Task, Verification
 from tasks.models.event import record
 from tasks.remarks.comments import add_comment
+from tests.agents.world import Remote
 from tests.factories import (
     create_agent,
     create_finding,
@@ -375,6 +376,15 @@ def test_after_it_events_are_append_only_again(tried: Project) -> None:
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Event.objects.filter(pk=event.pk)._raw_delete("default")
     no_deletion("tasks_event").remove(connection)  # as the tests have it
+
+
+def test_a_project_that_is_added_and_removed_leaves_no_file(home: Path, tmp_path: Path) -> None:
+    project = projects.add_project("mine", str(Remote(tmp_path).path))
+    there = {path.name for path in (home / "mirrors").iterdir()}
+    assert there <= {f"{project.pk}.git", f"{project.pk}.git.lock"}
+    paths.mirror(project).fetch_target()
+    manage("remove_project", "mine", "--yes")
+    assert list((home / "mirrors").iterdir()) == []
 
 
 def test_a_project_with_a_history_is_kept_as_abandoned(tried: Project, lea: User, home: Path) -> None:
