@@ -67,7 +67,7 @@ BEFORE = (
     r"(?:(?:sh|bash|python[\d.]*|ruby|perl|node|lua[\d.]*|luajit|php|Rscript)\s+(?:-\S+\s+)*)?(?:\./)?"
 )
 INSTALL = _rule(
-    rf"{BEFORE}(?:scripts?|bin|\.?ci|tools)/(?:bootstrap|setup|install)(?:[-_]\w+)?(?:\.\w+)?(?:\s|$)",
+    rf"{BEFORE}(?:scripts?|bin|\.?ci|tools|tests?)/(?:bootstrap|setup|install)(?:[-_]\w+)?(?:\.\w+)?(?:\s|$)",
     r"\b(?:pip3?|uv|poetry|pdm|pipenv|pipx|flit)\s+(?:install|sync|pip|lock|tool|add|venv)\b",
     r"\bpython3?\s+-m\s+(?:pip|venv)\b",
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:ci|i|install|bootstrap)\b|^(?:pnpm|yarn)(?:\s+--\S+)*$",
@@ -101,7 +101,7 @@ TEST = _rule(
     rf"\s+['\"]?{TARGETS}(?:\W|$)",
     rf"\b(?:mvnw?\b[^|;&]*\s(?:package|install|{TARGETS})|gradlew?\b[^|;&]*\s(?:build|{TARGETS}))(?![\w:-])",
     rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
-    rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}tests?/run(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
+    rf"{BEFORE}(?:[\w.-]+/)+tests?(?:\s|$)|{BEFORE}(?:[\w.-]+/)*tests?/(?:run|all)(?:[-_](?:all|tests?))?(?:\.\w+)?(?:\s|$)|^\./[\w/.-]*tests?(?:\s|$)",
     rf"{BEFORE}(?:[\w.-]+/)*bin/(?:bats|busted|prove|pytest|rspec)(?:\s|$)",
     rf"{BEFORE}(?:[\w.-]+/)*tests?[-_]?runner(?:\.\w+)?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere

@@ -744,7 +744,8 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
     ):  # fmt: skip
         assert steps(line) == [], line
     for line in (
-        "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "test/run", "script/test", "A=b ./ci/run-tests",
+        "uv run test.py", "python test.py", "lua5.1 test/test.lua", "bundle exec rake", "script/test",
+        "test/run", "./test/run.sh", "tests/run-all.sh", "A=b ./ci/run-tests",
         "travis_wait 30 make test", "./gradlew build", "./gradlew -q build --stacktrace", "mvn -B package", "./mvnw install",
         "./test_runner", "sh tools/test-runner.sh -v", "make ci", "make -C 'a b' test", 'make -C "a b" -j 2 check',
     ):  # fmt: skip
