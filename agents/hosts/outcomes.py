@@ -214,8 +214,14 @@ def _missed_the_api(run: Run, code: int | None) -> bool:
     return code == cli.UNREACHABLE and b"steroids: The server cannot be reached" in tail_of(run)
 
 
+PASSING = (
+    "api.url", "bin", "cache", "clone", "context.json", "env", "filter", "gate", "group", "home", "job.json",
+    "lease", "passwd", "prompt.md", "pytest.ini", "reports", "seen", "tmp",
+)  # fmt: skip
+
+
 def remove_folder(run: Run) -> None:
-    """Remove the run's clone and private files; the log and the exit file stay for anyone on the host."""
+    """Remove what the run had around it; the log and the exit file stay for anyone on the host."""
     folder = paths.run_folder(run.pk)
-    for name in ("clone", "home", "tmp", "cache", "env", "bin", "seen", "context.json", "job.json", "lease"):
+    for name in PASSING:
         paths.remove(folder / name)
