@@ -1,6 +1,8 @@
 """Filters for the pages of the queue: `{% load triage %}`."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from django import template
 from django.urls import reverse
@@ -17,7 +19,15 @@ register = template.Library()
 register.simple_tag(rows_of, name="code_rows")
 register.simple_tag(split_rows_of, name="split_code_rows")
 
+# With so many rows a browser lays a part out in a moment, and those out of sight not at all (`.code-part`).
+PART_ROWS = 200
 _CODE = regex(r"`([^`\n]+)`")
+
+
+@register.filter
+def in_parts(rows: Sequence[Any]) -> list[Sequence[Any]]:
+    """Return the lines of code as the tables that show them, one below the other."""
+    return [rows[start : start + PART_ROWS] for start in range(0, len(rows), PART_ROWS)]
 
 
 @register.filter

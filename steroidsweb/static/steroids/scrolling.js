@@ -8,6 +8,8 @@ const scrolls = (box) => {
     const style = getComputedStyle(box);
     return isLonger && /auto|scroll/.test(style.overflowY) || isWider && /auto|scroll/.test(style.overflowX);
 };
+// Lines of code scroll in the box around them: to ask each of thousands for its width takes a second.
+const BOXES = "#content :is(div, pre, blockquote, p, ul, ol, table, code):not(.code-part *)";
 const STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
 const HEADINGS = ":scope > :is(h1, h2, h3, legend, summary), :scope > * > :is(h1, h2, h3)";
 const titleOf = (box) => box && (box.querySelector(HEADINGS)?.textContent.trim() || titleOf(box.parentElement));
@@ -31,7 +33,7 @@ let isDue = false;
 const look = () => {
     isDue = isDue || requestAnimationFrame(() => {
         isDue = false;
-        document.querySelectorAll("#content :is(div, pre, blockquote, p, ul, ol, table, code)").forEach(reach);
+        document.querySelectorAll(BOXES).forEach(reach);
     });
 };
 

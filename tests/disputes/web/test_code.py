@@ -6,6 +6,7 @@ from pathlib import Path
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
+from disputes.templatetags.triage import PART_ROWS, in_parts
 from disputes.web.dispute.code import CodeLine, Pair, code_at, coloured, parse_diff, rows_of, split_rows_of
 from disputes.web.dispute.round_strip import strip
 from tasks.text.unseen import plain, visible
@@ -258,3 +259,11 @@ def test_a_row_of_code_names_its_change_and_shows_markup_and_hidden_characters_a
         '<td class="code-text is-none"><code></code></td><td class="code-number added">7</td>',
     ):
         assert part in halves
+
+
+def test_long_code_is_laid_out_in_parts_that_leave_nothing_out() -> None:
+    rows = [CodeLine(number, "+", f"line {number}") for number in range(4000)]
+    parts = in_parts(rows)
+    assert max(map(len, parts)) == PART_ROWS
+    assert [row for part in parts for row in part] == rows
+    assert in_parts([]) == []
