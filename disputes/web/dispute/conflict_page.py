@@ -12,7 +12,7 @@ from disputes.models.guideline import url_to_add
 from disputes.protocol.rulings.options import NOT_FOR_THE_CODER, Option
 from disputes.web.dispute import round_strip
 from disputes.web.dispute.asking import Asking
-from disputes.web.dispute.code import CodeLine, code_at, is_prose
+from disputes.web.dispute.code import CodeLine, Diff, FileDiff, code_at, coloured, is_prose, parse_diff
 from disputes.web.dispute.evidence_card import EvidenceCard
 from disputes.web.dispute.prefetch import FLAG, Rows
 from disputes.web.dispute.quote import Passage, named, passage_of
@@ -23,6 +23,7 @@ from tasks.models import SEVERITY_CHOICES, Answer, Event, Finding, Review, Submi
 from tasks.states import Severity
 
 DECISIONS = 5
+SHORT_DIFF = 80  # lines
 
 STATES = {
     Conflict.Followed.WAITING: ("Waiting for agents", "No prompt has used it yet."),
@@ -159,12 +160,15 @@ class ConflictPage:
             )
             or self._answer()
         )
-        is_silence = submission is not None and conflict.kind == Conflict.Kind.SILENCE
-        why = f"The hand-in of round {submission.round} does not answer this finding." if is_silence else ""
         if conflict.thread:
             return Card("B", f"{conflict.stage} replies", conflict.coder_label, quotes)
-        side = conflict.dispute.project.coder_word.capitalize()
-        return Card("B", side, _joined(conflict.coder_label, model, round_), quotes, why_silent=why)
+        coder, why = conflict.dispute.project.coder_word, ""
+        if submission is not None and conflict.kind == Conflict.Kind.SILENCE:
+            why = f"The hand-in of round {submission.round} does not answer this finding."
+        elif conflict.origin == Conflict.Origin.CLI and conflict.opened_as == "reviewer":
+            why = f"The reviewer opened this dispute before the {coder} could answer."
+        who = _joined(conflict.coder_label, model, round_)
+        return Card("B", coder.capitalize(), who, quotes, why_silent=why)
 
     def _answer(self) -> list[Quote]:
         """Return what the coder answered to the finding, where it took no position in a dispute."""
@@ -212,6 +216,12 @@ class ConflictPage:
             start=self.finding.excerpt_start,
             diff=self.review.submission.diff,
         )
+
+    @cached_property
+    def changes(self) -> list[FileDiff]:
+        """All that the submission changes, where no place is named and it is short enough to be read here."""
+        diff = parse_diff(self.submission.diff, SHORT_DIFF) if self.submission else Diff([], is_cut=False)
+        return [] if diff.is_cut or self.needs_opening else coloured(diff).files
 
     @property
     def is_prose(self) -> bool:

@@ -104,11 +104,27 @@ def test_the_page_shows_both_sides_the_code_and_the_options(
     assert " checked" not in html.replace('name="expects_change" id="id_expects_change" checked', "")
 
 
-def test_a_side_that_said_nothing_is_quoted_as_not_stated(client: Client, ledger: Project, tom: User) -> None:
-    conflict = open_conflict(create_task(ledger, status="disputed"), coder_position="", coder_rationale="",
-                             alternative="")  # fmt: skip
-    html = as_user(client, tom).get(page(conflict)).content.decode()
+def test_a_card_without_a_place_shows_a_short_diff_whole_and_says_why_a_side_is_silent(
+    client: Client, ledger: Project, tom: User
+) -> None:
+    task = create_task(ledger, status="disputed")
+    lines = "".join(f"+line {number}\n" for number in range(30))
+    head = "diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n"
+    diff = f"{head}@@ -0,0 +1,30 @@\n{lines}"
+    submission = create_submission(task, diff=diff, diff_stat={"files": [["new.txt", 30, 0]]})
+    conflict = open_conflict(
+        task, submission=submission, origin="cli", opened_as="reviewer",
+        coder_position="", coder_rationale="", alternative="",
+    )  # fmt: skip
+    client = as_user(client, tom)
+    html = client.get(page(conflict)).content.decode()
     assert html.count("Not stated") == 1
+    assert "The reviewer opened this dispute before the coder could answer." in html
+    assert "line 29" in html
+    Submission.objects.update(diff=diff.replace("+line 7\n", "+line\n" * 100))
+    html = client.get(page(conflict)).content.decode()
+    assert "line 29" not in html
+    assert "new.txt" in html
 
 
 def test_a_question_about_the_whole_task_shows_the_task_and_its_files(
