@@ -77,7 +77,7 @@ GROUPS: list[dict[str, Any]] = [
     },
 ]  # fmt: skip
 
-SCRIPTS = ("htmx", "count", "select2", "focus", "icons", "scrolling", "sent", "printing")
+SCRIPTS = ("htmx", "count", "select2", "focus", "icons", "scrolling", "sent", "printing", "telling")
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steroids Web",
     "SITE_HEADER": "Steroids Web",

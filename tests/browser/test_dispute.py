@@ -24,6 +24,15 @@ expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not in
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "device_scale_factor": 1}
+# What a page puts into its regions after it was loaded, which is all that screen readers tell of them.
+TOLD = """
+    window.told = [];
+    addEventListener("load", () => new MutationObserver((changes) => {
+        for (const change of changes.filter(({ target }) => target.closest?.("[role=status]"))) {
+            told.push(...[...change.addedNodes].map((node) => node.textContent));
+        }
+    }).observe(document.body, { childList: true, subtree: true }));
+"""
 Open = Callable[..., "Page"]
 Shoot = Callable[..., None]
 
@@ -118,7 +127,8 @@ def test_critical_takes_the_code_and_a_reason(open_page: Open, scene: Scene, sho
 def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     tom = create_user("tom", first_name="Tom", last_name="Tran")
     scene.ledger.memberships.create(user=tom, role="triager")
-    page = open_page(path_of(scene.conflict))
+    page = open_page(path_of(scene.conflict), is_alone=True)
+    page.add_init_script(TOLD)
     press(page, "n")
     expect(page.locator("#note")).to_be_focused()
     page.keyboard.type("@tom, is **the cap** fine?")
@@ -127,6 +137,7 @@ def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: 
     page.locator("#note").press("Control+Enter")
     expect(page.locator(".remark", has_text="is the cap fine?")).to_be_visible()
     expect(page.locator("#note")).to_have_value("")
+    page.wait_for_function("told.some((text) => text.includes('Your comment was added.'))")
     comment = Comment.objects.get(by_label="Lea Lindt")
     add_comment(scene.ledger, "Yes, with jitter.", actor=Actor.person(tom), task=scene.task, parent=comment)
     page.reload()

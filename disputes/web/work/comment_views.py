@@ -42,6 +42,7 @@ def _say(request: HttpRequest, project: Project, task: Task | None, dispute: Dis
         )
     except Refused as error:
         return refusal_page(request, "Comment not added", error, texts=body, back=_back(request, dispute))
+    messages.success(request, "Your reply was added." if parent else "Your comment was added.")
     return redirect(f"{_back(request, dispute)}#comment-{made.pk}")
 
 
@@ -69,6 +70,7 @@ def resolve(request: HttpRequest, pk: int) -> HttpResponse:
     resolved = request.POST.get("resolved") != "no"
     try:
         settle(comment, actor=Actor.person(request.user), resolved=resolved)
+        messages.success(request, "The thread is resolved." if resolved else "The thread is open again.")
     except Refused as error:
         messages.info(request, error.message)
     dispute = live_dispute(comment.task) if comment.task else None
