@@ -94,7 +94,9 @@ class Project(models.Model):
     # Coders begin only in these states, so whatever turns red afterwards is their doing.
     FIT = (Base.GREEN, Base.NOTHING, Base.ACCEPTED)
 
-    slug = models.SlugField(max_length=40, unique=True, help_text="Begins every task's name: ledger-214.")
+    slug = models.SlugField(
+        "short name", max_length=40, unique=True, help_text="Begins every task's name: ledger-214."
+    )
     name = models.CharField(max_length=120)
     kind = models.CharField(
         max_length=9,
@@ -115,7 +117,7 @@ class Project(models.Model):
     )  # fmt: skip
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     max_parallel = models.PositiveSmallIntegerField(
-        default=2, help_text="Agent runs and verifications of this project at a time."
+        "runs at a time", default=2, help_text="How many agents and verifications work here at the same time."
     )
     preamble = models.TextField(
         blank=True, editable=False, help_text="What stands above the first section of its TODO.md."

@@ -127,12 +127,11 @@ class Task(TaskMoves):
     number = models.PositiveIntegerField()
     rank = models.BigIntegerField(default=0)
     title = models.CharField(max_length=300)
-    body = models.TextField(blank=True)
+    body = models.TextField(ASKED_FOR["body"], blank=True)
     source = models.CharField(
-        max_length=300,
-        blank=True,
-        help_text="The specification: docs/SPEC.md#login, read at the base commit.",
-    )
+        ASKED_FOR["source"], max_length=300, blank=True,
+        help_text="A file or a section of one, such as docs/SPEC.md#login, read at the base commit.",
+    )  # fmt: skip
     tags = models.JSONField(default=list, blank=True)
     gap = models.CharField(
         max_length=20, blank=True, help_text="What documents call it: GAP-AUTH-001. Empty: it is no gap."
@@ -307,7 +306,9 @@ class Dependency(models.Model):
     """A link by which `task` starts only after `on` has landed."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies", db_index=False)
-    on = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependant_links")
+    on = models.ForeignKey(
+        Task, on_delete=models.CASCADE, related_name="dependant_links", verbose_name="task that lands first"
+    )
 
     class Meta:
         verbose_name_plural = "dependencies"

@@ -1,5 +1,7 @@
 """The audit of the installation, and where a person is signed in."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
@@ -68,7 +70,8 @@ def test_people_see_their_own_sessions_and_end_them(tom: User, vera: User) -> No
     page = here.get("/sessions/").content.decode()
     assert page.count("this one") == 1
     assert "Old &lt;b&gt;phone" in page
-    assert SignedIn.objects.filter(user=tom).count() == 2
+    names = re.findall(r'aria-label="(End session [^"]+)"', page)
+    assert len(names) == len(set(names)) == SignedIn.objects.filter(user=tom).count() == 2
     other = SignedIn.objects.get(browser="Old <b>phone")
     assert hers.post(f"/sessions/{other.pk}/end/").status_code == 404
     assert here.post(f"/sessions/{other.pk}/end/").status_code == 302
