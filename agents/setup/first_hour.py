@@ -104,16 +104,25 @@ def first_admin() -> str | None:
     return password
 
 
+def _password_file() -> Path:
+    return paths.folder() / "admin-password"
+
+
+def is_first_sign_in() -> bool:
+    """Whether nobody has used the generated password yet."""
+    return _password_file().is_file()
+
+
 def keep_password(password: str) -> Path:
     """Write a generated password into the data folder, readable only by its owner, and return the path."""
-    path = paths.folder() / "admin-password"
+    path = _password_file()
     agent_command.write_private(path, password + "\n")
     return path
 
 
 def forget_password(password: str) -> None:
     """Remove the file with the password if this is it: whoever signed in with it no longer needs the file."""
-    path = paths.folder() / "admin-password"
+    path = _password_file()
     try:
         if hmac.compare_digest(path.read_bytes().strip(), password.encode()):
             path.unlink()

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 
-from agents.setup.first_hour import forget_password
+from agents.setup.first_hour import forget_password, is_first_sign_in
 from disputes.web.view_helpers import next_url
 from steroidsweb.accounts.brake import begin_try, braked, counters, in_words, take_back, too_many
 from tasks.access import may_enter
@@ -70,7 +70,8 @@ class SignInView(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         site = admin.site.each_context(self.request)
-        about = {"title": "Sign in", "subtitle": None, "app_path": self.request.get_full_path()}
+        about: dict[str, Any] = {"title": "Sign in", "subtitle": None, "is_first": is_first_sign_in()}
+        about["app_path"] = self.request.get_full_path()
         if not self.get_redirect_url():
             about[REDIRECT_FIELD_NAME] = reverse("admin:index")
         about |= by_provider(self.get_redirect_url() or reverse("admin:index"))

@@ -38,7 +38,7 @@ class Tab:
 MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
     Tab(
         "queue", "Your turn", "Nothing waits for you.",
-        "Where a coder and a reviewer disagree, or an agent needs a hand, it appears here.",
+        "When a coder and a reviewer disagree, or an agent needs help, a card appears here.",
         "Why it waits, since",
     ),
     Tab(

@@ -100,7 +100,7 @@ class RollbackPage:
         if self.task.status not in MOVES["rollback"].sources:
             return f"It is {self.task.get_status_display().lower()}: nothing of it can be taken back."
         if not self.rounds:
-            return "Nothing was handed in yet that stands."
+            return "There is no hand-in to take back."
         if not rollbacks.left(self.task):
             return "The budget of rollbacks is used up. Rule on what is left, cancel the task, or rewrite it."
         return ""
