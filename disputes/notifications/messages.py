@@ -114,7 +114,7 @@ def together(messages: Sequence[Message]) -> Message:
         ]
     if left := len(messages) - DIGEST_MAX:
         lines += [f"And {left} more."] if left > 0 else []
-    return Message(f"{len(messages)} messages from Steroids", tuple(lines), link(reverse("queue")))
+    return Message(f"{len(messages)} messages from Steroids Web", tuple(lines), link(reverse("queue")))
 
 
 def payload(subject: NoticeSubject, uid: str, topic: str = "") -> dict[str, Any]:

@@ -82,7 +82,7 @@ NOTICES = (
     NoticeKind(
         "conflict_opened", Topic.OPENED, "{kind} waits for a ruling", (People.DUTY, People.AROUND)
     ),
-    NoticeKind("alert_opened", Topic.OPENED, "Alert waits for a ruling", (People.DUTY, People.AROUND)),
+    NoticeKind("alert_opened", Topic.OPENED, "An alert waits for a ruling", (People.DUTY, People.AROUND)),
     NoticeKind("ruled", Topic.RULED, "{who} ruled", (People.AROUND,), quotes_note=True, is_news=True),
     NoticeKind("ruling_undone", Topic.RULED, "{who} took a ruling back", (People.AROUND,), is_news=True),
     NoticeKind("dispute_closed", Topic.RULED, "Settled", (People.AROUND,), is_news=True),

@@ -150,7 +150,7 @@ class DependencyInline(base.ScopedInline):
     formset = DependencyRows
     fk_name = "task"
     autocomplete_fields = ("on",)
-    verbose_name_plural = "waits for"
+    verbose_name, verbose_name_plural = "task to wait for", "waits for"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Dependency]:
         return super().get_queryset(request).select_related("on__project")
@@ -174,7 +174,7 @@ class TaskAdmin(base.ProjectScopedAdmin):
     list_filter = (base.ProjectFilter, "status", "severity", "origin")
     list_select_related = ("project", "section")
     search_fields = ("title", "source", "project__slug")
-    search_help_text = "Title, source, or a name such as ledger-214"
+    search_help_text = "Title, specification, or a name such as ledger-214"
     facts = (
         "why",
         ("status", "stage"),

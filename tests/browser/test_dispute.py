@@ -122,6 +122,10 @@ def test_critical_takes_the_code_and_a_reason(open_page: Open, scene: Scene, sho
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-toast]")).to_contain_text("You ruled A")
     assert Decision.objects.get().rationale == "Merchants must survive an outage."
+    toast, form = page.locator("[data-toast]").bounding_box(), page.locator(".dispute-decide").bounding_box()
+    assert toast
+    assert form
+    assert toast["x"] >= form["x"] + form["width"], "It covers the code or the options of the next card."
 
 
 def test_a_comment_names_a_member_and_outlives_a_reload(open_page: Open, scene: Scene, shoot: Shoot) -> None:

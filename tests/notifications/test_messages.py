@@ -113,7 +113,7 @@ def test_an_event_of_a_whole_project_names_it(ledger: Project, kind: str, words:
 def test_many_messages_become_one_with_an_end() -> None:
     many = [Message(f"No. {number}", (f"Number {number}", "High"), "") for number in range(60)]
     message = together(many)
-    assert message.subject == "60 messages from Steroids"
+    assert message.subject == "60 messages from Steroids Web"
     assert message.lines[:3] == ("1. Number 0", "   High", "2. Number 1")
     assert message.lines[-1] == "And 20 more."
     assert together(many[:1]) == many[0]

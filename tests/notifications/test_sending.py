@@ -349,7 +349,7 @@ def test_a_service_gets_one_message_with_all_that_is_due(
     let_time_pass()
     assert jobs.tell().endswith("sent 1")
     (taken,) = receiver.taken
-    assert taken.json["title"] == "2 messages from Steroids"
+    assert taken.json["title"] == "2 messages from Steroids Web"
     said = taken.json["message"]
     assert said.index("1. Disagreement waits for a ruling: First? \uff20channel") < said.index("Second?")
     assert "https://steroids.example.org/queue/D-" in said

@@ -15,7 +15,7 @@ from tasks.text.counting import counted
 
 class Command(ProgramCommand):
     help = (
-        "Writes database, mirrors, keys and prices into FILE, which only its owner can read. The program may "
+        "Write database, mirrors, keys and prices into FILE, which only its owner can read. The program may "
         "run meanwhile. `manage.py restore FILE` brings it back, into an empty installation."
     )
 

@@ -12,8 +12,8 @@ from tasks.management.program_command import ProgramCommand, row_named
 
 class Command(ProgramCommand):
     help = (
-        "Starts the agent's command once in an empty folder with a tiny prompt, under the limits of a run, "
-        "and says in a sentence what is wrong and what to do. Exit code 0: it answered; 1: it did not."
+        "Start the agent's command once in an empty folder with a tiny prompt, under the limits of a run, "
+        "and say in a sentence what is wrong and what to do. Exit code 0: it answered; 1: it did not."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -14,8 +14,8 @@ from tasks.text.counting import counted
 
 class Command(ProgramCommand):
     help = (
-        "Looks whether everything holds that must hold of the rows, this machine's processes, folders and "
-        "mirrors, and says of each finding what to do. Exit code 0: all is well; 1: there are findings."
+        "Check whether everything holds that must hold of the rows, this machine's processes, folders and "
+        "mirrors, and say of each finding what to do. Exit code 0: all is well; 1: there are findings."
     )
     requires_system_checks = ()  # they are one of the doctor's own checks
 

@@ -8,12 +8,12 @@ from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
-    help = "Writes a project's settings and agents as YAML, with help; import_config reads it back."
+    help = "Write a project's settings and agents as YAML, with help; import_config reads it back."
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--project", metavar="SLUG")
-        what.add_argument("--reference", action="store_true", help="The tables of docs/settings.md instead.")
+        what.add_argument("--reference", action="store_true", help="the tables of docs/settings.md instead")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["reference"]:

@@ -12,19 +12,19 @@ from tasks.models import Project
 
 
 class Command(ProgramCommand):
-    help = "Sets a project's settings and agents from a YAML file. What it does not name stays as it is."
+    help = "Set a project's settings and agents from a YAML file. What it does not name stays as it is."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="The file to read.")
+        parser.add_argument("file", metavar="FILE", help="the file to read")
         parser.add_argument("--project", metavar="SLUG", required=True)
-        parser.add_argument("--dry-run", action="store_true", help="Only say what would change.")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would change")
         parser.add_argument(
             "--user", metavar="NAME", default="",
-            help="Who sets this: a policy that rules by itself does so in the name of this person.",
+            help="who sets this: a policy that rules by itself does so in the name of this person",
         )  # fmt: skip
         parser.add_argument(
             "--elsewhere", action="store_true",
-            help="Take agents though this machine lacks their program: another host starts them.",
+            help="take agents though this machine lacks their program: another host starts them",
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -13,8 +13,8 @@ AS_LONG_AS_IT_TAKES = float("inf")
 
 class Command(ProgramCommand):
     help = (
-        "Removes old logs, prompts, bundles, run folders and caches as the retention settings say, packs the "
-        "mirrors of this host and cuts its logs. The program does the same by itself once a day."
+        "Remove old logs, prompts, bundles, run folders and caches as the retention settings say, pack the "
+        "mirrors of this host and cut its logs. The program does the same by itself once a day."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -14,8 +14,9 @@ from tasks.management.program_command import ProgramCommand
 
 class Command(ProgramCommand):
     help = (
-        "Makes an empty installation what FILE of `manage.py backup` holds. What was live then has ended: "
-        "runs begin again, people sign in again. Never over an installation that has projects or accounts."
+        "Restore what `manage.py backup` wrote to FILE, into an empty installation. What was live then has "
+        "ended: runs begin again, people sign in again. Never over an installation that has projects or "
+        "accounts."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

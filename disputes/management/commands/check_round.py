@@ -18,27 +18,27 @@ MAX_SHOWN = 100  # how many characters of a line are shown
 
 class Command(ProgramCommand):
     help = (
-        "Explains one round from its documents: verdicts, findings, answers, disagreements, suspected "
+        "Explain one round from its documents: verdicts, findings, answers, disagreements, suspected "
         "silence. It reads files only and needs no database."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--review", metavar="FILE", help="The reviewer's document.")
+        what.add_argument("--review", metavar="FILE", help="the reviewer's document")
         what.add_argument(
             "--explain",
             metavar="FILE",
             nargs="+",
-            help="Reviews of which to print each line with the rule by which it begins a finding or not.",
+            help="reviews of which to print each line with the rule by which it begins a finding or not",
         )
-        parser.add_argument("--response", metavar="FILE", help="The engineer's next document.")
+        parser.add_argument("--response", metavar="FILE", help="the engineer's next document")
         parser.add_argument(
             "--before",
             metavar="FILE",
-            help="The engineer's document that the review is about.",
+            help="the engineer's document that the review is about",
         )
-        parser.add_argument("--json", action="store_true", help="Print the round as JSON.")
+        parser.add_argument("--json", action="store_true", help="print the round as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["explain"]:

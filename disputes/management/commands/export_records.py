@@ -9,14 +9,14 @@ from tasks.management.program_command import ProgramCommand, project_named
 
 
 class Command(ProgramCommand):
-    help = "Writes a project's dispute.md (what is in dispute) and decisions.md (what was ruled)."
+    help = "Write a project's dispute.md (what is in dispute) and decisions.md (what was ruled)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument(
             "--to",
             metavar="DIR",
-            help="The folder to write to; records/SLUG in the data folder, if not given.",
+            help="the folder to write to; records/SLUG in the data folder, if not given",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

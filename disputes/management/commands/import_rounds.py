@@ -15,18 +15,18 @@ ACTOR = Actor("system", "import_rounds")
 
 class Command(ProgramCommand):
     help = (
-        "Imports rounds that were written elsewhere: a folder of round_NNN/{engineer,reviewer}.md, or of "
+        "Import rounds that were written elsewhere: a folder of round_NNN/{engineer,reviewer}.md, or of "
         "several such folders. Each gap becomes a task that nothing starts by itself. Importing again is "
         "harmless."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", metavar="DIR", help="The folder to read.")
+        parser.add_argument("folder", metavar="DIR", help="the folder to read")
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="Print how the documents are understood, and write nothing.",
+            help="print how the documents are understood, and write nothing",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -9,15 +9,15 @@ from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
-    help = "Counts the daily sums of the insights page from the start. It may be run at any time, and again."
+    help = "Count the daily sums of the insights page again from the start. It may be run at any time."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--project", metavar="SLUG", help="Only this one.")
+        parser.add_argument("--project", metavar="SLUG", help="only this one")
         parser.add_argument(
             "--since",
             metavar="YYYY-MM-DD",
             type=date.fromisoformat,
-            help="From this day on; else everything.",
+            help="from this day on; else everything",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

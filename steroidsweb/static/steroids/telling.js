@@ -3,7 +3,7 @@
 const PAUSE = 300; // milliseconds
 
 document.addEventListener("alpine:initialized", () => setTimeout(() => {
-    for (const region of document.querySelectorAll("[data-tell]")) {
+    for (const region of document.querySelectorAll("[data-tell], [role=alert]")) {
         if (!region.contains(document.activeElement)) {
             region.append(...region.childNodes);
         }

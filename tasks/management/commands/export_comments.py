@@ -9,11 +9,11 @@ from tasks.remarks.files import export_comments
 
 
 class Command(ProgramCommand):
-    help = "Writes the comments of tasks as .meta.yaml files, one beside each artifact."
+    help = "Write the comments of tasks as .meta.yaml files, one beside each artifact."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("tasks", metavar="TASK", nargs="+", help="Such as ledger-214.")
-        parser.add_argument("--out", metavar="FOLDER", required=True, help="Where the artifacts lie.")
+        parser.add_argument("tasks", metavar="TASK", nargs="+", help="such as ledger-214")
+        parser.add_argument("--out", metavar="FOLDER", required=True, help="where the artifacts lie")
 
     def handle(self, *args: Any, **options: Any) -> None:
         out = Path(options["out"])

@@ -9,10 +9,10 @@ from tasks.todo.format import TodoError
 
 
 class Command(ProgramCommand):
-    help = "Writes a project's sections and tasks as TODO.md, to a file or to standard output."
+    help = "Write a project's sections and tasks as TODO.md, to a file or to standard output."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", nargs="?", help="Standard output, if none is given.")
+        parser.add_argument("file", metavar="FILE", nargs="?", help="standard output, if none is given")
         parser.add_argument("--project", metavar="SLUG", required=True)
 
     def handle(self, *args: Any, **options: Any) -> None:

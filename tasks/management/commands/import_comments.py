@@ -11,13 +11,13 @@ from tasks.remarks.meta_yaml import SUFFIX, artifact_in, artifact_of
 
 
 class Command(ProgramCommand):
-    help = "Reads comments from a .meta.yaml file; a second time it changes nothing."
+    help = "Read comments from a .meta.yaml file; a second time it changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("task", metavar="TASK", help="Such as ledger-214.")
-        parser.add_argument("file", metavar="FILE", help="Such as tests/trading.md.meta.yaml.")
+        parser.add_argument("task", metavar="TASK", help="such as ledger-214")
+        parser.add_argument("file", metavar="FILE", help="such as tests/trading.md.meta.yaml")
         parser.add_argument(
-            "--artifact", metavar="PATH", help="What the file is about, if it does not say so."
+            "--artifact", metavar="PATH", help="what the file is about, if it does not say so"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -12,24 +12,24 @@ from tasks.todo.lists import count_boxes, with_boxes
 
 
 class Command(ProgramCommand):
-    help = "Brings a project's sections and tasks into the shape of a TODO.md. Known tasks keep their status."
+    help = "Import a list of tasks, such as a TODO.md, into a project. Known tasks keep their status."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "file", metavar="FILE", help="The file to read, or a folder with a file for each task."
+            "file", metavar="FILE", help="the file to read, or a folder with a file for each task"
         )
         parser.add_argument("--project", metavar="SLUG", required=True)
         parser.add_argument(
-            "--strict", action="store_true", help="Refuse whatever `export_todo` would not have written so."
+            "--strict", action="store_true", help="refuse whatever `export_todo` would not have written so"
         )
         parser.add_argument(
             "--guess",
             action="store_true",
-            help="In a file without boxes, take numbered headings for tasks, or else rows of tables or items "
+            help="in a file without boxes, take numbered headings for tasks, or else rows of tables or items "
             "of lists; in another one, headings such as “Task 1.2”, with the boxes below as their criteria.",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="Print what would come of it, and write nothing."
+            "--dry-run", action="store_true", help="print what would come of it, and write nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
