@@ -435,7 +435,7 @@ def _general(page: Report) -> Iterator[Figure]:
     yield _of("Rulings", "all", "honoured", page.honoured)
     yield _count("Rulings", "all", "could not be verified", page.cannot_tell)
     yield _of("Rulings", "after a judge's opinion", "as the judge said", page.judged)
-    yield _of("Findings", "critical and high", "DISAGREE rate", page.disagreed)
+    yield _of("Findings", "critical and high", "Declined findings", page.disagreed)
     for waited in (page.waited, *page.by_severity):
         yield from _times("Time to ruling", waited.label, waited)
 
