@@ -307,6 +307,7 @@ def test_the_password_that_was_written_down_is_removed_once_it_was_used(
         assert file.exists()
         assert try_in("tom", "secret-password").status_code == 302
         assert file.exists() is stays
+        assert ("the file that holds it" in Client().get("/admin/login/").content.decode()) is stays
     assert try_in("tom", "secret-password").status_code == 302
 
 
