@@ -6,14 +6,16 @@ touches them does not land.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents.models import Run
 from tasks.database.clock import estimated_time
+from tasks.database.prepared import PreparedForKeys
 from tasks.models import Landing, Submission, Task
 from tasks.states import Status
 
@@ -26,9 +28,10 @@ def waiting(tasks: Iterable[Task]) -> dict[int, Task]:
     """Return which of the tasks wait, and for which other one: to begin again, or to land."""
     begin = [task for task in tasks if task.status == Status.IN_PROGRESS and task.round > CLASHES]
     land = [task for task in tasks if task.accepted_id and not task.landed_at]
-    if not begin and not land:
+    projects = {task.project_id for task in (*begin, *land)}
+    if not _clashed.found(projects):
         return {}
-    at_work = _at_work({task.project_id for task in (*begin, *land)})
+    at_work = _at_work(projects)
     found = {}
     if land and at_work:
         accepted = Submission.objects.in_bulk([task.accepted_id for task in land])
@@ -37,6 +40,14 @@ def waiting(tasks: Iterable[Task]) -> dict[int, Task]:
         own = _going_alone(Landing.objects.filter(task__in=begin))
         found |= _behind(own, at_work | _landing({task.project_id for task in own}))
     return found
+
+
+def _clashed_in(projects: Collection[Any]) -> QuerySet[Landing]:
+    clashed = Landing.objects.filter(project__pk__in=projects, status=Landing.Status.CONFLICT)
+    return clashed.filter(task__landed_at__isnull=True).order_by()[:1]
+
+
+_clashed = PreparedForKeys(_clashed_in, 20)
 
 
 def _behind(tasks: Touched, others: Touched) -> dict[int, Task]:

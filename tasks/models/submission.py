@@ -261,7 +261,8 @@ class Landing(models.Model):
         indexes = [
             models.Index(
                 fields=["project", "landed_at"], name="landing_by_time", condition=Q(status="landed")
-            )
+            ),
+            models.Index(fields=["project"], name="landing_clashed", condition=Q(status="conflict")),
         ]
 
     def __str__(self) -> str:
