@@ -14,7 +14,8 @@ from tasks.text.regex import regex
 PREFIX = regex(
     r"(?P<word>(?:critical|high|medium|low|major|moderate|minor|nit(?:pick)?|P[0-4]|S[0-4]|sev[ -]?[0-4])"
     r"(?: (?:priority|severity|risk|issue|concern))?(?=\s*:|\s+[-–—]\s)"
-    r"|(?:must(?:[ -](?:fix|have))?|should(?:[ -]fix)?|could|nice[ -]to[ -]have|block(?:er|ing))(?=\s*:\s)"
+    r"|(?:must(?:[ -](?:fix|have))?|should(?:[ -]fix)?|could|nice[ -]to[ -]have|(?:non-)?blocking|blocker)"
+    r"(?=\s*:\s)"
     r"|(?:kritisch|hoch|mittel|niedrig|gering|cr[ií]tic[oa]|grave|alt[oa]|medio|menor|baj[oa]|leve"
     r"|majeure?|mineure?)(?=\s*:|\s+[-–—]\s))(?:\s*:|\s+[-–—])\s+",
     re.IGNORECASE,

@@ -46,7 +46,7 @@ def lay_out(lines: Sequence[Line], text: str = "") -> Layout:
         where += [current] * (index - len(where))
         current = section
     where += [current] * (len(lines) - len(where))
-    read = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    read = _first_lines(lines)
     starts = with_prose(lines, with_records(lines, without_false_ids(lines, read, where), where))
     named = [index for index, start in enumerate(starts) if start and (start.coded or start.tick)]
     titles = sum(section.level == 1 for section in opened.values())
@@ -56,3 +56,12 @@ def lay_out(lines: Sequence[Line], text: str = "") -> Layout:
     )
     raw = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return Layout(lines, opened, where, starts, named, tuple(tables(lines)), titles, has_list, raw)
+
+
+def _first_lines(lines: Sequence[Line]) -> list[Start | None]:
+    """Return how each line begins a finding; a note of one line that calls itself a remark begins none."""
+    told = [line for line in lines if line.text.strip()]
+    starts = [read_start(line) if line.text and line.mode is STATED else None for line in lines]
+    if len(told) == 1 and any(start and start.tag in ("Low", "Minor") for start in starts):
+        return [None] * len(lines)  # "Minor: prefer a timeout."
+    return starts

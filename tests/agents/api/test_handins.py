@@ -788,10 +788,10 @@ def test_an_approval_accepts_the_commit_for_landing(reviewed: Task) -> None:
 
 def test_the_notes_of_an_approval_are_kept(reviewed: Task) -> None:
     body = accepted(
-        hand_in(live_run(reviewed, "reviewer")[1], reviewed, "approve", notes="A timeout is nicer.")
+        hand_in(live_run(reviewed, "reviewer")[1], reviewed, "approve", notes="Minor: prefer a timeout.")
     )
     assert (Review.objects.get().text, Review.objects.get().verdict) == (
-        "A timeout is nicer.",
+        "Minor: prefer a timeout.",
         "APPROVED",
     )
     assert (body["status"], body["findings"]) == ("completed", [])

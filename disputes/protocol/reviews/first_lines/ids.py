@@ -36,11 +36,7 @@ def without_false_ids(
     An id stands before one finding; a severity, as in "S1 `sync.py:10` deletes the folder", stands before
     several, or the review explains it (SEV-9).
     """
-    counts = Counter(start.native for start in starts if start and start.own)
-    scale = [native for native in counts if on_scale(native)]
-    is_scale = any(counts[native] > 1 for native in scale) or bool(
-        scale and any(line.mode is STATED and LEGEND.search(line.text) for line in lines)
-    )
+    is_scale = _has_scale(lines, starts)
     for start, section in zip(starts, where, strict=True):
         if start and is_scale and start.own and (severity := on_scale(start.native)):
             start.tag, start.words = start.native, (severity.value,)
@@ -48,6 +44,13 @@ def without_false_ids(
             continue
         start.coded, start.own, start.native = False, False, ""
     return starts
+
+
+def _has_scale(lines: Sequence[Line], starts: Sequence[Start | None]) -> bool:
+    counts = Counter(start.native for start in starts if start and start.own and on_scale(start.native))
+    if not counts:
+        return False
+    return max(counts.values()) > 1 or any(line.mode is STATED and LEGEND.search(line.text) for line in lines)
 
 
 def read_record(match: re.Match[str], text: str, indent: int) -> Start:

@@ -4,7 +4,7 @@ import re
 
 from disputes.protocol.reviews.first_lines.ids import CODES, SEPARATORS, codes_in_order
 from disputes.protocol.reviews.first_lines.start import COUNT, Shape, Start
-from disputes.protocol.reviews.inline_severities import LOUD, MAX_READ, severity_in
+from disputes.protocol.reviews.inline_severities import LOUD, MAX_READ, PREFIX, severity_in
 from disputes.protocol.reviews.severity import on_scale, read_severity
 from tasks.text.regex import regex
 
@@ -62,16 +62,10 @@ def read_tagged(start: Start, word: str, head: str, rest: str) -> Start:
 
 # --- A severity as the first word ---
 
-# The same in title case.
-TITLED = regex(
-    r"(?P<word>Blocking|Blocker|Non-blocking|Nit(?:pick)?|Critical|High|Major|Medium|Moderate|Low|Minor)(?P<more>)"
-    r"(?:\s?:|\s[-–—](?=\s))\s+(?=\S)"
-)
-
 
 def severe_first(text: str) -> re.Match[str] | None:
     """Match the severity with which a paragraph begins."""
-    return LOUD.match(text) or TITLED.match(text)
+    return LOUD.match(text) or (PREFIX.match(text) if text[:1].isupper() else None)
 
 
 def read_loud(match: re.Match[str], text: str, indent: int) -> Start | None:
@@ -79,7 +73,7 @@ def read_loud(match: re.Match[str], text: str, indent: int) -> Start | None:
     title = text[match.end() :][:MAX_READ]
     if COUNT.fullmatch(title.strip(" .*")):
         return None
-    more = match["more"] or ""
+    more = match.groupdict().get("more") or ""
     word = more if severity_in(more) else match["word"]
     return Start(Shape.TAG, indent=indent, title=title, words=(word,), tag=match["word"])
 

@@ -139,7 +139,7 @@ def test_the_fields_of_a_finding_are_told() -> None:
     assert found["findings"] == [
         {
             "code": "ISSUE-R1-001", "ordinal": 1, "line": 1, "severity": "MEDIUM", "title": "No lock",
-            "location": "a.py:3", "impact": "b", "suggestion": "c", "format": "heading-id-trailing-sev",
+            "location": "a.py:3", "impact": "b", "suggestion": "c", "format": "heading",
         }
     ]  # fmt: skip
 
