@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.core.signing import BadSignature, Signer
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -20,6 +20,7 @@ from steroidsweb.accounts.names import OwnNameForm
 from steroidsweb.accounts.sign_in import by_provider, enter
 from steroidsweb.models import AuditEntry, Invitation, InvitedRole
 from tasks.database.clock import estimated_time
+from tasks.database.locking import locked
 from tasks.errors import Refused
 from tasks.models import Membership, Project
 
@@ -83,8 +84,12 @@ def opened(request: HttpRequest) -> Invitation | None:
 def take(invitation: Invitation, user: Any, request: HttpRequest) -> None:
     """Use the invitation for this account, which gets its roles. Raises Refused if it is no longer open."""
     with transaction.atomic():
-        now = estimated_time()
-        if not Invitation.objects.open().filter(pk=invitation.pk).update(used_at=now, used_by=user):
+        locked(Invitation.objects).filter(pk=invitation.pk).first()  # the conditions on `by` are asked once
+        if (
+            not Invitation.objects.open()
+            .filter(pk=invitation.pk)
+            .update(used_at=estimated_time(), used_by=user)
+        ):
             raise _over()
         for each in invitation.roles.all():
             Membership.objects.get_or_create(
@@ -124,10 +129,13 @@ def invited(request: HttpRequest, signed: str) -> HttpResponse:
     invitation = read(signed)
     form = JoinForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        with transaction.atomic():
-            user = form.save()
-            take(invitation, user, request)
-        return enter(request, user, reverse("admin:index"))
+        try:
+            with transaction.atomic():
+                user = form.save()
+                take(invitation, user, request)
+            return enter(request, user, reverse("admin:index"))
+        except IntegrityError:
+            form.add_error("username", "Somebody took this name a moment ago. Choose another one.")
     context: dict[str, Any] = {
         "title": "You are invited", "layout": NO_FRAME, "is_nav_sidebar_enabled": False, "form": form,
         "invitation": invitation,

@@ -16,7 +16,7 @@ from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAu
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME, get_user_model
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils.crypto import get_random_string
@@ -44,6 +44,12 @@ NONCE, NONCE_LENGTH = "single-sign-on-nonce", 32  # where the session keeps what
 UID_MAX = 191  # characters
 EMAIL_MAX = 254
 NAMES = ("preferred_username", "name", "given_name", "family_name")
+
+
+AT_ONCE = Refused(
+    "at_once", "Your account was made a moment ago, perhaps by a sign-in in another tab.",
+    "Sign in once more.", status=409,
+)  # fmt: skip
 
 
 class _Bounded(HTTPAdapter):
@@ -143,11 +149,12 @@ class SingleSignOn(DefaultSocialAccountAdapter):
             with transaction.atomic():
                 user = account_for(request, sociallogin, claims)
                 give_roles(user, claims)
-        except Refused as refused:
+        except (Refused, IntegrityError) as error:
+            refused = error if isinstance(error, Refused) else AT_ONCE
             note = f"{settings.OIDC.name}: {refused.message}"
             audit.note(AuditEntry.Kind.REFUSED, None, request, about=email_of(claims), note=note)
             to = str(sociallogin.state.get(REDIRECT_FIELD_NAME) or "")
-            raise ImmediateHttpResponse(_page(request, refused, to)) from refused
+            raise ImmediateHttpResponse(_page(request, refused, to)) from error
 
     def on_authentication_error(
         self,

@@ -1,6 +1,8 @@
 """The audit of the installation, and where a person is signed in."""
 
 import re
+import threading
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,7 +12,9 @@ from django.test import Client
 
 from agents.models import Token
 from steroidsweb.accounts import invitations
+from steroidsweb.accounts.invitations import JoinForm
 from steroidsweb.models import AuditEntry, SignedIn
+from tests.agents.world import at_once
 from tests.factories import create_token, create_user
 
 pytestmark = pytest.mark.django_db
@@ -176,3 +180,34 @@ def test_whoever_is_signed_in_is_told_what_an_invitation_would_do(tom: User) -> 
         assert Client().get(link).status_code == 404
         type(root).objects.filter(pk=root.pk).update(**{right: True})
     assert Client().get(link).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_guests_at_once_each_gets_an_account_of_its_own_or_is_told_why_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One link for two names, and one name for two links."""
+    root, valid, together = create_user("root", is_superuser=True), JoinForm.is_valid, threading.Barrier(2)
+    monkeypatch.setattr(JoinForm, "is_valid", lambda form: (valid(form), together.wait(60))[0])
+    link, other = (invitations.link(invitations.invite(root, {}), "") for _ in range(2))
+    for links, names, answers in (
+        ((link, link), ("ann", "bob"), {302: "", 404: "This invitation was used"}),
+        ((other, invitations.link(invitations.invite(root, {}), "")), ("cy", "cy"),
+         {302: "", 200: "Somebody took this name a moment ago"}),
+    ):  # fmt: skip
+        said: dict[int, str] = {}
+
+        def join(at: str, name: str, said: dict[int, str] = said) -> None:
+            typed: dict[str, Any] = {
+                "username": name,
+                "password1": "pw-of-a-guest",
+                "password2": "pw-of-a-guest",
+            }
+            answer = Client().post(at, typed)
+            said[answer.status_code] = answer.content.decode()
+
+        before = User.objects.count()
+        at_once(*(lambda pair=pair: join(*pair) for pair in zip(links, names, strict=True)))
+        assert said.keys() == answers.keys()
+        assert all(words in said[status] for status, words in answers.items())
+        assert User.objects.count() == before + 1
