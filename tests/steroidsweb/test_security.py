@@ -122,7 +122,7 @@ def test_what_the_program_writes_is_for_its_own_user(settings: Any, tmp_path: Pa
         assert [(found.id, found.is_serious()) for found in check_home(None)] == [("steroids.E002", True)]
     home.chmod(0o755)
     environment = {"PATH": os.environ["PATH"], "STEROIDS_HOME": str(home), "SECRET_KEY": "x" * 40}
-    write = "from django.db import connection\nconnection.cursor().execute('CREATE TABLE a (b)')"
+    write = "from django.db import connection\nconnection.cursor().execute('PRAGMA user_version = 1')"
     subprocess.run(
         [sys.executable, "manage.py", "shell", "--no-imports", "--command", write],
         cwd=ROOT, env=environment, check=True, timeout=300, umask=0o022,
