@@ -441,7 +441,7 @@ def test_the_place_is_found_anywhere_in_the_line(text: str, location: str) -> No
 def test_a_place_is_the_same_in_prose_and_data_whatever_the_file_is_called() -> None:
     for path in (
         "src/a.py", "app/[id]/page.tsx", "app/(shop)/$slug.tsx", "über uns/ü ber.md", ".gitmodules",
-        ".docker/gitpod/Dockerfile", "my.pkg/Makefile", "messages.properties",
+        ".docker/gitpod/Dockerfile", "my.pkg/Makefile", "messages.properties", "@a/cli/b.js", "src/@a/b.js",
     ):  # fmt: skip
         entry = {"title": "Lock it", "severity": "high", "file": path, "line": 7}
         data = json.dumps({"verdict": "needs_revision", "findings": [entry]})
@@ -701,6 +701,8 @@ PLACES = [
     (".github/workflows/ci.yml:3", (".github/workflows/ci.yml", 3)),
     ("src/a.py line 41", ("src/a.py", 41)),
     ("(src/a.py:41)", ("src/a.py", 41)),
+    ("In @commitlint/cli/a.js:41, twice", ("@commitlint/cli/a.js", 41)),
+    ("./src/a.py:41", ("src/a.py", 41)),
     ("src/a.py:41-50", ("src/a.py", 41)),  # a range begins there
     ("a.py:", ("a.py", None)),
     ("größe.py:3", ("größe.py", 3)),
