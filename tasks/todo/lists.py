@@ -41,6 +41,12 @@ DONE_HEADING = regex(
 DONE_ITEM = regex(rf"(?i)(?:[(\[](?:{DONE})[)\]]|(?:{DONE}):|{TICK}) *(\S.*)|~~(.+)~~[.!]?")
 EMPTY = "\N{BALLOT BOX}\N{WHITE SQUARE}\N{WHITE MEDIUM SQUARE}\N{WHITE LARGE SQUARE}\N{BLACK SQUARE BUTTON}"
 OPEN_ITEM = regex(f"[{EMPTY}]\N{VARIATION SELECTOR-16}?" r" *(\S.*)")
+# A box, or a sign for one, that begins a line by itself.
+BARE = regex(
+    rf"(?:\[(?P<marker>[ xX]?)\](?=[ \t])|(?=[{EMPTY}{TICKS}]"
+    "\N{VARIATION SELECTOR-16}?"
+    r"[ \t]))[ \t]*(?P<title>\S.*)"
+)
 FEW = 2  # numbered headings of one level from which on they are the tasks
 
 
@@ -49,10 +55,11 @@ def with_boxes(text: str) -> str:
 
     These are the numbered headings of one level, with what is below them as their descriptions, or, if there
     are none, the rows of tables that give a status or a priority, or else the items of lists that begin in
-    the first column. The box is ticked if the line, or the heading above it, says that it is done. All lines
-    keep their numbers: an item's sentence that goes on in the next lines is brought into one line, and leaves
-    empty ones. In a text that has boxes already, only headings such as “Task 1.2” are tasks, and the boxes
-    below them are their criteria. An outline of Org mode, or a list in JSON and the like, stays as it is.
+    the first column, and boxes that stand there without a dash. The box is ticked if the line, or the heading
+    above it, says that it is done. All lines keep their numbers: an item's sentence that goes on in the next
+    lines is brought into one line, and leaves empty ones. In a text that has boxes already, only headings
+    such as “Task 1.2” are tasks, and the boxes below them are their criteria. An outline of Org mode, or a
+    list in JSON and the like, stays as it is.
     """
     if first_headline(text) or first_item(text) or is_list(text):
         return text
@@ -181,10 +188,19 @@ def _items_boxed(lines: list[_Line]) -> list[str]:
             made[begun] += f" {more[1].rstrip()}"
             made.append("")
             continue
-        item = None if line.is_fenced else ITEM.fullmatch(line.text)
-        begun = len(made) if item else -1
-        made.append(_box(item[1].rstrip(), line.is_done) if item else line.text)
+        boxed = "" if line.is_fenced else _item_boxed(line)
+        begun = len(made) if boxed else -1
+        made.append(boxed or line.text)
     return made
+
+
+def _item_boxed(line: _Line) -> str:
+    """Return the line with a box if it begins an item; otherwise ""."""
+    if item := ITEM.fullmatch(line.text):
+        return _box(item[1].rstrip(), line.is_done)
+    if bare := BARE.fullmatch(line.text):
+        return _box(bare["title"].rstrip(), line.is_done or bare["marker"] in {"x", "X"})
+    return ""
 
 
 def _box(title: str, is_done: bool) -> str:

@@ -289,6 +289,10 @@ They are generated.
             ],
         },
     ),
+    "boxes without dashes": (
+        "## A\n\n[x] Say it\n[] Say how\n[ ] Say *why*\n☐ Say when\n✅ Say who\n[1] A note\n[x]: https://example.org\n",
+        {"A": [("Say it", "x"), ("Say how", " "), ("Say *why*", " "), ("Say when", " "), ("Say who", "x")]},
+    ),
     "nested boxes": ("## A\n\n- To do:\n  - [ ] Say it\n", {}),
 }
 
