@@ -329,6 +329,7 @@ def _sqlite_file(path: Path) -> str:
 
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+OWN_NAMES = {*LOOPBACK, "[::1]"}
 SLUG = regex(r"[\w-]+", re.ASCII)
 ROLES = ("viewer", "triager", "maintainer")  # from the least to the most
 
@@ -361,6 +362,11 @@ def is_open_on_the_way(address: str) -> bool:
     """Tell whether others on the network can read and change what is said with this address."""
     parts = urlsplit(address)
     return parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK)
+
+
+def is_behind_proxy(names: list[str], *others: Sequence[object]) -> bool:
+    """Whether the names of this installation, or what else is said of a proxy, show that one is before it."""
+    return any(others) or not {*names} <= OWN_NAMES
 
 
 def single_sign_on() -> OIDC | None:

@@ -15,7 +15,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from agents.models import Host, Run
 from agents.web.dashboard import health
 from disputes.models import Dispute
-from steroidsweb.env import LOOPBACK
 from tasks import broker
 from tasks.access import bearer_of
 from tasks.database.clock import estimated_time
@@ -23,7 +22,6 @@ from tasks.models import Landing, Task
 
 # The upper limits of the ages by which open cards are counted, named as in a histogram.
 AGES = {"3600": timedelta(hours=1), "86400": timedelta(days=1), "604800": timedelta(days=7)}
-OWN_NAMES = {*LOOPBACK, "[::1]"}
 FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
 
 
@@ -43,7 +41,7 @@ def _refusal(request: HttpRequest) -> str:
     if settings.METRICS_TOKEN:
         is_right = hmac.compare_digest(bearer_of(request).encode(), settings.METRICS_TOKEN.encode())
         return "" if is_right else "Send `Authorization: Bearer` with STEROIDS_METRICS_TOKEN."
-    if settings.CSRF_TRUSTED_ORIGINS or settings.TRUSTED_PROXIES or {*settings.ALLOWED_HOSTS} - OWN_NAMES:
+    if settings.BEHIND_PROXY:
         return "Set STEROIDS_METRICS_TOKEN: this installation is reached through a proxy."
     is_passed_on = any(name in request.headers for name in FORWARDED)  # by a proxy of this machine
     if not is_passed_on and _is_loopback(request.META.get("REMOTE_ADDR", "")):

@@ -22,6 +22,7 @@ from steroidsweb.env import (
     env_rate,
     env_str,
     env_time_zone,
+    is_behind_proxy,
     redis,
     single_sign_on,
 )
@@ -240,6 +241,8 @@ PORT = env_int("PORT", 0, maximum=65_535)
 PASS_TO_BUILDS = env_list("STEROIDS_PASS_TO_BUILDS", [], Forms.VARIABLE)
 # Reverse proxies whose X-Forwarded-For is believed; without them every request counts for its peer.
 TRUSTED_PROXIES = env_networks("STEROIDS_TRUSTED_PROXIES")
+# The web server listens on loopback only: whoever reaches it by another name comes through a proxy.
+BEHIND_PROXY = is_behind_proxy(ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, TRUSTED_PROXIES)
 # The operator's own prices of models, asked before agents/prices.yaml; the file need not be there.
 PRICES = Path(env_str("STEROIDS_PRICES", str(HOME / "prices.yaml")))
 # Requests with this token may read /metrics; if it is empty, only this machine may.
