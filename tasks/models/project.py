@@ -145,7 +145,6 @@ class Project(models.Model):
         default=0, editable=False, help_text="The newest event that the records on their branch know of."
     )
     records_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When last tried.")
-    records_sha = models.CharField(max_length=64, blank=True, editable=False)
     records_problem = models.CharField(max_length=500, blank=True, editable=False)
     focus = models.CharField(
         max_length=8, blank=True, editable=False,

@@ -60,7 +60,7 @@ def write(project: Project) -> str:
         log.warning("The records of %s cannot be written: %s", project.slug, error)
         Project.objects.filter(pk=project.pk).update(records_problem=str(error)[:500])
         return ""
-    Project.objects.filter(pk=project.pk).update(records_event=newest, records_sha=sha, records_problem="")
+    Project.objects.filter(pk=project.pk).update(records_event=newest, records_problem="")
     return sha
 
 
