@@ -45,9 +45,9 @@ def pick(repository: Path, sha: str, onto: str, fork: str, since: str = "") -> s
     limits = [f"^{each}" for each in (onto, since) if each]
     listed = run(repository, "rev-list", "--reverse", "--topo-order", "--no-merges", sha, *limits)
     names = listed.stdout.decode().split()
-    known = {commit.sha: commit for commit in _read(repository, [onto, fork or onto, since or onto, *names])}
+    known, merging = _read(repository, [onto, fork or onto, since or onto, *names], onto)
     tree, picked = known[onto].tree, onto
-    with _attributes(repository, onto) as attributes:
+    with _attributes(merging) as attributes:
         for commit in (known[name] for name in names):
             if time.monotonic() > deadline:
                 raise GitError("The rebase", f"took longer than {SECONDS:g} s")
@@ -60,14 +60,11 @@ def pick(repository: Path, sha: str, onto: str, fork: str, since: str = "") -> s
 
 
 @contextlib.contextmanager
-def _attributes(repository: Path, onto: str) -> Iterator[str]:
-    """Yield the path of the attributes by which the branch wants files merged, such as `merge=union`.
+def _attributes(said: bytes) -> Iterator[str]:
+    """Yield the path of a file with these attributes, of which git looks for none without a work tree.
 
-    Without a work tree git would not look for them. Nothing that they name is run: the drivers that they may
-    choose are in no configuration here.
+    Nothing that they name is run: the drivers that they may choose are in no configuration here.
     """
-    words = ("cat-file", "blob", f"{onto}:.gitattributes")
-    said = run(repository, *words, ok=(0, 128), limit=ATTRIBUTES_MAX, may_cut=True).stdout
     with NamedTemporaryFile(prefix="attributes-") as file:
         file.write(said)
         file.flush()
@@ -91,17 +88,31 @@ def _merged(repository: Path, tree: str, commit: Commit, ours: str, attributes: 
     return lines[0]
 
 
-def _read(repository: Path, names: Sequence[str]) -> Iterator[Commit]:
-    """Yield these commits. Raises GitError if one is not there."""
-    raw = run(repository, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode()).stdout
+def _read(repository: Path, names: Sequence[str], onto: str) -> tuple[dict[str, Commit], bytes]:
+    """Return these commits by their hashes, and the attributes by which the branch at `onto` wants to merge.
+
+    Raises GitError if a commit is not there.
+    """
+    asked = "".join(f"{name}\n" for name in (*names, f"{onto}:.gitattributes"))
+    raw = run(repository, "cat-file", "--batch", stdin=asked.encode(), may_cut=True).stdout
+    known = {}
     for name in names:
-        first, _, raw = raw.partition(b"\n")
-        words = first.decode("utf-8", "replace").split()
-        if words[1:2] != ["commit"]:
+        kind, found, raw = _next(raw)
+        if kind != "commit":
             raise GitError("git cat-file", f"bad object {name}")
-        size = int(words[2])
-        yield _parsed(name, raw[:size])
-        raw = raw[size + 1 :]
+        known[name] = _parsed(name, found)
+    kind, attributes, _ = _next(raw)
+    return known, attributes[:ATTRIBUTES_MAX] if kind == "blob" else b""
+
+
+def _next(raw: bytes) -> tuple[str, bytes, bytes]:
+    """Return kind and content of the first object that git printed, and what follows it."""
+    first, _, rest = raw.partition(b"\n")
+    words = first.decode("utf-8", "replace").split()
+    if len(words) < 3:  # it says that there is no such object
+        return "", b"", rest
+    size = int(words[2])
+    return words[1], rest[:size], rest[size + 1 :]
 
 
 def _parsed(sha: str, raw: bytes) -> Commit:
