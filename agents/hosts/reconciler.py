@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -58,6 +59,8 @@ log = logging.getLogger(__name__)
 
 RUN_FOLDER = regex(r"[1-9][0-9]{0,17}")
 MISSED_REVIEWS = 50  # recent reviews whose places a new loop looks up
+# Seconds between the beginnings of two passes: for each run beside the first, and at most.
+APART, APART_MAX = 0.01, 0.1
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are prepared in one turn of the loop
 
 
@@ -86,7 +89,7 @@ class Reconciler:
         self._guard = Guard()
         self._stack = contextlib.ExitStack()
         self._taken = False
-        self._beaten = self._polled = 0.0
+        self._begun = self._beaten = self._polled = 0.0
         self._excerpted = 0  # the newest review whose places were looked up
         self._watched: dict[int, _Watched] = {}
         self._claimed: set[int] = set()  # runs that this process itself starts
@@ -132,10 +135,15 @@ class Reconciler:
         self._stack.close()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the bell, for `seconds` or one turn of the loop at most; return whether it rang."""
+        """Wait for the bell, for `seconds` or one turn of the loop at most; return whether it rang.
+
+        The more runs are at work, the longer it goes on listening, so that one pass serves several of them.
+        """
         self._bell.settimeout(settings.DURATIONS["loop"] if seconds is None else seconds)
+        others = max(len(self._watched) - 1, 0)
         try:
             self._bell.recv(64)
+            time.sleep(max(self._begun + min(others * APART, APART_MAX) - time.monotonic(), 0.0))
             self._bell.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 while True:
@@ -177,6 +185,7 @@ class Reconciler:
 
     def step(self) -> bool:
         """Make one pass over everything; return whether anything is under way here. Raises NameTaken."""
+        self._begun = time.monotonic()
         self._look_around()
         if not self._is_ours:
             raise naming.taken(self.row)

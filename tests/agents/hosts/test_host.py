@@ -22,7 +22,7 @@ from agents.hosts import agent_command, outcomes, paths, processes, slow_work, s
 from agents.hosts import reconciler as hosts
 from agents.hosts.git.commands import GitError
 from agents.hosts.reconciler import Reconciler
-from agents.loop import run_ends
+from agents.loop import bell, run_ends
 from agents.models import Output, ProviderPause, Run, token_hash
 from agents.money import metering
 from tests.agents.world import World, at_once, make_world, write  # noqa: F401
@@ -458,3 +458,22 @@ def test_salvage_reads_a_branch_that_git_packed(world: World) -> None:
         with within(60):
             saved = submissions.salvage(run)
         assert world.mirror.read(saved, "rest.py", 100) == "rest\n"
+
+
+def test_where_many_runs_are_at_work_one_pass_serves_all_that_rings_for_a_moment(
+    held: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "APART", 0.5)
+    monkeypatch.setattr(hosts, "APART_MAX", 1.5)
+    with Reconciler() as host:
+        for runs, is_heard_at_once in ((1, True), (4, False)):
+            while Run.objects.on_host().count() < runs:
+                held()
+            host.step()
+            later = threading.Timer(0.3, bell.wake)
+            later.start()
+            bell.wake()
+            assert host.wait()
+            assert later.is_alive() == is_heard_at_once
+            later.join()
+            assert host.wait(0.01) == is_heard_at_once
