@@ -218,7 +218,7 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
         _clash(landing, f"The approved commits do not apply to {head[:12]} any more. {error.text}")
         return False
     fork = _dropped_base(landing.submission, mirror, head) or mirror.merge_base(head, sha)
-    if rebased == head or mirror.patch_id(head, rebased) != _approved_patch(landing.submission, mirror, fork):
+    if rebased == head or not _is_as_approved(landing, mirror, (fork, sha), (head, rebased)):
         _clash(landing, f"After a rebase onto {head[:12]} the change is another one than was approved.")
         return False
     write = _release if nothing.is_to_be_run(landing.task) else _write
@@ -228,10 +228,18 @@ def _rebase(landing: Landing, mirror: Mirror, head: str) -> bool:
     return True
 
 
-def _approved_patch(submission: Submission, mirror: Mirror, fork: str) -> str:
-    """Return the hash of the change that was approved, as it was when it was handed in."""
-    was_read = fork == _base_of(submission)
-    return (submission.patch_id if was_read else "") or mirror.patch_id(fork, submission.sha)
+def _is_as_approved(
+    landing: Landing, mirror: Mirror, before: tuple[str, str], after: tuple[str, str]
+) -> bool:
+    """Whether the change between the commits `after` the rebase is the approved one, from `before` it.
+
+    No test tells whether the words of an amendment fit where they stand, so what stands around them counts.
+    """
+    if landing.task.origin == Task.Origin.AMENDMENT:
+        return len({mirror.patch_id(*each, where_it_stands=True) for each in (before, after)}) == 1
+    was_read = before[0] == _base_of(landing.submission)
+    approved = (landing.submission.patch_id if was_read else "") or mirror.patch_id(*before)
+    return mirror.patch_id(*after) == approved
 
 
 def _dropped_base(submission: Submission, mirror: Mirror, head: str) -> str:

@@ -294,14 +294,15 @@ class Repository:
         paths = done.stdout.decode("utf-8", "replace").split("\0")
         return {path for path in (paths[:-1] if done.is_cut else paths) if path}
 
-    def patch_id(self, base: str, sha: str) -> str:
+    def patch_id(self, base: str, sha: str, *, where_it_stands: bool = False) -> str:
         """Return a hash of the change itself, which is the same before and after a clean rebase.
 
-        What counts is the text of each change, not its place in the file or the lines around it; for binary
-        and very large files it is the hashes of their contents.
+        What counts is what the change adds and removes, not its place in the file and, unless
+        `where_it_stands`, not the lines around it; for binary and very large files it is the hashes of their
+        contents.
         """
         with self._patch(base, sha) as file:
-            return _hash_of_change(file)
+            return _hash_of_change(file, with_surroundings=where_it_stands)
 
     def change(self, base: str, sha: str, limit: int) -> tuple[str, str]:
         """Return the `diff` and the `patch_id` of a change, reading it once."""
@@ -309,7 +310,7 @@ class Repository:
             with file.open("rb") as lines:
                 raw = lines.read(limit + 1)
             told = _diff_text(raw[:limit], is_cut=len(raw) > limit)
-            return LONG_INDEX.sub(r"\1..\2", told), _hash_of_change(file)
+            return LONG_INDEX.sub(r"\1..\2", told), _hash_of_change(file, with_surroundings=False)
 
     @contextlib.contextmanager
     def _patch(self, base: str, sha: str) -> Iterator[Path]:
@@ -516,13 +517,13 @@ def _diff_text(raw: bytes, *, is_cut: bool) -> str:
     return text[: text.rfind("\n") + 1] + CUT if is_cut else text
 
 
-def _hash_of_change(patch: Path) -> str:
-    """Return the hash of what a patch adds and removes, whatever stands around it; empty for no patch."""
+def _hash_of_change(patch: Path, *, with_surroundings: bool) -> str:
+    """Return the hash of what a patch adds and removes; empty for no patch."""
     digest, index, is_empty, before = hashlib.sha256(), b"", True, b""
     with patch.open("rb") as lines:
         for line in lines:
             is_empty, before = False, line if line[:1] != b"\\" else before
-            if before.startswith(b" "):
+            if before.startswith(b" ") and not with_surroundings:
                 continue
             if line.startswith(b"index "):
                 index = line
