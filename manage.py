@@ -24,16 +24,18 @@ def main() -> None:
     from django.db import DatabaseError, InterfaceError, connection
 
     from steroidsweb.earlier_version import refusal
-    from tasks.database.locking import is_passing, why_not
+    from tasks.database.locking import is_damaged, is_passing, why_not
 
     if refused := refusal():
         sys.exit(refused)
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, InterfaceError) as error:
+        name, words = connection.settings_dict["NAME"], " ".join(str(error).split())
+        if is_damaged(error):
+            sys.exit(f"The database {name} is damaged: {words}. Move it away and restore a backup.")
         if not is_passing(error):
             raise
-        name, words = connection.settings_dict["NAME"], " ".join(str(error).split())
         sys.exit(f"The database {name} cannot do this at the moment: {why_not(error)}. {words}")
 
 

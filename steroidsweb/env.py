@@ -370,9 +370,11 @@ def is_behind_proxy(names: list[str], *others: Sequence[object]) -> bool:
 
 
 def single_sign_on() -> OIDC | None:
-    """Return the provider in STEROIDS_OIDC_*; None if no issuer is set. Raises ImproperlyConfigured."""
+    """Return the provider in STEROIDS_OIDC_*; None if nothing of it is set. Raises ImproperlyConfigured."""
     issuer = env_str("STEROIDS_OIDC_ISSUER").removesuffix("/.well-known/openid-configuration").rstrip("/")
     if not issuer:
+        if others := [name for name in os.environ if name.startswith("STEROIDS_OIDC_") and os.environ[name]]:
+            raise ImproperlyConfigured(f"{min(others)} does nothing without STEROIDS_OIDC_ISSUER.")
         return None
     if is_open_on_the_way(issuer):
         raise ImproperlyConfigured(f"STEROIDS_OIDC_ISSUER={issuer} does not begin with https://.")

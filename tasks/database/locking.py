@@ -36,6 +36,9 @@ REASONS_SQLITE = {
 }  # fmt: skip
 
 
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
 def locked(rows: QuerySet[Row] | Manager[Row]) -> QuerySet[Row]:
     """Return these rows locked until the transaction ends, without locking the rows that are joined to them.
 
@@ -110,7 +113,7 @@ def why_not(error: BaseException) -> str:
     """Return as a half-sentence why the database cannot do its work at the moment."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
-        return REASONS_SQLITE.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "it cannot be reached")
+        return REASONS_SQLITE.get(_sqlite_code(cause), "it cannot be reached")
     state = getattr(cause, "sqlstate", None) or ""
     return next((why for begins, why in REASONS.items() if state.startswith(begins)), "it cannot be reached")
 
@@ -121,8 +124,17 @@ def is_passing(error: BaseException) -> bool:
         return False
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in REASONS_SQLITE
+        return _sqlite_code(cause) in REASONS_SQLITE
     state = getattr(cause, "sqlstate", None)
     if state is None:  # there is no connection
         return isinstance(error, OperationalError | InterfaceError)
     return str(state).startswith(PASSING)
+
+
+def is_damaged(error: BaseException) -> bool:
+    """Whether the file of the database is damaged, or is none."""
+    return isinstance(error.__cause__, sqlite3.Error) and _sqlite_code(error.__cause__) in DAMAGE
+
+
+def _sqlite_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

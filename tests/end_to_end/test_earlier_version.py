@@ -54,6 +54,15 @@ def test_every_command_refuses_an_earlier_database_and_says_how_to_begin_afresh(
     kept = sqlite3.connect(tmp_path / "kept" / "steroids.sqlite3")
     assert kept.execute("SELECT title FROM tasks_task").fetchall() == [("kept",)]
 
+    with (installation.home / "steroids.sqlite3").open("r+b") as file:
+        size = file.seek(0, 2)
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    for command in ("status", "migrate"):
+        damaged = installation.manage(command)
+        assert (damaged.returncode, len(damaged.stderr.splitlines())) == (1, 1), damaged.stderr
+        assert "is damaged" in damaged.stderr
+
 
 def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     """Also one of Django's, whose accounts ours would be added to."""

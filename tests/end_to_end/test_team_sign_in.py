@@ -435,6 +435,7 @@ def test_settings_that_cannot_work_stop_the_start(folder: Installation) -> None:
     for variables, why in (
         ({"STEROIDS_MFA": "maybe"}, "none of off, allowed, required"),
         (WITH_PROVIDER | {"STEROIDS_OIDC_ISSUER": "http://id.example"}, "does not begin with https://"),
+        (WITH_PROVIDER | {"STEROIDS_OIDC_ISSUER": ""}, "CLIENT_ID does nothing without STEROIDS_OIDC_ISSUER"),
         (WITH_PROVIDER | {"STEROIDS_OIDC_CLIENT_ID": ""}, "needs STEROIDS_OIDC_CLIENT_ID"),
         (WITH_PROVIDER | {"STEROIDS_OIDC_GROUPS": "platform=ledger"}, "is not GROUP=PROJECT:ROLE"),
     ):
