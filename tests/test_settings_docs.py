@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
-from tasks.configuration.policy import SETTINGS
+from tasks.configuration.policy import DEFAULTS, SETTINGS
 from tasks.configuration.reading import AGENT_KEYS
 from tasks.configuration.writing import write_reference
 from tests.sources import ROOT, nodes, variables
 
 DOCS = ROOT / "docs" / "settings.md"
+PROTOCOL = ROOT / "docs" / "protocol.md"
+WORDS_FOR_NUMBERS = {"half": "0.5", "second": "2", "three": "3"}
 
 
 def test_the_tables_are_those_of_the_schema() -> None:
@@ -26,6 +28,20 @@ def test_every_key_has_one_row() -> None:
 
     assert sorted(row.split("`")[1] for row in rows) == sorted(SETTINGS)
     assert all(row.count(" | ") == 3 for row in rows)
+
+
+def test_the_numbers_in_the_rules_are_the_defaults_of_the_settings_beside_them() -> None:
+    rules = " ".join(PROTOCOL.read_text(encoding="utf-8").split())
+    number = rf"[\d.]*\d(?: %)?|\b(?:{'|'.join(WORDS_FOR_NUMBERS)})\b"
+    stated = dict[str, float]()
+    for said, key in re.findall(r"([^()]*)\(`(\w+)`\)", rules):
+        if isinstance(getattr(DEFAULTS, key, None), int | float):
+            last = re.findall(number, said)[-1]
+            stated[key] = float(WORDS_FOR_NUMBERS.get(last, last.removesuffix(" %")))
+            stated[key] /= 100 if last.endswith("%") else 1
+
+    assert len(stated) > 12
+    assert stated == {key: getattr(DEFAULTS, key) for key in stated}
 
 
 def test_every_key_of_an_agent_is_named() -> None:
