@@ -130,7 +130,8 @@ def _refuse_misfit(about: dict[str, Any]) -> None:
     if about["database"] != connection.vendor:
         was, here = databases.NAMES[about["database"]], databases.NAMES[connection.vendor]
         raise NotRestored(f"The backup is of {was}, and DATABASE_URL names {here}: it goes back into {was}.")
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    on_disk = MigrationLoader(None).disk_migrations.items()
+    known = {".".join(each) for key, migration in on_disk for each in (key, *migration.replaces)}
     if unknown := sorted(set(about["migrations"]) - known):
         raise NotRestored(
             f"The backup is of version {about['version']}, which knows {unknown[0]}; this version does not. "

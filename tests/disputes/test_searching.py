@@ -1,11 +1,7 @@
 """What a search of the queue finds, and that it reads the disputes alone."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
@@ -81,15 +77,3 @@ def test_a_search_asks_no_other_table_for_its_words(ledger: Project, tom: User, 
     asked = str(searched(admin_user, "ledger-7").query)
     assert [name for name in ("conflict", "finding", "review") if f'_{name}"' in asked] == []
     assert " JOIN " not in asked.partition("WHERE")[0]
-
-
-def test_the_migration_writes_what_the_program_writes(ledger: Project) -> None:
-    dispute(ledger)
-    opening.stop_for_help(create_task(ledger, status="in_progress", round=1), "blocked", "Who has the KEY?")
-    Dispute.objects.create(project=ledger, severity="high", question="Is it over?", search_text="is it over?")
-    texts = dict(Dispute.objects.values_list("pk", "search_text"))
-    Dispute.objects.update(search_text="")
-
-    import_module("disputes.migrations.0002_dispute_search_text").fill(apps, connection.schema_editor())
-
-    assert dict(Dispute.objects.values_list("pk", "search_text")) == texts

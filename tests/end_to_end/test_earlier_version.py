@@ -54,6 +54,14 @@ def test_every_command_refuses_an_earlier_database_and_says_how_to_begin_afresh(
     kept = sqlite3.connect(tmp_path / "kept" / "steroids.sqlite3")
     assert kept.execute("SELECT title FROM tasks_task").fetchall() == [("kept",)]
 
+    for gone, refusal in (("name = '0001_initial'", ""), ("name = '0010_no_records_sha'", "0001_first")):
+        with closing(sqlite3.connect(installation.home / "steroids.sqlite3")) as rows:
+            rows.execute(f"DELETE FROM django_migrations WHERE app = 'tasks' AND {gone}")
+            rows.commit()
+        taken = installation.manage("migrate", "--verbosity", "0")
+        assert taken.returncode == bool(refusal)
+        assert (f"no migration tasks.{refusal}" in taken.stderr) == bool(refusal)
+
     with (installation.home / "steroids.sqlite3").open("r+b") as file:
         size = file.seek(0, 2)
         file.seek(4096)

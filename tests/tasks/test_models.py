@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -958,18 +957,6 @@ def test_the_last_submission_is_the_last_attempt_of_the_last_round() -> None:
 def test_who_has_a_part_may_be_told_by_role(lea: User) -> None:
     project = create_project(members={lea: "maintainer"})
     assert str(Membership.objects.get(project=project)) == f"lea in {project.name}: maintainer"
-
-
-def test_a_branch_that_never_worked_is_forgotten_by_the_upgrade(db: None) -> None:
-    migration = import_module("tasks.migrations.0005_branch_names")
-    fine = {"records_branch": " records ", "todo_branch": "", "test_command": "make test"}
-    wrong = {"records_branch": "my records", "todo_branch": "refs/heads/x"}
-    for settings, left in [(fine, fine), (fine | wrong, {"test_command": "make test"})]:
-        project = create_project(settings=settings)
-        migration.forget_what_is_no_branch(apps, None)
-        project.refresh_from_db()
-        assert project.settings == left
-        project.full_clean()
 
 
 def test_rows_are_made_at_the_databases_time(monkeypatch: pytest.MonkeyPatch) -> None:
