@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from tasks.configuration import schema
 from tasks.text.regex import regex
 
+SEPARATOR = regex(r"(?<!\\),")
 SHOWN_MAX = 80  # characters of a wrong value
 SECONDS_MAX = 2_000_000  # three weeks: what waits for longer is more than the system can be asked for
 INT_MAX = 2**50
@@ -118,11 +119,13 @@ def env_int(name: str, default: int, *, minimum: int = 0, maximum: int = INT_MAX
 
 
 def env_list(name: str, default: list[str], form: Form | None = None) -> list[str]:
-    """Return the words of the variable, which are separated by commas; the default if it has none.
+    r"""Return the words of the variable, which are separated by commas; the default if it has none.
 
-    Raises ImproperlyConfigured if one of them does not have this form.
+    A comma that belongs to a word is written `\,`. Raises ImproperlyConfigured if a word does not have this
+    form.
     """
-    words = [part.strip() for part in env_str(name).split(",") if part.strip()]
+    parts = (part.replace("\\,", ",").strip() for part in SEPARATOR.split(env_str(name)))
+    words = [part for part in parts if part]
     if form and (wrong := next((word for word in words if not form.is_met_by(word)), "")):
         raise ImproperlyConfigured(f"{name} holds {_begin(wrong)}; each of its words is {form.says}.")
     return words or default
@@ -181,10 +184,14 @@ def env_paths(name: str) -> list[str]:
     """Return the paths of the variable, all of which are there. Raises ImproperlyConfigured."""
     paths = env_list(name, [])
     for path in paths:
-        if not path.startswith("/") or not Path(path).exists():
+        if not path.startswith("/"):
             raise ImproperlyConfigured(
-                f"{name} holds {_begin(path)}; each of its words is the absolute path of a folder or file of "
-                "this host."
+                f"{name} holds {_begin(path)}; each of its words is the absolute path of a folder or file."
+            )
+        if not os.path.exists(path):
+            raise ImproperlyConfigured(
+                f"{name} holds {_begin(path)}, and there is nothing that this user can see. Make it or mount "
+                "it, or take it out of the variable."
             )
     return paths
 
@@ -393,13 +400,13 @@ def single_sign_on() -> OIDC | None:
 
 
 def _group(word: str) -> tuple[str, str, str]:
-    """Parse an entry such as platform=ledger:maintainer. Raises ImproperlyConfigured."""
-    group, _, rest = word.partition("=")
+    """Parse an entry such as platform=ledger:maintainer; a group may be called `CN=platform`. Raises ImproperlyConfigured."""
+    group, _, rest = word.rpartition("=")
     project, _, role = rest.partition(":")
     group, project, role = group.strip(), project.strip(), role.strip()
     if not group or not (project == "*" or SLUG.fullmatch(project)) or role not in ROLES:
         raise ImproperlyConfigured(
             f"STEROIDS_OIDC_GROUPS: {word!r} is not GROUP=PROJECT:ROLE, with the short name of a project, or "
-            f"* for all, and a role of {', '.join(ROLES)}."
+            f"* for all, and a role of {', '.join(ROLES)}. A comma of a group's own is written \\,."
         )
     return group, project, role

@@ -30,6 +30,7 @@ from steroidsweb.env import (
     env_str,
     env_time_zone,
     redis,
+    single_sign_on,
 )
 from tasks.models import Task
 
@@ -129,6 +130,18 @@ def test_an_empty_value_counts_as_none_and_any_value_may_be_in_a_file(
         (tmp_path / "value").write_text(f"{word}\n")
         monkeypatch.setenv("NAMED_FILE", str(tmp_path / "value"))
         assert read("NAMED") == value
+
+
+def test_a_group_of_a_provider_may_have_commas_and_equals_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ISSUER", "CLIENT_ID", "CLIENT_SECRET"):
+        monkeypatch.setenv(f"STEROIDS_OIDC_{name}", "https://id.example")
+    monkeypatch.setenv("STEROIDS_OIDC_GROUPS", r"CN=ops\,OU=team=ledger:triager, all=*:viewer")
+    provider = single_sign_on()
+    assert provider is not None
+    assert provider.groups == (("CN=ops,OU=team", "ledger", "triager"), ("all", "*", "viewer"))
+    monkeypatch.setenv("STEROIDS_OIDC_GROUPS", "CN=ops,OU=team=ledger:triager")
+    with pytest.raises(ImproperlyConfigured, match=r"'CN=ops' is not .* A comma of a group's own is written"):
+        single_sign_on()
 
 
 def test_a_file_that_is_no_database_is_refused_in_a_sentence(tmp_path: Path) -> None:
