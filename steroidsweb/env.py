@@ -400,7 +400,10 @@ def single_sign_on() -> OIDC | None:
 
 
 def _group(word: str) -> tuple[str, str, str]:
-    """Parse an entry such as platform=ledger:maintainer; a group may be called `CN=platform`. Raises ImproperlyConfigured."""
+    """Parse an entry such as platform=ledger:maintainer; the group may have a `=`, too.
+
+    Raises ImproperlyConfigured.
+    """
     group, _, rest = word.rpartition("=")
     project, _, role = rest.partition(":")
     group, project, role = group.strip(), project.strip(), role.strip()

@@ -1,13 +1,15 @@
-"""Middleware for the headers of every answer, the methods that pages accept, and the size of requests.
+"""Middleware for TLS, the headers of every answer, the methods that pages accept, and the size of requests.
 
 Even a text of an agent that got past escaping would not run, because pages load scripts only from this host's
 files.
 """
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.request import split_domain_port
 
 from steroidsweb.errors import TOO_LARGE, bare
 
@@ -43,6 +45,23 @@ PERMISSIONS = ", ".join(f"{feature}=()" for feature in UNUSED_FEATURES)
 
 API = "/api/v1/"
 PAGE_METHODS = ("GET", "HEAD", "POST")
+
+
+def tls(get_response: GetResponse) -> GetResponse:
+    """Count a request as one over HTTPS if it asks for the host of an STEROIDS_URL that begins so.
+
+    The proxy speaks plain HTTP with us and need not say what the browser speaks with it. Without this, Django
+    would not send HSTS, and the addresses in answers would begin with http.
+    """
+    own = urlsplit(settings.URL)
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        asked = split_domain_port(request.META.get("HTTP_HOST", ""))[0]
+        if own.scheme == "https" and asked == own.hostname:
+            request.META["wsgi.url_scheme"] = "https"
+        return get_response(request)
+
+    return middleware
 
 
 def headers(get_response: GetResponse) -> GetResponse:

@@ -75,6 +75,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "tasks.log_lines.of_a_request",
+    "steroidsweb.security.tls",
     "django.middleware.security.SecurityMiddleware",
     "steroidsweb.security.headers",
     "steroidsweb.security.methods",

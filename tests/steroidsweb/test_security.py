@@ -55,6 +55,21 @@ def test_every_answer_carries_the_other_headers(client: Client, lea: User) -> No
         assert ("no-store" in response["Cache-Control"]) == (not path.startswith("/static/")), path
 
 
+def test_behind_a_proxy_with_tls_browsers_are_told_to_stay_with_https(settings: Any, lea: User) -> None:
+    settings.ALLOWED_HOSTS, settings.SECURE_HSTS_SECONDS = ["team.example", "127.0.0.1"], 60
+    settings.URL = "https://team.example:8443"
+    for host, wanted in (
+        ("Team.Example:8443", "max-age=60"),
+        ("team.example", "max-age=60"),
+        ("127.0.0.1", ""),
+    ):
+        for path in ("/admin/login/", "/static/steroids/keys.js", "/api/v1/me/"):
+            answer = Client(headers={"host": host}).get(path)
+            assert answer.headers.get("Strict-Transport-Security", "") == wanted, (host, path)
+    settings.URL = ""
+    assert "Strict-Transport-Security" not in Client(headers={"host": "team.example"}).get("/healthz")
+
+
 def test_no_page_is_shown_in_a_frame(client: Client) -> None:
     response = client.get("/admin/login/")
 
