@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import DisallowedHost, PermissionDenied, RequestDataTooBig
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from disputes.protocol.text.documents import DocumentError
-from tasks.database.locking import is_passing, why_not
+from tasks.database.locking import is_gone, is_passing, why_not
 from tasks.errors import Invalid, Refused
 from tasks.models import StaleTask
 from tasks.states import IllegalMove
@@ -24,11 +25,12 @@ log = logging.getLogger(__name__)
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn whatever a view raised, expected or not, into an answer of one shape."""
-    refused = as_refused(error)
+    request = context["request"]
+    refused = as_refused(error) or _gone_meanwhile(request, error)
     if refused is not None and refused.status == 503:
-        log.warning("A request to %s is to be sent again: %s", context["request"].path, error)
+        log.warning("A request to %s is to be sent again: %s", request.path, error)
     if refused is None:
-        log.exception("A request to %s failed.", context["request"].path, exc_info=error)
+        log.exception("A request to %s failed.", request.path, exc_info=error)
         refused = MISTAKE
     set_rollback()
     headers = {"Retry-After": "1"} if refused.status == 503 else {}
@@ -52,6 +54,10 @@ TOO_LARGE = Refused("too_large", "The request is larger than 1 MiB.", "Send less
 MISTAKE = Refused(
     "server_error", "The program made a mistake; it is in its log.",
     "Send it again; tell whoever runs this installation if it happens twice.", status=500,
+)  # fmt: skip
+GONE = Refused(
+    "not_found", "Nothing was done: what this is about was deleted meanwhile.", "Look at what is left.",
+    status=404,
 )  # fmt: skip
 UNREADABLE = Refused("bad_request", "What was sent cannot be read.", "Go back and send it again.", status=400)
 BAD_ADDRESS = Refused(
@@ -81,9 +87,37 @@ def bare(request: HttpRequest, title: str, refused: Refused, words: str = "") ->
     return HttpResponse(loader.render_to_string("bare.html", context), status=refused.status, headers=headers)
 
 
+def _gone_meanwhile(request: Any, error: BaseException | None) -> Refused | None:
+    """Return the refusal of a write whose rows somebody deleted meanwhile; of any other error None.
+
+    A read is not told so by its error, which may be any, but by reading once more: see `read_again`.
+    """
+    if error is None or request.method in {"GET", "HEAD"} or not is_gone(error):
+        return None
+    log.warning("What a request to %s is about was deleted meanwhile.", request.path, exc_info=error)
+    return GONE
+
+
+def read_again(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware right before the view: read once more if that failed, since rows may have gone meanwhile.
+
+    A project may be deleted between two of a page's queries. The second time it is not found at once.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        if response.status_code == 500 and request.method in {"GET", "HEAD"}:
+            return get_response(request)
+        return response
+
+    return middleware
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return the answer for a request that failed by a fault of the program or a busy or missing database."""
+    """Return the answer for a request that failed by a fault of the program, or by the state of its rows."""
     error = sys.exc_info()[1]
+    if gone := _gone_meanwhile(request, error):
+        return bare(request, "Nothing was done", gone)
     if error is None or not is_passing(error):
         return bare(request, "Something went wrong", MISTAKE)
     words = f"The reason: {why_not(error)}. Go back and send it again in a few seconds."

@@ -89,6 +89,7 @@ MIDDLEWARE = [
     "steroidsweb.twice.once",
     "steroidsweb.error_pages.methods_in_words",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "steroidsweb.errors.read_again",
 ]
 ROOT_URLCONF = "steroidsweb.urls"
 WSGI_APPLICATION = "steroidsweb.wsgi.application"

@@ -57,7 +57,11 @@ urlpatterns = [
     path("api/v1/<path:path>", not_found),
     path("api/v1/", not_found),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api-docs"),
+    path(
+        "api/docs/",
+        SpectacularSwaggerSplitView.as_view(url_name="schema", authentication_classes=[]),
+        name="api-docs",
+    ),
     path("queue/", include("disputes.web.dispute.urls")),
     path("notifications/", include("disputes.notifications.urls")),
     path("insights/", include("disputes.web.insights.urls")),

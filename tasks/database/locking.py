@@ -10,7 +10,15 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.models import Manager, Model, QuerySet
 
 log = logging.getLogger(__name__)
@@ -34,8 +42,7 @@ REASONS_SQLITE = {
     sqlite3.SQLITE_FULL: "its disk is full", sqlite3.SQLITE_IOERR: "its disk is in trouble",
     sqlite3.SQLITE_CANTOPEN: "its file cannot be opened", sqlite3.SQLITE_READONLY: "it takes no writes",
 }  # fmt: skip
-
-
+FOREIGN_KEY = "23503"  # a row refers to one that is not there
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -129,6 +136,14 @@ def is_passing(error: BaseException) -> bool:
     if state is None:  # there is no connection
         return isinstance(error, OperationalError | InterfaceError)
     return str(state).startswith(PASSING)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether a row is missing that the work reads or refers to, as those of a removed project are."""
+    if isinstance(error, IntegrityError):
+        state = getattr(error.__cause__, "sqlstate", None)  # SQLite has none
+        return state == FOREIGN_KEY or (state is None and "FOREIGN KEY" in str(error))
+    return isinstance(error, ObjectDoesNotExist)
 
 
 def is_damaged(error: BaseException) -> bool:

@@ -1,13 +1,21 @@
 """The pages that say no: what is there, which right is missing, who can give it, and the way back."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from rest_framework.test import APIClient
 
+from agents.setup import removing
+from disputes import opening
+from disputes.models import Conflict
+from tasks.events import SYSTEM
 from tasks.models import Project
-from tests.factories import create_task, create_user
+from tests.cases import rows_put_back
+from tests.factories import create_task, create_token, create_user
 
 pytestmark = pytest.mark.django_db
 SCRIPT = {"headers": {"Accept": "application/json"}}
@@ -133,3 +141,48 @@ def test_what_no_view_answers_is_said_in_words(
         assert (response.status_code, said in words(response)) == (status, True), path
     large = client.post("/queue/", {"text": "x" * 1_100_000})
     assert (large.status_code, "<h1>Nothing was done</h1>" in words(large)) == (413, True)
+
+
+LOCKED_AT = 12  # from this query on, a move by hand holds its task, and a removal waits
+
+
+class RemovedAt:
+    """Lets a colleague remove the project right before the request's query with this number."""
+
+    def __init__(self, project: Project, number: int) -> None:
+        self.project, self.left = project, number
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
+            self.left -= 1
+            if self.left == 0:
+                removing.remove(self.project, actor=SYSTEM)
+        return execute(sql, params, many, context)
+
+
+def test_a_project_that_is_removed_while_a_request_reads_it_is_not_found(ledger: Project, lea: User) -> None:
+    """Before each of a request's queries in turn."""
+    task = create_task(ledger, status="in_progress")
+    opening.stop_for_help(task, Conflict.Origin.BLOCKED, "The coder is blocked: no access")
+    lea.is_superuser = True
+    lea.save()
+    browser = Client(raise_request_exception=False)
+    browser.force_login(lea)
+    script = APIClient(raise_request_exception=False)
+    script.credentials(HTTP_AUTHORIZATION=f"Bearer {create_token(lea, 'script')[1]}")
+    ask = {"page": browser.get, "get": script.get, "post": partial(script.post, format="json")}
+    asked = 0
+    for method, path, form in (
+        ("page", "/projects/ledger/board/", {}),
+        ("page", f"/admin/tasks/project/{ledger.pk}/change/", {}),
+        ("get", f"/api/v1/tasks/{task.ref}/", {}),
+        ("post", f"/api/v1/tasks/{task.ref}/status/", {"status": "deferred"}),
+    ):
+        for number in range(1, LOCKED_AT if method == "post" else 100):
+            with rows_put_back(), connection.execute_wrapper(at := RemovedAt(ledger, number)):
+                answer = ask[method](path, form)
+                assert answer.status_code != 500, (path, number)
+            if at.left > 0:
+                break
+            asked += 1
+    assert asked > 20
