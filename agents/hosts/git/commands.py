@@ -55,6 +55,7 @@ SAFE_CONFIG = {
 NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
 WORDS_MAX = 16 * 1024  # bytes of what git says last
+TOLD_MAX = 420  # characters of it that people are told: with what is said before it, they fit a row
 CHUNK = 64 * 1024
 # Bytes that one process of git may take: a commit of a few kilobytes can stand for more than any machine has.
 MEMORY_MAX = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, 1024**3)
@@ -81,7 +82,7 @@ class GitError(Exception):
         words = redact(text.strip()[-WORDS_MAX:])
         self.what, self.text, self.code = what, words[-600:], code
         colon = ":" if what.startswith("git ") else ""
-        super().__init__(f"{what}{colon} {self.text}" if self.text else what)
+        super().__init__(f"{what}{colon} {_ending(words)}" if words else what)
 
     def is_of_host(self) -> bool:
         """Whether the cause was this host's own disk or repository."""
@@ -91,6 +92,15 @@ class GitError(Exception):
     def is_of_disk(self) -> bool:
         """Whether this host's disk failed to read or write, which says nothing about the work."""
         return re.search(DISK, self.text) is not None
+
+
+def _ending(words: str) -> str:
+    """Return the end of what was said, in whole lines: why a remote refuses stands in the last ones."""
+    told = "\n".join(line.rstrip() for line in words.splitlines())
+    if len(told) <= TOLD_MAX:
+        return told
+    cut = told[-TOLD_MAX:]
+    return f"… {cut.partition(chr(10))[2] or cut}"
 
 
 def base_environment() -> dict[str, str]:

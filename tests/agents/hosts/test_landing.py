@@ -503,10 +503,13 @@ def refuse(world: World) -> None:
 def test_a_refused_push_is_tried_again_later(world: World) -> None:
     world.settings.DURATIONS = world.settings.DURATIONS | {"remote_retry": 60.0}  # no slow machine ends it
     landing = world.accepted({"new.py": "one\n"})
-    refuse(world)
+    talk = "seq -f 'remote policy, paragraph %g of 300, is at https://intranet.example/policy' 300 >&2"
+    hook(world.remote.path, "pre-receive", f"{talk}; echo 'signed pushes only' >&2; exit 1")
     landing = advance(landing)
     assert (landing.status, landing.attempts) == (Landing.Status.QUEUED, 1)
-    assert "protected branch" in landing.problem
+    assert landing.problem.startswith("git push: … remote: remote policy, paragraph ")
+    assert "\nremote: signed pushes only\n" in landing.problem
+    assert "[remote rejected] (pre-receive hook declined)" in landing.problem
     assert landing.not_before > timezone.now()
     assert landing not in landings.due()
     hook(world.remote.path, "pre-receive", "exit 0")
