@@ -26,8 +26,8 @@ from tasks.states import MOVES, Status
 def undo(decision: Decision, *, user: Any) -> Conflict:
     """Take a ruling back while no prompt has used it, and return its conflict (DEC-10).
 
-    Raises Refused: "no_right", "used", "moved_on", "already_open" if a newer card asks the same, or
-    "archived" if the ruling's round was taken back.
+    Raises Refused: "no_right", "used", "moved_on", "already_open" if a newer card asks the same, "ended" if
+    a person ended the task, or "archived" if the ruling's round was taken back.
     """
     conflict = decision.conflict
     task = _task_of(conflict)
@@ -57,6 +57,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
             flags.unsettle(conflict, decision.option)
         if moved := _that_moved(task, decision):
             _restore(task, moved, actor)
+        _refuse_ended(task)
         conflict.undo(actor=actor)
         stage_objections.unsettle(conflict)
         if decision.option == Option.REDUCE:
@@ -134,6 +135,16 @@ def _refuse_archived(decision: Decision) -> None:
         )  # fmt: skip
 
 
+def _refuse_ended(task: Task) -> None:
+    """Raise Refused("ended") if a person ended the task: a card on it would be closed at the next tick."""
+    if task.is_ended_by_hand:
+        how = "was cancelled" if task.status == Status.CANCELLED else f"was finished by {task.finished_by}"
+        raise Refused(
+            "ended", f"{task.ref} {how}, so nobody has to rule on it.", "Reopen the task first.",
+            status_now=task.status,
+        )  # fmt: skip
+
+
 def _may_undo(user: Any, decision: Decision, task: Task) -> bool:
     """Whether the person ruled or leads the project; anybody who may rule may undo a policy's ruling."""
     if decision.authority == Decision.Authority.POLICY:
@@ -188,8 +199,8 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     """Open a new conflict that names the ruled one, and return it (DEC-9).
 
     Raises Refused: "no_right", "text_missing" without a reason, "not_open" if the ruling was taken back,
-    "already_open" if it was reopened before, "used" on a card about a whole project, or "archived" if the
-    ruling's round was taken back.
+    "already_open" if it was reopened before, "ended" if a person ended the task, "used" on a card about a
+    whole project, or "archived" if the ruling's round was taken back.
     """
     old = decision.conflict
     task = _task_of(old)
@@ -199,7 +210,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     _refuse_archived(decision)
     with transaction.atomic():
         actor = Actor.person(user)
-        locked_task(task.pk)
+        _refuse_ended(locked_task(task.pk))
         decision.refresh_from_db(fields=["revoked_at"])  # somebody may have taken it back, and ruled anew
         if decision.revoked_at is not None:
             raise Refused(

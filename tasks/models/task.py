@@ -251,6 +251,11 @@ class Task(TaskMoves):
         return f"{self.project.slug}-{self.number}"
 
     @property
+    def is_ended_by_hand(self) -> bool:
+        """Whether a person cancelled or finished it, so that nobody has to rule on it any more."""
+        return self.status == Status.CANCELLED or bool(self.status == Status.COMPLETED and self.finished_by)
+
+    @property
     def is_session(self) -> bool:
         """Whether the task is a session, whose rounds are about the gaps of its project."""
         return self.origin == self.Origin.ROUNDS

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from disputes import alerts, followup, intake, opening, rulings
 from disputes.models import NOT_STATED, Conflict, Decision
 from disputes.protocol.reviews.review import read_review
 from disputes.protocol.rulings.prompt_lines import HEADING, ruling_lines
+from tasks.configuration.policy import SHIP
 from tasks.dependencies import recount
 from tasks.errors import Refused
 from tasks.events import Actor
@@ -459,6 +461,23 @@ def test_a_reopened_ruling_on_a_landed_task_does_what_its_page_says(ledger: Proj
         task = fresh(conflict.task)
         assert (task.status, task.landed_at is None) == (status, status == "in_progress")
         assert Conflict.objects.get(pk=again.pk).followed == ("waiting" if option == A else "applied")
+
+
+def test_no_card_is_opened_anew_on_a_task_that_a_person_ended(ledger: Project, tom: User) -> None:
+    conflict = shipped(ledger)
+    decision = rule(conflict, B, tom)
+    Decision.objects.update(before=None)  # as of a card that holds nobody up: it did not move the task
+    Conflict.objects.update(effect=SHIP)
+    for ended, why in (
+        ({"status": "cancelled"}, "was cancelled"),
+        ({"status": "completed", "finished_by": "Lea"}, "was finished by Lea"),
+    ):
+        Task.objects.filter(pk=conflict.task.pk).update(**ended)
+        for again in (partial(rulings.reopen, reason="Finance says so."), rulings.undo):
+            with pytest.raises(Refused, match=rf"{why}, so nobody has to rule") as refused:
+                again(Decision.objects.get(pk=decision.pk), user=tom)
+            assert (refused.value.code, refused.value.hint) == ("ended", "Reopen the task first.")
+            assert not Conflict.objects.open().exists()
 
 
 @for_each("status", ["pending", "in_progress"])
