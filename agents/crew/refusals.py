@@ -28,6 +28,10 @@ COMMANDS = {
     Run.Role.CODER: "steroids tasks update {ref} --status review --response FILE",
     Run.Role.REVIEWER: "steroids tasks reject {ref} --file REVIEW",
 }
+# After an approval that left something open.
+EITHER = (
+    f"steroids tasks approve {{ref}} --file REVIEW` or, if anything is left to change, `{COMMANDS[Run.Role.REVIEWER]}"
+)
 ROUND_FORMS = {Run.Role.CODER: validation.Form.PROPOSAL, Run.Role.REVIEWER: validation.Form.REVIEW}
 FORMS = {Run.Role.CODER: validation.Form.HAND_IN, Run.Role.REVIEWER: validation.Form.REJECTION}
 
@@ -40,7 +44,8 @@ def note(run: Run, verb: str, error: Exception) -> None:
     reasons = list(_reasons(error))
     if verb in FINAL and reasons:
         kept = [
-            {"line": line, "reason": reason[:REASON_MAX], **more} for line, reason, more in reasons[:KEPT_MAX]
+            {"verb": verb, "line": line, "reason": reason[:REASON_MAX], **more}
+            for line, reason, more in reasons[:KEPT_MAX]
         ]
         live = Run.objects.live().filter(pk=run.pk, fence=run.fence)
         live.update(refusals=F("refusals") + 1, refusal=kept)
@@ -57,6 +62,8 @@ def _reasons(error: Exception) -> Iterable[tuple[int, str, dict[str, Any]]]:
                 yield 0, f"{error.message} {error.hint}".strip(), {}
             for each in error.details:
                 about = each if isinstance(each, dict) else {"reason": str(each)}
+                if about.get("is_reading"):
+                    continue  # how it was understood is no fault
                 more = {key: about[key] for key in ("type", "refs") if key in about}
                 yield int(about.get("line") or 0), str(about.get("reason", "")), more
         case DocumentError():
@@ -133,7 +140,8 @@ def told(earlier: Run | None) -> dict[str, str]:
 def _due(run: Run) -> Due:
     """Return what the run had to deliver."""
     role, task = Run.Role(run.role), run.task
-    place = COMMANDS[role].format(ref=task.ref)
+    approved = any(each.get("verb") == "approve" for each in run.refusal)
+    place = (EITHER if approved else COMMANDS[role]).format(ref=task.ref)
     if not task.is_session:
         return Due(FORMS[role], place)
     given = gaps.assigned(task) if role == Run.Role.CODER else gaps.under_review(task)

@@ -34,6 +34,6 @@ def ask_back(
         "asked_back", f"{ASKED_BACK}: {doubts[0].reason}.", hint,
         details=[
             *({"line": each.line, "reason": f"{ASKED_BACK}: {each.reason}"} for each in doubts),
-            *({"line": 0, "reason": line} for line in understood),
+            *({"line": 0, "reason": line, "is_reading": True} for line in understood),
         ],
     )  # fmt: skip

@@ -23,6 +23,7 @@ from typing import BinaryIO
 from tasks.text.branches import is_branch_name
 from tasks.text.regex import regex
 from tasks.text.repository_urls import redact
+from tasks.text.storable import storable
 
 SHA = regex(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 # What git's check of objects forgives, because old importers and mail clients wrote it into many histories
@@ -79,7 +80,7 @@ class GitError(Exception):
     """
 
     def __init__(self, what: str, text: str, *, code: int | None = None) -> None:
-        words = redact(text.strip()[-WORDS_MAX:])
+        words = redact(storable(text).strip()[-WORDS_MAX:])
         self.what, self.text, self.code = what, words[-600:], code
         colon = ":" if what.startswith("git ") else ""
         super().__init__(f"{what}{colon} {_ending(words)}" if words else what)

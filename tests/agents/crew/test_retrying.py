@@ -83,7 +83,7 @@ def test_a_refusal_is_counted_and_its_reasons_are_kept(task: Task) -> None:
     assert submit(client, task, NO_REASON).status_code == 422
     run.refresh_from_db()
     assert (run.status, run.refusals) == ("running", 2)
-    assert run.refusal[0] == {"line": 3, "reason": REASON.partition(": ")[2]}
+    assert run.refusal[0] == {"verb": "submit", "line": 3, "reason": REASON.partition(": ")[2]}
     assert all("ISSUE-R1-001" in each["reason"] for each in run.refusal)  # nothing is left of the first
     assert refusals.said(run).startswith(f"It handed in 2 times, and was refused: {REASON}")
 
@@ -167,6 +167,22 @@ def test_the_next_reviewer_is_told_the_form_of_a_rejection(world: World, under_r
     assert "A rejection says what is wrong." in prompt
     assert "## Verdict: NEEDS_REVISION" in prompt[prompt.index("## An example: ") :]
     assert f"`steroids tasks reject {under_review.ref} --file REVIEW`" in prompt.rstrip().splitlines()[-1]
+
+
+def test_a_reviewer_whose_approval_left_something_open_may_still_approve(
+    world: World, under_review: Task
+) -> None:
+    run, client = begin(under_review, "reviewer")
+    note = {"notes": "All well. Line 3 should be shorter."}
+    reply = client.post(f"/api/v1/tasks/{under_review.ref}/approve/", note, format="json")
+    assert (reply.status_code, reply.json()["code"]) == (422, "asked_back")
+    assert len(reply.json()["details"]) == 3  # the doubt, and how it is read
+    prompt = told(world, under_review, "reviewer") if end(run) else ""
+    assert "\n1. line 1: It is not sure that this was meant: " in prompt
+    assert "\n2. " not in prompt.partition("Mend every item")[0]
+    ref, demand = under_review.ref, prompt.rstrip().splitlines()[-1]
+    assert f"`steroids tasks approve {ref} --file REVIEW`" in demand
+    assert f"or, if anything is left to change, `steroids tasks reject {ref} --file REVIEW`" in demand
 
 
 def test_an_accepted_hand_in_ends_the_matter(world: World, task: Task) -> None:

@@ -429,6 +429,15 @@ def test_a_repository_that_it_cannot_work_with_is_refused_in_words(remote: Remot
             Mirror(tmp_path / f"mirror-{path.name}", str(path), "main", Network()).fetch_target()
         assert str(caught.value).startswith(says)
 
+    # What git says of a damaged one ends with a NUL, which PostgreSQL does not take.
+    git(partial, "config", "--remove-section", "remote.origin")
+    for promise in partial.glob("objects/pack/*.promisor"):
+        promise.unlink()
+    with pytest.raises(GitError) as damaged:
+        Mirror(tmp_path / "mirror-damaged", str(partial), "main", Network()).fetch_target()
+    assert "corruption on the remote side." in str(damaged.value)
+    assert "\0" not in str(damaged.value)
+
 
 @pytest.fixture
 def hung() -> Iterator[int]:
