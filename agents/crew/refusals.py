@@ -29,9 +29,8 @@ COMMANDS = {
     Run.Role.REVIEWER: "steroids tasks reject {ref} --file REVIEW",
 }
 # After an approval that left something open.
-EITHER = (
-    f"steroids tasks approve {{ref}} --file REVIEW` or, if anything is left to change, `{COMMANDS[Run.Role.REVIEWER]}"
-)
+APPROVE = "steroids tasks approve {ref} --file REVIEW"
+EITHER = f"{APPROVE}` or, if anything is left to change, `{COMMANDS[Run.Role.REVIEWER]}"
 ROUND_FORMS = {Run.Role.CODER: validation.Form.PROPOSAL, Run.Role.REVIEWER: validation.Form.REVIEW}
 FORMS = {Run.Role.CODER: validation.Form.HAND_IN, Run.Role.REVIEWER: validation.Form.REJECTION}
 

@@ -25,12 +25,12 @@ ECOSYSTEMS: tuple[Callable[[Tree], Iterator[Candidate]], ...] = (
 )  # fmt: skip
 # The suffixes of each ecosystem's files; the ecosystem with most of the code is the project's own.
 SUFFIXES = {
-    "python": "py pyx pyi", "node": "js cjs mjs jsx ts cts mts tsx vue svelte", "rust": "rs", "go": "go",
-    "jvm": "java kt kts groovy", "ruby": "rb", "php": "php", "perl": "pl pm t xs",
+    "python": "py pyx pyi", "node": "js cjs mjs jsx ts cts mts tsx vue svelte elm res resi", "rust": "rs",
+    "go": "go", "jvm": "java kt kts groovy clj cljc cljs", "ruby": "rb", "php": "php", "perl": "pl pm t xs",
     "native": "c h cc cpp cxx hpp hh hxx s S f f90 m mm cu vala asm l y", "elixir": "ex exs",
     "erlang": "erl hrl", "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb",
-    "zig": "zig", "julia": "jl", "dart": "dart", "clojure": "clj cljc cljs", "scala": "scala",
-    "crystal": "cr", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
+    "zig": "zig", "julia": "jl", "dart": "dart", "scala": "scala", "crystal": "cr", "d": "d di",
+    "racket": "rkt scrbl", "tcl": "tcl tm", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
     "gleam": "gleam", "solidity": "sol", "powershell": "ps1 psm1", "ada": "adb ads", "terraform": "tf",
     "nix": "nix",
 }  # fmt: skip
@@ -41,7 +41,7 @@ MANIFEST = (
     r"([^/]+/){1,3}(pyproject\.toml|setup\.(py|cfg)|requirements\.txt|Pipfile|manage\.py|package\.json|deno\.jsonc?"
     r"|Cargo\.toml|go\.mod|CMakeLists\.txt|meson\.build|Makefile|configure|pom\.xml|build\.gradle(\.kts)?|build\.sbt"
     r"|Gemfile|[^/]+\.gemspec|composer\.json|mix\.exs|rebar\.config|dune-project|stack\.yaml|[^/]+\.cabal"
-    r"|Package\.swift|gleam\.toml|foundry\.toml|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
+    r"|info\.rkt|dub\.(json|sdl)|elm\.json|deps\.edn|Package\.swift|gleam\.toml|foundry\.toml|[^/]+\.(sln|slnx|csproj|fsproj)|build\.zig|Project\.toml|pubspec\.yaml|project\.clj|shard\.yml)"
 )
 
 

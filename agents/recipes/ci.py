@@ -165,6 +165,7 @@ def _here(tree: Tree, line: str) -> str:
     """Return the line as it runs in our own environment, without the service's ready-made programs."""
     line = re.sub(r"\buv\s+pip\s+install(\s+--system)?\b", "pip install", line)
     line = re.sub(r"\bpipx\s+install\b", "pip install", line)
+    line = re.sub(r"\bpipx\s+run\s+(?=\w)", "", line)
     line = re.sub(r"(?<![\w-])(--user|--break-system-packages)(?![\w-])\s*", "", line).strip()
     # All environments at once are for a machine with every Python; services choose one of them by a plugin.
     line = re.sub(r"^((?:python3? -m )?tox)(?=(?: -[rv]+)*$)", r"\1 -e py", line)

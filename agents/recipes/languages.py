@@ -104,7 +104,7 @@ def _import_path(tree: Tree, files: list[str]) -> str:
 # --- Java and its relatives -------------------------------------------------------------------------------
 
 
-JVM_FILE = r".*\.(java|kt|scala|groovy)"
+JVM_FILE = r".*\.(java|kt|scala|groovy|clj)"
 
 
 def jvm(tree: Tree) -> Iterator[Candidate]:

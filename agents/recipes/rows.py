@@ -62,8 +62,26 @@ ROWS = (
     Ecosystem(
         "dart", r"pubspec\.yaml", "flutter pub get", "", "flutter test", r"test/.*_test\.dart", holds=FLUTTER,
     ),
-    Ecosystem("clojure", r"project\.clj", "lein deps", "lein compile", "lein test", r"test/.*\.cljc?"),
+    Ecosystem(
+        "jvm", r"project\.clj", "lein deps", "lein compile", "lein test", r"(src/)?test/.*\.clj[cs]?",
+    ),
+    Ecosystem(
+        "jvm", r"deps\.edn", "clojure -P -X:test", "", "clojure -X:test", r"(src/)?test/.*\.clj[cs]?",
+        holds=r":test\s(?=[\s\S]*:exec-fn\b)",
+    ),
+    Ecosystem(
+        "jvm", r"deps\.edn", "clojure -P -M:test", "", "clojure -M:test", r"(src/)?test/.*\.clj[cs]?",
+        holds=r":test\s(?=[\s\S]*:main-opts\b)(?![\s\S]*:exec-fn\b)",
+    ),
     Ecosystem("scala", r"build\.sbt", "sbt update", "sbt compile", "sbt test", r"(.*/)?src/test/.*\.scala"),
+    Ecosystem(
+        "scala", r"mill", "", "sh ./mill __.compile", "sh ./mill __.test", r"(.*/)?test/.*\.(scala|java)",
+        holds=r"MILL_VERSION",
+    ),
+    Ecosystem(
+        "scala", r"build\.(mill|sc)", "", "mill __.compile", "mill __.test", r"(.*/)?test/.*\.(scala|java)",
+        source="the build of Mill",
+    ),
     Ecosystem("crystal", r"shard\.yml", "shards install", "", "crystal spec", r"spec/.*\.cr"),
     Ecosystem(
         "nim", r"[^/]+\.nimble", "nimble install --depsOnly -y", "nimble build", "nimble test",
@@ -77,6 +95,12 @@ ROWS = (
         "pwsh -NoProfile -NonInteractive -Command 'Invoke-Pester -CI'", source="*.Tests.ps1",
     ),
     Ecosystem("ada", r"alire\.toml", "", "alr build", ""),
+    Ecosystem("d", r"dub\.(json|sdl)", "dub upgrade --missing-only", "dub build", "dub test", source="dub"),
+    Ecosystem("native", r"fpm\.toml", "", "fpm build", "fpm test", r"test/.*\.[fF]\d*"),
+    Ecosystem("node", r"elm\.json", "", "", "npx --yes -p elm -p elm-test elm-test", r"tests/.*\.elm"),
+    Ecosystem("node", r"elm\.json", "", "npx --yes elm make", "", holds=r'"type":\s*"package"'),
+    Ecosystem("racket", r"info\.rkt", "raco pkg install --auto --batch --no-docs", "", "raco test ."),
+    Ecosystem("tcl", r"tests/all\.tcl", "", "", "tclsh tests/all.tcl", r"tests/.*\.test"),
     # Its own tests would create what they describe.
     Ecosystem(
         "terraform", r"[^/]+\.tf", "terraform init -backend=false -input=false", "terraform validate", "",

@@ -97,7 +97,7 @@ TEST = _rule(
     r"\b(?:npm|pnpm|yarn|bun)\s+(?:run\s+|-r\s+|--recursive\s+)?(?:t|tst|test[\w:-]*|unit[\w:-]*|ci:test)(?:\s|$)",
     r"\b(?:npx|pnpm|yarn|bunx)\s+(?:jest|vitest|mocha|ava|tap)\b|\bnode\s+--test\b",
     r"\b(?:make|gmake|just|task|ninja|rake|composer|ant|bazel|deno|swift|dotnet|mix|lein|sbt|stack|cabal|dune|rebar3"
-    rf"|rails|crystal|nimble|dart|flutter|meson|cargo|go|zig build|\./Build){OPTIONS}"
+    rf"|rails|crystal|nimble|dart|flutter|meson|cargo|dub|fpm|raco|go|zig build|\./Build){OPTIONS}"
     rf"\s+['\"]?{TARGETS}(?:\W|$)",
     rf"\b(?:mvnw?\b[^|;&]*\s(?:package|install|{TARGETS})|gradlew?\b[^|;&]*\s(?:build|{TARGETS}))(?![\w:-])",
     rf"{BEFORE}(?:[\w.-]+/)*(?:[\w.-]*(?<!la)tests?|check)\.(?:sh|py|rb|pl|lua|php|R|[cm]?js)\b",
@@ -105,14 +105,14 @@ TEST = _rule(
     rf"{BEFORE}(?:[\w.-]+/)*bin/(?:bats|busted|prove|pytest|rspec)(?:\s|$)",
     rf"{BEFORE}(?:[\w.-]+/)*tests?[-_]?runner(?:\.\w+)?(?:\s|$)",
     rf"{BEFORE}(?:bin/)?rake(?:\s+-\S+)*$",  # what it does untold is to test, nearly everywhere
-    r"\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",
+    r"\bmill\s[^|;&]*\.test\b|\belm-test\b|\bhatch\s+(?:run\s+\S*test|test)|\bcmake\s+--build\s[^|;&]*--target\s+(?:test|check)\b",
 )
 # What installs a runner of tests, has one look at something else, or has it run none.
 NO_TEST = _rule(
     r"^(?:python3?\s+-m\s+)?(?:pip3?|pipx|npm|pnpm|yarn|gem|go|poetry|pdm|uv(?:\s+(?:pip|tool))?|composer|cpanm?)"
     r"\s+(?:install|i|ci|add|sync|get|require)\b",
     r"\b(?:tox|nox)\b[^|;&]*\s(?:-e|-s|--session|-m|-f)\s*\S*(?:lint|doc|typ|mypy|pyright|qa|flake|style|format"
-    r"|pre-?commit|cov|build|pack|check|release|bench|readme|badge|manifest|black|ruff|isort)",
+    r"|fmt|pre-?commit|cov|build|pack|check|release|bench|readme|badge|manifest|black|ruff|isort)",
     rf"\b(?:cargo|cabal|deno){OPTIONS}\s+check\b",
     r"--(?:collect-only|help|version|no-run|dry-run|listTests)\b|-DskipTests|-Dmaven\.test\.skip",
     r"\bgradlew?\b[^|;&]*\s(?:-x|--exclude-task)\s+(?:test|check)\b",

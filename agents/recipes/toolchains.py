@@ -12,7 +12,7 @@ COMPONENT = "`rustup component add {}` as the user who runs the work"
 # Programs that are in the package of Debian and Ubuntu that has their name.
 NAMED_ALIKE = (
     "ant autoconf automake autopoint bash bats bison clang cmake composer flex g++ gcc git gfortran "
-    "luajit luarocks make meson npm opam perl phpunit pkg-config rake rebar3 redis-server ruby rustc "
+    "dub luajit luarocks make meson npm opam perl phpunit pkg-config rake rebar3 redis-server ruby rustc "
     "valgrind"
 )
 # Those in another package; CMAKE_… is what CMake calls a compiler that it does not find.
@@ -25,12 +25,13 @@ PACKAGES = {name: name for name in NAMED_ALIKE.split()} | {
     "libtoolize": "libtool", "lua": "lua5.4", "makeinfo": "texinfo", "mix": "elixir", "mvn": "maven",
     "nimble": "nim", "ninja": "ninja-build", "nix": "nix-bin", "node": "nodejs", "npx": "npm",
     "nvim": "neovim", "php": "php-cli", "prove": "perl", "R": "r-base-dev", "rspec": "ruby-rspec",
-    "stack": "haskell-stack", "tclsh": "tcl", "xvfb-run": "xvfb",
+    "raco": "racket", "stack": "haskell-stack", "tclsh": "tcl", "xvfb-run": "xvfb",
 }  # fmt: skip
 # How to get each program, in words that need no URL. Only programs in this table are looked for.
 HINTS = {name: APT.format(package) for name, package in PACKAGES.items()} | {
     "alr": "Alire's own archive",
     "bazel": "Bazel's own installer, or the npm package @bazel/bazelisk",
+    "clojure": "Clojure's own installer",
     "cargo": APT.format("cargo")
     + "; newer ones: rustup, then `rustup default stable` as the user who runs the work",
     "cargo-clippy": COMPONENT.format("clippy") + "; " + APT.format("rust-clippy"),
@@ -40,10 +41,12 @@ HINTS = {name: APT.format(package) for name, package in PACKAGES.items()} | {
     "deno": "Deno's own installer, or the npm package deno",
     "dotnet": "the .NET SDK of Microsoft's package list",
     "flutter": "the Flutter SDK",
+    "fpm": "the PyPI package fpm, or Fortran's own archive",
     "forge": "foundryup",
     "gleam": "Gleam's own archive",
     "gradle": APT.format("gradle") + "; or add Gradle's wrapper to the repository",
     "julia": "juliaup",
+    "mill": "Mill's own launcher, or Coursier",
     "just": "Debian 13 and newer: apt install just; or `cargo install just`",
     "pnpm": "the npm package pnpm",
     "pwsh": "the PowerShell package of Microsoft's package list",

@@ -293,6 +293,23 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("terraform init -backend=false -input=false", "terraform validate", "")),
         ({"flake.nix": "", "a.nix": ""}, ("", "nix flake check", "")),
         ({"alire.toml": "", "src/a.adb": ""}, ("", "alr build", "")),
+        ({"dub.sdl": "", "source/a.d": ""}, ("dub upgrade --missing-only", "dub build", "dub test")),
+        ({"fpm.toml": "", "test/check.F90": ""}, ("", "fpm build", "fpm test")),
+        ({"elm.json": '{"type": "package"}', "src/A.elm": ""}, ("", "npx --yes elm make", "")),
+        ({"elm.json": '{"type": "package"}', "src/A.elm": "", "tests/A.elm": ""},
+         ("", "", "npx --yes -p elm -p elm-test elm-test")),
+        ({"a/info.rkt": "", "a/a.rkt": ""},
+         ("cd a && raco pkg install --auto --batch --no-docs", "", "cd a && raco test .")),
+        ({"tests/all.tcl": "", "tests/a.test": "", "a.tcl": ""}, ("", "", "tclsh tests/all.tcl")),
+        ({"mill": "MILL_VERSION=1", "build.mill": "", "a/test/src/A.scala": ""}, ("", "sh ./mill __.compile", "sh ./mill __.test")),
+        ({"build.sc": "", "a/test/src/A.scala": ""}, ("", "mill __.compile", "mill __.test")),
+        ({"pom.xml": "", "src/test/clojure/a.clj": ""},
+         ("", "mvn --batch-mode -DskipTests test-compile", "mvn --batch-mode test")),
+        ({"project.clj": "", "src/test/clojure/a.clj": ""}, ("lein deps", "lein compile", "lein test")),
+        ({"deps.edn": "{:aliases {:test {:exec-fn a/b}}}", "test/a.cljc": ""},
+         ("clojure -P -X:test", "", "clojure -X:test")),
+        ({"deps.edn": '{:aliases {:test\n{:main-opts ["-m" "a"]}}}', "test/a.clj": ""},
+         ("clojure -P -M:test", "", "clojure -M:test")),
     ]  # fmt: skip
     for texts, commands in table:
         assert first(texts) == commands, texts
@@ -509,6 +526,8 @@ def test_what_the_own_files_of_continuous_integration_say_is_proposed() -> None:
          ("", "./configure && make", "make check")),
         (".gitlab-ci.yml", "a: !reference [x]\nt: {script: !reference [a, b]}\nu: {script: tox}",
          ("pip install tox", "", "tox -e py")),
+        (".gitlab-ci.yml", "t: {script: [pipx run nox -s tests]}", ("pip install nox", "", "nox -s tests")),
+        (".gitlab-ci.yml", "t: {script: [./mill -i __.test]}", ("", "", "./mill -i __.test")),
         (".travis.yml", "install: pip install -r r.txt\nscript:\n  - flake8\n  - pytest\n",
         ("pip install -r r.txt", "", "pytest")),
         (".circleci/config.yml", "jobs: {b: {steps: [checkout, {run: npm ci}, {run: {command: npm test}}]}}",
@@ -739,7 +758,7 @@ def test_a_line_tests_only_where_it_runs_tests() -> None:
     for line in (
         "cargo check", "cargo test --workspace --no-run", "mvn test -DskipTests", "ctest --dry-run",
         ".venv/bin/pip install wheel pytest", "pycodestyle slugify test.py", "travis_retry pip install tox",
-        "cabal check", "nox -s badges", "./gradlew build -x test", "mvn -B package -DskipTests",
+        "cabal check", "nox -s badges", "tox -e py313-fmt", "./gradlew build -x test", "mvn -B package -DskipTests",
         "shellcheck test_runner", "pip install test_runner", "make ci-image", "npm ci",
     ):  # fmt: skip
         assert steps(line) == [], line
