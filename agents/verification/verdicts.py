@@ -225,12 +225,18 @@ def _total(folder: Path, steps: list[dict[str, Any]], tests: Tests) -> int | Non
     return tests.total
 
 
+STOPPED = {
+    "bytes": "too much output", "processes": "too many processes", "memory": "too much memory",
+    "disk": "too much written to the disk", "files": "too many files",
+}  # fmt: skip
+
+
 def problem_of(step: str, code: int | None, reason: str, tests: Tests) -> str:
     """Return what is red, in one sentence without a full stop."""
     if reason == "timeout":
         return f"{step} took longer than its limit"
     if reason:
-        return f"{step} was ended: {reason}"
+        return f"{step} stopped by the host: {STOPPED.get(reason, reason)}"
     ended = f"{step} ended with {code}"
     named = some_of(tests.failed, NAMED)
     if not named:

@@ -24,6 +24,8 @@ NAMED_LIST = regex(
     r"(?i)task(?:s|[ -]?list)[ \t]*[:–—-][ \t]+(\S.*)"
 )  # "Tasks: Exports", one list of several
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
+NO_TITLE = regex(r"#+[ \t]*")
+TITLE_MARK = regex(r"\]\*{0,3} [^\[\]]{0,40}\[(\S)\] ")  # a file's own mark within the title of a task
 BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
 
@@ -53,6 +55,17 @@ def read_leniently(text: str, *, is_followed: bool = False) -> Reading:
     return _Reader(format.split_lines(text), is_followed).read()
 
 
+def _end_of_front_matter(lines: list[str]) -> int:
+    """Return the number of the line that ends the front matter of a file; 0 if it has none."""
+    for number, line in enumerate(lines, start=1):
+        if number > 1 and line.rstrip() == "---":
+            return number
+        is_inside = not line.strip() or ":" in line or line.startswith((" ", "-", "#"))
+        if line.rstrip() != "---" if number == 1 else not is_inside:
+            break
+    return 0
+
+
 class _Reader:
     def __init__(self, lines: list[str], is_followed: bool) -> None:
         self.lines, self.is_followed = lines, is_followed
@@ -67,6 +80,10 @@ class _Reader:
         for line in lines:
             if not _item(line.strip()):
                 self.legend |= legend_in(line)
+        self.title_marks = {
+            mark for line in lines if _item(line.strip()) for mark in TITLE_MARK.findall(line)
+        }
+        self.front = _end_of_front_matter(lines)
         self.within = 0  # the level of the heading that is the task which is being read
         self.understood: set[int] = set()  # lines whose words say something of their task
 
@@ -80,7 +97,7 @@ class _Reader:
                 continue
             if self.within and not self.fence:
                 line = self.below_heading(line)
-            if not self.fence and not self.within and self.is_underlined(number):
+            if not self.fence and not self.within and number > self.front and self.is_underlined(number):
                 skipped = number + 1
                 self.heading(number, 1 if self.lines[number].startswith("=") else 2, line.strip())
                 self.note(number, "A line with a rule below it is read as a heading.")
@@ -118,6 +135,9 @@ class _Reader:
     def take(self, number: int, line: str) -> None:
         if self.fence:
             self.inside_fence(number, line)
+        elif NO_TITLE.fullmatch(line):
+            self.open, self.outside = [], False
+            self.note(number, "A heading without a title is passed over.")
         elif (match := format.HEADING.fullmatch(line)) and (boxed := BOXED.fullmatch(match[2])):
             self.open, self.within = [], len(match[1])
             self.note(number, "A heading with a box is read as a task.")
@@ -126,7 +146,13 @@ class _Reader:
             self.heading(number, len(match[1]) + self.shift, match[2].strip())
         elif match := format.TOP_HEADING.fullmatch(line):
             self.heading(number, 1, match[1].strip())
-        elif match := _item(line):
+        elif (match := _item(line)) and match[1] in self.title_marks - MARKERS.keys():
+            self.open, self.outside = [], False
+            self.text(number, f"\\{line}")
+            self.note(
+                number, f"[{match[1]}] stands in titles, too: this line is read as text that explains it."
+            )
+        elif match:
             self.open = []
             self.task(number, match, 0)
         elif (inner := INDENTED.fullmatch(line)) and (match := _item(inner[2])) and self.may_be_part():

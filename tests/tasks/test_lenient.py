@@ -419,6 +419,10 @@ def test_a_task_waits_for_those_whose_number_or_title_it_names() -> None:
 
 
 PHASES = """\
+---
+
+description: "Tasks of a feature"
+---
 # Tasks: Ledgers
 
 - **[P]**: Can run in parallel (different files, no dependencies)
@@ -443,8 +447,11 @@ PHASES = """\
 - [ ] T008 [US1] Add sums (depends on T005)
 - [ ] T009 [US1] Show both in src/[P]age.py
 
+################
+
 ## Notes
 
+- [P] tasks = different files, no dependencies
 - [ ] Tell the team
 """
 
@@ -498,10 +505,12 @@ def test_phases_follow_each_other_and_what_lacks_the_parallel_mark_waits_for_wha
         "T001": [], "T002": ["T001"], "T003": ["T001"], "T004": ["T002", "T003"],
         "T005": [], "T006": [], "T007": [], "T008": ["T005", "T006", "T007"], "T009": ["T008"], "Tell": [],
     }  # fmt: skip
-    told = {note.line: note.reason for note in read.notes if note.line in {8, 12}}
+    told = {note.line: note.reason for note in read.notes if note.line in {12, 29, 33}}
     assert {line: reason[:40] for line, reason in told.items()} == {
-        8: "Tasks without [P] are read to wait for t", 12: "This phase is read to begin after “Phase",
+        12: "Tasks without [P] are read to wait for t",
+        29: "A heading without a title is passed over", 33: "[P] stands in titles, too: this line is ",
     }  # fmt: skip
+    assert not {note.line for note in read.notes} & {1, 3, 4}, "front matter is no heading"
     stories = "## Phase 1: Base\n## Phase 2: User Story 1; a\n## Phase 3: User Story 2\n## Phase 4: Polish\n"
     assert [section.after for section in parse(read_leniently(f"{stories}\n- [ ] A").text).sections] == [
         (), ("Phase 1: Base",), ("Phase 1: Base",), ("Phase 2: User Story 1; a", "Phase 3: User Story 2"),

@@ -45,7 +45,9 @@ class Command(ProgramCommand):
                 )
                 transaction.set_rollback(options["dry_run"])
         except TodoError as error:
-            hint = [f"With --guess, {counted(boxes, 'task')} would be read out of it."] if boxes else []
+            hint = []
+            if boxes and not options["guess"]:
+                hint = [f"With --guess, {counted(boxes, 'task')} would be read out of it."]
             raise CommandError("\n".join([*error.lines(file), "Nothing was imported.", *hint])) from error
         if boxes and not options["guess"]:
             tasks = counted(boxes, "heading")
