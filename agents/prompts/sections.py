@@ -26,10 +26,12 @@ def cut(text: str, limit: int, what: str) -> str:
 
 
 def cut_head(text: str, limit: int) -> str:
-    """Return the end of the text up to the limit, with a note if its beginning was left out."""
+    """Return the last lines of the text up to the limit, with a note if its beginning was left out."""
     if len(text) <= limit:
         return text
-    return f"[{len(text) - limit} characters left out]\n{text[-limit:]}"
+    end = text[-limit:]
+    end = end[end.find("\n", 0, limit // 2) + 1 :]
+    return f"[{len(text) - len(end)} characters left out]\n{end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,10 +151,12 @@ def _is_only_told(run: Run, judged: _Judged) -> bool:
 
 def _note(verdict: Verdict, problem: str, green: bool, *, is_told: bool = False) -> str:
     flaky = f"Passed when tried once more: {some_of(verdict.flaky, verdicts.NAMED)}." if verdict.flaky else ""
-    known = f"No worse than the target branch: {verdict.problem}." if green and not verdict.green else ""
+    known = ""
+    if green and not verdict.green:
+        known = f"No worse than the target branch: {verdict.problem.removesuffix('.')}."
     told = TOLD if is_told else ""
     if told or green and problem:
-        problem = f"{problem[:1].upper()}{problem[1:]}."
+        problem = f"{problem[:1].upper()}{problem[1:].removesuffix('.')}."
     return " ".join(filter(None, [problem, told, known, flaky]))
 
 

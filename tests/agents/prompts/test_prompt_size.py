@@ -1,6 +1,7 @@
 """Whatever goes into a prompt: its size, the rulings, hands off, the hand-in and the fences hold."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -100,6 +101,9 @@ def test_what_is_cut_is_named_in_one_list_with_the_place_where_it_is_whole() -> 
     cuts.fit(Section("description", "short", 12_000))
 
     assert cuts.lines == ["specification (12,000 of 40,000 characters): read docs/SPEC.md in the clone"]
+    log = Section("end of the log", "one\ntwo\nthree\n", 8, keeps_end=True)
+    assert "[8 characters left out]\nthree\n" in cuts.fit(log), "whole lines"
+    assert "[6 characters left out]\nxxxxxxxx" in cuts.fit(replace(log, text="x" * 14))
 
 
 def test_the_list_of_cuts_stands_in_the_prompt_and_cannot_be_written_by_a_name() -> None:

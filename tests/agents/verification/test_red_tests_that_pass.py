@@ -44,11 +44,12 @@ def judged(
 
 
 def test_red_tests_go_to_the_reviewer_who_is_told(world: World, client: Client) -> None:
-    submission = judged(world, test_required=False)
+    without = "E   ModuleNotFoundError: No module named 'ledgers'\n"
+    submission = judged(world, said=without + RED, test_required=False)
     assert (submission.state, submission.task.status) == ("verified", "review")
     assert Verification.objects.get(sha=submission.sha).green is False
     event = Event.objects.get(kind="verified_red")
-    assert "This project lets red tests pass." in event.note
+    assert "did not find the Python module ledgers. This project lets red tests pass." in event.note
     run = create_run(submission.task, "reviewer", seat="reviewer", sha=submission.sha)
     text = compose.compose(run, compose.Material(), []).text
     assert (
