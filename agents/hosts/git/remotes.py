@@ -155,8 +155,8 @@ def largest_file(folder: Path) -> int:
 def default_branch(url: str, network: Network) -> str:
     """Return the branch that the remote's HEAD names.
 
-    Raises Unreachable, and NoDefaultBranch if the repository is empty or its HEAD names a branch that does
-    not exist.
+    Raises Unreachable, and NoDefaultBranch if the repository is empty, has only tags, or its HEAD names a branch
+    that does not exist.
     """
     ref = head = ""
     for what, name in listed(url, network, "--symref", "HEAD"):
@@ -169,6 +169,10 @@ def default_branch(url: str, network: Network) -> str:
     branches = sorted(
         name.removeprefix("refs/heads/") for _, name in listed(url, network, "--heads", "refs/heads/*")
     )
+    if not branches and (head or listed(url, network, "--tags", "refs/tags/*")):
+        raise NoDefaultBranch(
+            redact(url), "has commits, but no branch to land on. Push one to it, then try again."
+        )
     if not branches:
         raise NoDefaultBranch(redact(url), "is empty. Push a first commit to it, then try again.")
     there = ", ".join(branches[:10]) + (", …" if len(branches) > 10 else "")

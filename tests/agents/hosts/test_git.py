@@ -355,6 +355,13 @@ def test_the_remote_says_which_branch_is_its_default(remote: Remote, tmp_path: P
     (remote.path / "HEAD").write_text(f"{remote.first}\n")
     with pytest.raises(remotes.NoDefaultBranch, match="names none that exists"):
         remotes.default_branch(url, network)
+    git(remote.path, "tag", "v1", remote.first)
+    for head in (remote.first, "ref: refs/heads/gone"):  # as a mirror of releases is
+        (remote.path / "HEAD").write_text(f"{head}\n")
+        for branch in git(remote.path, "for-each-ref", "--format=%(refname)", "refs/heads").split():
+            git(remote.path, "update-ref", "--no-deref", "-d", branch)
+        with pytest.raises(remotes.NoDefaultBranch, match="has commits, but no branch to land on"):
+            remotes.default_branch(url, network)
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
     with pytest.raises(remotes.NoDefaultBranch, match=r"empty\.git is empty\. Push a first commit"):
         remotes.default_branch(str(tmp_path / "empty.git"), network)
