@@ -203,7 +203,7 @@ def look_at(url: str) -> FoundRepository:
     try:
         return FoundRepository(url, remotes.default_branch(url, paths.network()))
     except remotes.NoDefaultBranch as error:
-        if "is empty" in str(error):
+        if "Name one yourself" not in str(error):
             raise CommandError(str(error)) from error
         return FoundRepository(url, "")
     except GitError as error:
