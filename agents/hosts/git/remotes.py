@@ -155,8 +155,8 @@ def largest_file(folder: Path) -> int:
 def default_branch(url: str, network: Network) -> str:
     """Return the branch that the remote's HEAD names.
 
-    Raises Unreachable, and NoDefaultBranch if the repository is empty or has only tags, or if its HEAD names a
-    branch that does not exist.
+    Raises Unreachable, and NoDefaultBranch if the repository is empty or has only tags, or if its HEAD
+    names a branch that does not exist.
     """
     ref = head = ""
     for what, name in listed(url, network, "--symref", "HEAD"):
