@@ -52,6 +52,7 @@ class Material:
     source: str = ""
     source_name: str = ""
     guide: str = ""
+    guide_name: str = ""
     rewritten: list[str] = field(default_factory=list)  # which of these the commit under review changes
     documents: list[tuple[str, str]] = field(default_factory=list)  # (name, text); only for rounds
     commands: Recipe = field(default_factory=Recipe)
@@ -66,10 +67,12 @@ def gather(run: Run, mirror: Mirror, commands: Recipe) -> Material:
     judged = None if run.role == Run.Role.CODER else context.under_review(run)
     if judged is not None and (fork := str(judged.diff_stat.get("fork", ""))):
         measure = specifications.measure_of(judged, fork, mirror)
+    guide_name, guide = specifications.rules_of(mirror, measure, GUIDE_MAX * 2)
     return Material(
         source=specifications.holding(mirror, measure, base, run.task.source),
         source_name=run.task.source,
-        guide=mirror.read(measure, specifications.RULES, GUIDE_MAX * 2) or "",
+        guide=guide,
+        guide_name=guide_name,
         rewritten=specifications.rewritten_by(judged, measure, mirror) if judged and measure != base else [],
         documents=rounds.documents_of(run, mirror) if rounds.is_round(run) else [],
         commands=commands,
@@ -191,9 +194,10 @@ def _common(run: Run, material: Material) -> dict[str, Any]:
         ),
         "source_name": one_line(material.source_name)[:NAME_MAX],
         "guide": Section(
-            "the project's rules", material.guide, GUIDE_MAX, where="read AGENTS.md in the clone",
-            label="AGENTS.md",
+            "the project's rules", material.guide, GUIDE_MAX,
+            where=f"read {material.guide_name} in the clone", label=material.guide_name,
         ),
+        "guide_name": material.guide_name,
         "rewritten": one_line(enumerated(material.rewritten))[: 2 * NAME_MAX].replace("`", "'"),
         "prepare": one_line(material.commands.prepare)[:COMMAND_MAX],
         "build": one_line(material.commands.build)[:COMMAND_MAX],

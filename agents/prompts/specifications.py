@@ -9,7 +9,8 @@ from disputes.protocol.text.documents import MAX_BYTES, scan
 from tasks.models import Review, Submission
 from tasks.models.submission import FILES_TOLD
 
-RULES = "AGENTS.md"
+# Files in which projects keep their rules for agents; those of the first one hold.
+RULES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 SOURCE_MAX = 32 * 1024  # characters that prompts show
 SECTION_MAX = MAX_BYTES // 4
 
@@ -30,15 +31,26 @@ def measure_of(submission: Submission, fork: str, mirror: Mirror) -> str:
 
 def rewritten_by(submission: Submission, measure: str, mirror: Mirror) -> list[str]:
     """Return which of the rules and the specification the submission changes, by their paths."""
-    named = dict.fromkeys([RULES, submission.task.source.partition("#")[0]])
+    rules, _ = rules_of(mirror, measure, SOURCE_MAX)
+    holding = RULES[: RULES.index(rules) + 1] if rules else RULES
+    named = dict.fromkeys(filter(None, [*holding, submission.task.source.partition("#")[0]]))
     changed = {path for path, *_ in submission.diff_stat.get("files", ())}
     if measure == submission.diff_stat.get("fork") and len(changed) < FILES_TOLD:
         return [path for path in named if path in changed]
-    most = SOURCE_MAX * 4
-    return [
-        path for path in named
-        if path and mirror.read(measure, path, most) != mirror.read(submission.sha, path, most)
-    ]  # fmt: skip
+    before, after = (mirror.read_all(sha, named, SOURCE_MAX * 4) for sha in (measure, submission.sha))
+    return [path for path in named if before.get(path) != after.get(path)]
+
+
+def rules_of(mirror: Mirror, sha: str, limit: int) -> tuple[str, str]:
+    """Return path and beginning of the project's rules in a commit, or two empty texts.
+
+    A link says only what it links to, and some files only import another: neither holds any rules.
+    """
+    for path, text in mirror.read_all(sha, RULES, limit).items():
+        said = text.strip()
+        if said and said.removeprefix("@").removeprefix("./").removeprefix("../") not in RULES:
+            return path, text
+    return "", ""
 
 
 def holding(mirror: Mirror, measure: str, sha: str, source: str) -> str:

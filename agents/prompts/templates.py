@@ -30,7 +30,7 @@ OPERATORS = frozenset({"and", "or", "not", "in", "is", "==", "!=", "<", ">", "<=
 
 COMMON = {
     "ref", "title", "round", "stage", "stage_about", "model", "name", "instructions", "body", "source",
-    "source_name", "guide",
+    "source_name", "guide", "guide_name",
 }  # fmt: skip
 OPINION = COMMON | {
     "conflict", "severity", "sha", "place", "item", "objection", "code", "diff", "diff_of", "evidence",

@@ -315,6 +315,16 @@ def text(folder: Path | str, *arguments: str, timeout: float = 60.0) -> str:
     return run(folder, *arguments, timeout=timeout).stdout.decode("utf-8", "replace").strip()
 
 
+def next_object(raw: bytes) -> tuple[str, bytes, bytes]:
+    """Return kind and content of the first object that `cat-file --batch` printed, and what follows it."""
+    first, _, rest = raw.partition(b"\n")
+    words = first.rsplit(b" ", 2)
+    if len(words) < 3 or not words[2].isdigit():  # it says that there is no such object
+        return "", b"", rest
+    size = int(words[2])
+    return words[1].decode("ascii", "replace"), rest[:size], rest[size + 1 :]
+
+
 def version() -> str:
     """Return the version of git. Raises GitError."""
     return text("/", "version").removeprefix("git version ")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from agents.hosts.git.commands import EMAIL, NAME, GitError, options_of, run
+from agents.hosts.git.commands import EMAIL, NAME, GitError, next_object, options_of, run
 from tasks.text.regex import regex
 
 SECONDS = 120.0  # in which all of them have to be merged
@@ -97,22 +97,12 @@ def _read(repository: Path, names: Sequence[str], onto: str) -> tuple[dict[str, 
     raw = run(repository, "cat-file", "--batch", stdin=asked.encode(), may_cut=True).stdout
     known = {}
     for name in names:
-        kind, found, raw = _next(raw)
+        kind, found, raw = next_object(raw)
         if kind != "commit":
             raise GitError("git cat-file", f"bad object {name}")
         known[name] = _parsed(name, found)
-    kind, attributes, _ = _next(raw)
+    kind, attributes, _ = next_object(raw)
     return known, attributes[:ATTRIBUTES_MAX] if kind == "blob" else b""
-
-
-def _next(raw: bytes) -> tuple[str, bytes, bytes]:
-    """Return kind and content of the first object that git printed, and what follows it."""
-    first, _, rest = raw.partition(b"\n")
-    words = first.decode("utf-8", "replace").split()
-    if len(words) < 3:  # it says that there is no such object
-        return "", b"", rest
-    size = int(words[2])
-    return words[1], rest[:size], rest[size + 1 :]
 
 
 def _parsed(sha: str, raw: bytes) -> Commit:

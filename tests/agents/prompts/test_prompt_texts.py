@@ -162,7 +162,7 @@ def test_a_text_cannot_hide_what_follows_it_in_a_fence_of_its_own(world: World, 
     half = CODER + "{% if guide %}\n```\n{% endif %}and{% if build %}\n```\n{% endif %}"
     texts.write(world.project, "coder", half, user=lea)
     run = run_for(world, world.task(title="Weeks", body="Weeks.", status="in_progress", round=1))
-    material = compose.Material(guide="Be kind.")
+    material = compose.Material(guide="Be kind.", guide_name="AGENTS.md")
 
     assert_hands_off(compose.compose(run, material, []).text)
 
