@@ -52,7 +52,7 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     named = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
     scripts = {name: text for name, text in named.items() if not any(map(goes_outward, _parts(named, name)))}
     manager = manager_of(tree)
-    build = next((f"{manager.run} {name}" for name in BUILD_SCRIPTS if scripts.get(name)), "")
+    build = next((f"{manager.run} {name}" for name in BUILD_SCRIPTS if _tells(scripts.get(name, ""))), "")
     has_tests = bool(tree.matching(TEST_FILES, own=True))
     tests = list(_tests(tree, package, scripts, manager, has_tests))
     if not tests:

@@ -24,7 +24,6 @@ NAMED_LIST = regex(
     r"(?i)task(?:s|[ -]?list)[ \t]*[:–—-][ \t]+(\S.*)"
 )  # "Tasks: Exports", one list of several
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
-NO_TITLE = regex(r"#+[ \t]*")
 TITLE_MARK = regex(r"\]\*{0,3} [^\[\]]{0,40}\[(\S)\] ")  # a file's own mark within the title of a task
 BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
@@ -135,9 +134,6 @@ class _Reader:
     def take(self, number: int, line: str) -> None:
         if self.fence:
             self.inside_fence(number, line)
-        elif NO_TITLE.fullmatch(line):
-            self.open, self.outside = [], False
-            self.note(number, "A heading without a title is passed over.")
         elif (match := format.HEADING.fullmatch(line)) and (boxed := BOXED.fullmatch(match[2])):
             self.open, self.within = [], len(match[1])
             self.note(number, "A heading with a box is read as a task.")
@@ -146,13 +142,7 @@ class _Reader:
             self.heading(number, len(match[1]) + self.shift, match[2].strip())
         elif match := format.TOP_HEADING.fullmatch(line):
             self.heading(number, 1, match[1].strip())
-        elif (match := _item(line)) and match[1] in self.title_marks - MARKERS.keys():
-            self.open, self.outside = [], False
-            self.text(number, f"\\{line}")
-            self.note(
-                number, f"[{match[1]}] stands in titles, too: this line is read as text that explains it."
-            )
-        elif match:
+        elif match := _item(line):
             self.open = []
             self.task(number, match, 0)
         elif (inner := INDENTED.fullmatch(line)) and (match := _item(inner[2])) and self.may_be_part():
@@ -180,6 +170,10 @@ class _Reader:
         return not self.open or not self.open[0].identity
 
     def heading(self, number: int, level: int, title: str) -> None:
+        if not title:
+            self.open, self.outside = [], False
+            self.note(number, "A heading without a title is passed over.")
+            return
         is_first = not self.has_title and len(self.sections) == 1 and not self.sections[0].tasks
         named = NAMED_LIST.fullmatch(title)
         if level == 1 and is_first and not named:
@@ -215,6 +209,12 @@ class _Reader:
             self.note(number, "A box without a title is passed over.")
             return
         self.outside = False
+        if not indent and marker in self.title_marks - MARKERS.keys():
+            self.text(number, f"\\{self.lines[number - 1]}")
+            self.note(
+                number, f"[{marker}] stands in titles, too: this line is read as text that explains it."
+            )
+            return
         while self.open and self.open[-1].indent >= indent:
             self.open.pop()
         if not identity and self.legend.get(marker, marker) != marker:

@@ -217,6 +217,7 @@ def test_node_without_tests_loads_its_entry() -> None:
         "node -e 'import(\"./lib/a.js\")'",
     )
     # What was published is built already.
+    assert not of({"package.json": '{"scripts": {"build": "echo Not implemented."}}', "a.js": ""})
     built = '{"main": "dist/a.js", "scripts": {"build": "tsc"}}'
     assert [one.test for one in of({"package.json": built, "dist/a.js": ""})][:1] == [
         "node -e 'import(\"./dist/a.js\")'"
