@@ -122,19 +122,19 @@ def session_of_text(name: str, text: str) -> SessionFolder:
             before.append(Trouble(f"line {number}", "it stands before the first line that names a document"))
     session = session_of_files(name, {path: "\n".join(lines) for path, lines in files.items()})
     session.passed_over += before
-    session.unreadable += [*twice, *_faults(session.documents)]
+    session.unreadable += [*twice, *_faults(session)]
     return session
 
 
-def _faults(documents: list[Document]) -> Iterator[Trouble]:
+def _faults(session: SessionFolder) -> Iterator[Trouble]:
     """Yield why documents of people are refused: an empty text, or two for the same part of a round."""
     seen: dict[tuple[int, int, int], str] = {}
-    for document in documents:
-        if document.place in seen:
-            yield Trouble(document.path, f"{seen[document.place]} stands for the same part of the round")
-        elif not document.text.strip() or "\0" in document.text:
-            yield Trouble(document.path, "it is empty, or no text")
-        seen.setdefault(document.place, document.path)
+    for document in session.documents:
+        if (first := seen.setdefault(document.place, document.path)) != document.path:
+            yield Trouble(document.path, f"{first} stands for the same part of the round")
+    for written in filter(None, [*session.documents, session.decisions]):
+        if not written.text.strip() or "\0" in written.text:
+            yield Trouble(written.path, "it is empty, or no text")
 
 
 def file_of(role: str, round_: int, version: int) -> str:
@@ -165,7 +165,7 @@ def _read_session(root: Path, folder: Path) -> SessionFolder:
             unreadable.append(Trouble(place, f"{error}"))
     name = folder.name if folder == root else folder.relative_to(root).as_posix()
     session = session_of_files(name, files)
-    session.unreadable += [*unreadable, *_faults(session.documents)]
+    session.unreadable += [*unreadable, *_faults(session)]
     return session
 
 

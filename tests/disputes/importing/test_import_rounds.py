@@ -490,12 +490,13 @@ def test_a_round_that_comes_later_is_added(calls: Path, run: Any) -> None:
     [
         ("round_002/reviewer.md", b"\xff\xfe\x00", "it is not UTF-8: invalid start byte at byte 0"),
         ("round_002/reviewer.md", b"a\x00b", "it is empty, or no text"),
+        ("decisions.md", b"## ISSUE-R1-001\n\na\x00b", "it is empty, or no text"),
         ("round_002/reviewer.md", b" \n", "it is empty, or no text"),
         ("round_002/reviewer.md", b"x" * 300 * 1024, f"it has 307200 bytes; {MAX_BYTES} are the limit"),
         ("round_02/reviewer.md", APPROVAL, "round_002/reviewer.md stands for the same part of the round"),
         ("round_001/coder.md", PROPOSAL, "round_001/coder.md stands for the same part of the round"),
     ],
-    ids=["no UTF-8", "NUL", "empty", "too large", "round twice", "role twice"],
+    ids=["no UTF-8", "NUL", "NUL in what was ruled", "empty", "too large", "round twice", "role twice"],
 )
 def test_a_session_with_an_unreadable_file_is_not_imported_at_all(
     calls: Path, ledger: Project, capsys: Any, name: str, content: Any, reason: str
