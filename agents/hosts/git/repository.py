@@ -272,7 +272,7 @@ class Repository:
         )  # fmt: skip
         entries = [
             entry for entry in done.stdout.decode("utf-8", "replace").split("\0")
-            if entry.startswith("commit ")
+            if entry.startswith("commit ") and "\n" in entry
         ]  # fmt: skip
         if any(base in entry.partition("\n")[0].split()[2:] for entry in entries):
             self.note_descent(base, sha)

@@ -191,6 +191,20 @@ def test_no_commit_chooses_what_people_see_of_it(remote: Remote) -> None:
         }, author  # fmt: skip
 
 
+def test_a_commit_is_told_with_its_whole_name_wherever_the_rest_is_left_out(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = taken(mirror, {"a.py": "1\n"})
+    new = taken(mirror, {"a.py": "2\n"}, base=old, name="again")
+    shown = len(plain.run(mirror.path, "log", "--parents", "--format=raw", f"{old}..{new}").stdout)
+    for left in (*range(1, 10), 60, 100, 200):
+        monkeypatch.setattr(repositories, "LOG_MAX", shown + left)
+        mirror.forget()
+        log = mirror.log(remote.first, new)
+        assert [each["sha"] for each in log.commits] == [new, old][: 1 + (left > 90)], left
+        assert log.count == 2
+
+
 def test_only_what_git_takes_for_a_parent_shows_that_a_commit_was_made_on_another(remote: Remote) -> None:
     mirror = Mirror(remote.path, "", "main", Network())
     tree, signed = git(remote.path, "rev-parse", "main^{tree}"), "Eve <eve@x> 1700000000 +0000"
