@@ -91,7 +91,7 @@ def _merged(repository: Path, tree: str, commit: Commit, ours: str, attributes: 
 def _read(repository: Path, names: Sequence[str], onto: str) -> tuple[dict[str, Commit], bytes]:
     """Return these commits by their hashes, and the attributes by which the branch at `onto` wants to merge.
 
-    Raises GitError if a commit is not there.
+    Raises GitError if a commit is not there, or if the commits are too large to be read.
     """
     asked = "".join(f"{name}\n" for name in (*names, f"{onto}:.gitattributes"))
     raw = run(repository, "cat-file", "--batch", stdin=asked.encode(), may_cut=True).stdout
@@ -100,6 +100,8 @@ def _read(repository: Path, names: Sequence[str], onto: str) -> tuple[dict[str, 
         kind, found, raw = next_object(raw)
         if kind != "commit":
             raise GitError("git cat-file", f"bad object {name}")
+        if not raw:  # of what is asked for last, the end may be missing, but not of a commit
+            raise GitError("git cat-file", f"printed only the beginning of {name}")
         known[name] = _parsed(name, found)
     kind, attributes, _ = next_object(raw)
     return known, attributes[:ATTRIBUTES_MAX] if kind == "blob" else b""

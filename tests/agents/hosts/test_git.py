@@ -23,7 +23,7 @@ import pytest
 from agents.hosts import processes
 from agents.hosts.git import commands as plain
 from agents.hosts.git import mirror as mirrors
-from agents.hosts.git import remotes
+from agents.hosts.git import picking, remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import GitError, check_branch
 from agents.hosts.git.mirror import Mirror
@@ -1006,6 +1006,23 @@ def test_a_commit_that_is_gone_is_an_error_of_git(mirror: Mirror, remote: Remote
     with pytest.raises(GitError, match="bad object") as caught:
         pick(mirror.path, "b" * 40, remote.first, remote.first)
     assert caught.value.is_of_host(), "so that the mirror is mended"
+
+
+def test_what_a_commit_says_is_put_elsewhere_as_a_whole_or_not_at_all(
+    remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sha = taken(mirror, {"a.py": "a\n"}, message="x" * 4000)
+    head = remote.push({".gitattributes": "*.md merge=union\n" * 1000})
+    mirror.fetch_target()
+    whole = pick(mirror.path, sha, head, remote.first)
+    for limit, is_made in ((2000, False), (4000, False), (6000, True)):
+        monkeypatch.setattr(picking, "run", partial(plain.run, limit=limit))
+        if is_made:
+            assert pick(mirror.path, sha, head, remote.first) == whole
+        else:
+            with pytest.raises(GitError, match="only the beginning") as caught:
+                pick(mirror.path, sha, head, remote.first)
+            assert not caught.value.is_of_host(), "so that nobody mends the mirror"
 
 
 def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, mirror: Mirror) -> None:
