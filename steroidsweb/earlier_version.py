@@ -12,7 +12,6 @@ from tasks.text.counting import some_of
 NAMED_MAX = 3  # migrations or tables that the message names
 BASE = Path(settings.BASE_DIR)
 MIGRATIONS = "django_migrations"
-ALSO_OURS = {MIGRATIONS, "sqlite_sequence"}
 
 
 def refusal() -> str:
@@ -26,7 +25,7 @@ def refusal() -> str:
     tables, applied = _read()
     ours = {app: base / "migrations" for app in settings.INSTALLED_APPS if (base := BASE / app).is_dir()}
     known = [(app, name) for app, name in applied if app in ours]
-    strangers = sorted({*tables} - {*connection.introspection.django_table_names(), *ALSO_OURS})
+    strangers = sorted({*tables} - {*connection.introspection.django_table_names(), MIGRATIONS})
     if strangers and not known:
         return (
             f"The database {connection.settings_dict['NAME']} belongs to another program: it holds "

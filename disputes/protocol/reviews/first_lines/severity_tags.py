@@ -30,8 +30,8 @@ def read_badged(text: str, indent: int) -> Start | None:
 def leading_tag(text: str, shape: Shape) -> tuple[str, int] | None:
     """Return the severity in the tags at the beginning of a text, and where these end (ARB-1).
 
-    A tag that names several explains a scale. One alone that is not in capitals counts only in a list or a
-    heading.
+    A tag that names several explains a scale. One alone that is not in capitals counts only in a list, in a
+    heading, or before a colon or a dash.
     """
     if not (match := TAGS.match(text)):
         return None
