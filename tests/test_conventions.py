@@ -70,8 +70,8 @@ CORE = [
     "agents.cli",
     "agents.money.prices",
     *(
-        f"agents.{folder}.{path.stem}"
-        for folder in ("providers", "recipes", "reading")
+        f"agents.{folder.replace('/', '.')}.{path.stem}"
+        for folder in ("providers", "recipes", "reading", "hosts/git")
         for path in sorted((ROOT / "agents" / folder).glob("*.py"))
         if path.stem != "__init__"
     ),
@@ -82,10 +82,6 @@ CORE = [
     "agents.inside.gate",
     "agents.inside.first_process",
     "disputes.notifications.courier",
-    *(
-        f"agents.hosts.git.{room}"
-        for room in ("commands", "remotes", "tags", "picking", "pipes", "repository", "mirror")
-    ),
     "agents.hosts.mending",
     "agents.hosts.submodules",
 ]

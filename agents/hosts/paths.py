@@ -11,8 +11,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from agents.hosts.git.memory import Size
 from agents.hosts.git.remotes import Network
-from agents.hosts.git.repository import Size
 from agents.hosts.mending import MendingMirror
 from agents.models import Run
 from tasks.models import Project

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.hosts.git.commands import GitError, run
+from agents.hosts.git.memory import Size
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.remotes import Interrupted, Network
-from agents.hosts.git.repository import Size
 from tasks.text.regex import regex
 from tasks.text.repository_urls import host_of, redact
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agents.hosts import processes
 from agents.hosts.git.commands import OUTPUT_MAX, SHA, GitError, next_object, run, text
+from agents.hosts.git.memory import Log, Size, memory
 from agents.hosts.git.pipes import refuse_pipes_in_tree
 from disputes.protocol.text.diffs import CUT
 from tasks.text.regex import regex
@@ -23,9 +24,6 @@ AUTHOR_MAX, MESSAGE_MAX = 200, 1000  # characters
 DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color")
 REPACK_SECONDS = 1800.0
 LOOSE_MAX, PACKS_MAX = 2000, 20  # loose objects and packs; with more, a repository is packed again
-FACTS_MAX = 50_000
-LOGS_MAX = 64
-FILES_MAX, FILE_MAX = 64, 64 * 1024  # small files that are remembered; characters of one of them
 # Bytes of a name and of a link's target that disks hold, and of a path below the folder of a run.
 NAME_MAX, LINK_MAX, PATH_MAX = 255, 4095, 3000
 LISTED = 256  # bytes that a file takes in a listing, with a long path
@@ -41,15 +39,6 @@ UNKNOWN_COMMIT, NO_FILE = "Not a valid commit name", b"does not exist in"
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How many files a checkout has, and how many bytes are in them; `unfit` is one that no disk can hold."""
-
-    files: int
-    bytes: int
-    unfit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
     """What a change touches.
 
@@ -59,77 +48,6 @@ class Changes:
 
     files: list[tuple[str, int, int]]
     links: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The newest commits of a branch, each with who made it and why, and how many there are in all."""
-
-    commits: list[dict[str, str]]
-    count: int
-
-
-class _Memory:
-    """What this process knows about repositories without asking git again.
-
-    Where the histories of two commits part never changes, nor does whether one contains the other, nor what
-    is in a commit or leads to it. What was taken stays until a repository is mended or packed again.
-    """
-
-    def __init__(self) -> None:
-        self.forks: dict[tuple[str, str], str] = {}
-        self.sizes: dict[str, Size] = {}
-        self.files: dict[tuple[str, str, int], tuple[str | None]] = {}
-        self.logs: dict[tuple[str, str], Log] = {}
-        self.present: dict[tuple[Path, int], set[str]] = {}
-
-    def fork(self, one: str, other: str) -> str | None:
-        """Return the last commit that both contain: "" if there is none, None if it is not known."""
-        return one if one == other else self.forks.get((min(one, other), max(one, other)))
-
-    def note_fork(self, one: str, other: str, fork: str) -> None:
-        """Remember the fork of the two commits. Each of them contains it, so two more pairs are known."""
-        if len(self.forks) >= FACTS_MAX:
-            self.forks.clear()
-        self.forks[min(one, other), max(one, other)] = fork
-        for each in {one, other} - {fork} if fork else ():
-            self.forks[min(each, fork), max(each, fork)] = fork
-
-    def note_size(self, sha: str, size: Size) -> None:
-        """Remember how large the commit is."""
-        if len(self.sizes) >= FACTS_MAX:
-            self.sizes.clear()
-        self.sizes[sha] = size
-
-    def note_file(self, sha: str, path: str, limit: int, read: str | None) -> None:
-        """Remember the text of a small file in a commit, or that there is no such file."""
-        if len(self.files) >= FILES_MAX:
-            self.files.clear()
-        if len(read or "") <= FILE_MAX:
-            self.files[sha, path, limit] = (read,)
-
-    def note_log(self, base: str, sha: str, log: Log) -> None:
-        """Remember which commits `sha` has and `base` lacks."""
-        if len(self.logs) >= LOGS_MAX:
-            self.logs.clear()
-        self.logs[base, sha] = log
-
-    def present_in(self, repository: Path) -> set[str]:
-        """Return the commits that were seen there; a new repository in the same place has a younger HEAD."""
-        known = self.present.setdefault((repository, os.stat(repository / "HEAD").st_mtime_ns), set())
-        if len(known) >= FACTS_MAX:
-            known.clear()
-        return known
-
-    def forget(self, repository: Path) -> None:
-        """Forget what is known about this repository, so that git is asked again."""
-        self.present = {key: value for key, value in self.present.items() if key[0] != repository}
-        self.forks.clear()  # of all repositories: they are not kept apart, and a lost commit contains nothing
-        self.files.clear()
-        self.logs.clear()
-
-
-_memory = _Memory()
 
 
 class Repository:
@@ -148,7 +66,7 @@ class Repository:
     def has(self, sha: str) -> bool:
         if not self.is_there():
             return False
-        known = _memory.present_in(self.path)
+        known = memory.present_in(self.path)
         if sha in known:
             return True
         is_here = run(self.path, "cat-file", "-e", f"{sha}^{{commit}}", ok=(0, 1, 128)).returncode == 0
@@ -158,11 +76,11 @@ class Repository:
 
     def note(self, sha: str) -> None:
         """Remember that this commit is here, because it was just taken."""
-        _memory.present_in(self.path).add(sha)
+        memory.present_in(self.path).add(sha)
 
     def forget(self) -> None:
         """Forget what this process knew about this repository, as something may be gone from it."""
-        _memory.forget(self.path)
+        memory.forget(self.path)
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Whether `new` contains `old`, both given as full hashes. Raises GitError if one is unknown."""
@@ -185,16 +103,16 @@ class Repository:
         return fork
 
     def _fork(self, one: str, other: str) -> str:
-        known = _memory.fork(one, other)
+        known = memory.fork(one, other)
         if known is None:
             done = run(self.path, "merge-base", one, other, ok=(0, 1))
             known = done.stdout.decode().strip()
-            _memory.note_fork(one, other, known)
+            memory.note_fork(one, other, known)
         return known
 
     def note_descent(self, old: str, new: str) -> None:
         """Remember that `new` was just made on top of `old`."""
-        _memory.note_fork(old, new, old)
+        memory.note_fork(old, new, old)
 
     def keep(self, sha: str, ref: str) -> None:
         run(self.path, "update-ref", ref, sha)
@@ -264,7 +182,7 @@ class Repository:
         a commit may name an encoding, and whoever chooses how git converts a text can make any part of it
         vanish. If one of them was made on top of `base`, it is known from then on that `sha` contains that.
         """
-        if known := _memory.logs.get((base, sha)):
+        if known := memory.logs.get((base, sha)):
             return known
         done = run(
             self.path, "log", "-z", f"--max-count={COMMITS_TOLD}", "--parents", "--format=raw",
@@ -279,7 +197,7 @@ class Repository:
         is_all = len(entries) < COMMITS_TOLD and not done.is_cut
         count = len(entries) if is_all else int(text(self.path, "rev-list", "--count", f"{base}..{sha}"))
         told = Log([_told(entry) for entry in entries], count)
-        _memory.note_log(base, sha, told)
+        memory.note_log(base, sha, told)
         return told
 
     def touched(self, base: str, sha: str) -> set[str]:
@@ -331,21 +249,21 @@ class Repository:
         """
         if path.startswith("/") or ".." in path.split("/"):
             return None
-        if known := _memory.files.get((sha, path, limit)):
+        if known := memory.files.get((sha, path, limit)):
             return known[0]
         done = run(
             self.path, "cat-file", "blob", f"{sha}:{path}", ok=(0, 128), limit=limit, may_cut=True,
         )  # fmt: skip
         found = done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
-        lacks_it = NO_FILE in done.stderr and sha in _memory.present_in(self.path)  # else it may still come
+        lacks_it = NO_FILE in done.stderr and sha in memory.present_in(self.path)  # else it may still come
         if (found is not None or lacks_it) and SHA.match(sha):
-            _memory.note_file(sha, path, limit, found)
+            memory.note_file(sha, path, limit, found)
         return found
 
     def read_all(self, sha: str, paths: Iterable[str], limit: int) -> dict[str, str]:
         """Return the beginnings of those of these files that a commit has, read at once, as `read` does."""
         wanted = [path for path in paths if not path.startswith("/") and ".." not in path.split("/")]
-        asked = [path for path in wanted if (sha, path, limit) not in _memory.files and "\n" not in path]
+        asked = [path for path in wanted if (sha, path, limit) not in memory.files and "\n" not in path]
         found: dict[str, str | None] = {}
         raw = b""
         if asked:
@@ -355,9 +273,9 @@ class Repository:
         for path in asked:
             kind, content, raw = next_object(raw)
             found[path] = content[:limit].decode("utf-8", "replace") if kind == "blob" else None
-            if SHA.match(sha) and sha in _memory.present_in(self.path):
-                _memory.note_file(sha, path, limit, found[path])
-        told = {path: found.get(path) or _memory.files.get((sha, path, limit), (None,))[0] for path in wanted}
+            if SHA.match(sha) and sha in memory.present_in(self.path):
+                memory.note_file(sha, path, limit, found[path])
+        told = {path: found.get(path) or memory.files.get((sha, path, limit), (None,))[0] for path in wanted}
         return {path: text for path, text in told.items() if text is not None}
 
     def touching(self, old: str, new: str, path: str) -> list[str]:
@@ -381,7 +299,7 @@ class Repository:
         What an agent wrote does not tell: a thousand files may be one object, and one may be compressed a
         thousand times. Git makes commits of paths that no disk holds, too.
         """
-        size = _memory.sizes.get(sha)
+        size = memory.sizes.get(sha)
         if size is None:
             limit = max(most.files * LISTED, OUTPUT_MAX)
             done = run(self.path, "ls-tree", "-r", "-l", "-z", sha, limit=limit, may_cut=True)
@@ -396,7 +314,7 @@ class Repository:
             if done.is_cut:
                 size = replace(size, files=max(size.files, most.files + 1))
             else:
-                _memory.note_size(sha, size)
+                memory.note_size(sha, size)
         if size.files > most.files:
             raise GitError(f"commit {sha[:12]}", f"holds more than {most.files:,} files")
         if size.bytes > most.bytes:

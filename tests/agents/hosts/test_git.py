@@ -22,15 +22,15 @@ import pytest
 
 from agents.hosts import processes
 from agents.hosts.git import commands as plain
+from agents.hosts.git import memory, picking, remotes
 from agents.hosts.git import mirror as mirrors
-from agents.hosts.git import picking, remotes
 from agents.hosts.git import repository as repositories
 from agents.hosts.git.commands import GitError, check_branch
+from agents.hosts.git.memory import Size
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.git.picking import pick
 from agents.hosts.git.pipes import refuse_pipes
 from agents.hosts.git.remotes import HostTrouble, Interrupted, Network, NoBranch, Unfit, Unreachable
-from agents.hosts.git.repository import Size
 from tasks.text.branches import is_branch_name
 from tasks.text.repository_urls import redact
 from tests.agents.world import Files, Remote, at_once, commit, git, hook, write
@@ -286,7 +286,7 @@ def test_what_a_small_file_of_a_commit_says_is_asked_once(
     remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirror.fetch_target()
-    first = remote.push({"small.md": "Small\n", "large.md": "x" * (repositories.FILE_MAX + 1)})
+    first = remote.push({"small.md": "Small\n", "large.md": "x" * (memory.FILE_MAX + 1)})
     asked: list[str] = []
     monkeypatch.setattr(
         repositories, "run", lambda *words, **more: asked.append(words[3]) or plain.run(*words, **more)
@@ -299,7 +299,7 @@ def test_what_a_small_file_of_a_commit_says_is_asked_once(
         assert mirror.read(first, "small.md", 100) == "Small\n"
         assert mirror.read(first, "small.md", 2) == "Sm"
         assert mirror.read(first, "none.md", 100) is None
-        assert len(mirror.read(first, "large.md", 10**6) or "") == repositories.FILE_MAX + 1
+        assert len(mirror.read(first, "large.md", 10**6) or "") == memory.FILE_MAX + 1
         assert mirror.read(mirror.target_ref, "small.md", 100) == "Small\n"
     later = remote.push({"small.md": "Other\n"})
     mirror.fetch_target()
