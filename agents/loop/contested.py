@@ -34,8 +34,10 @@ def waiting(tasks: Iterable[Task]) -> dict[int, Task]:
     at_work = _at_work(projects)
     found = {}
     if land and at_work:
-        accepted = Submission.objects.in_bulk([task.accepted_id for task in land])
-        found = _behind({task: _files(accepted[task.accepted_id or 0]) for task in land}, at_work)
+        unqueued = Submission.objects.exclude(landings__status__in=Landing.LIVE)
+        accepted = unqueued.in_bulk([task.accepted_id for task in land])
+        files = {task: _files(accepted[task.accepted_id]) for task in land if task.accepted_id in accepted}
+        found = _behind(files, at_work)
     if begin:
         own = _going_alone(Landing.objects.filter(task__in=begin))
         found |= _behind(own, at_work | _landing({task.project_id for task in own}))

@@ -467,6 +467,12 @@ def test_all_land_that_change_the_same_lines_at_once(world: World) -> None:
         finish([run], {"README.md" if run.task == same else "other.py": "Beside"})
     late = fresh_task(same)
     assert standings([late])[late.pk].line.startswith(f"Approved; lands after {first.ref}, which ")
+    rests = Landing.objects.create(  # it was queued before the other task went by itself
+        project=late.project, task=late, submission=late.accepted, sha=late.accepted.sha, target="main",
+        problem="Away.", not_before=timezone.now() + timedelta(hours=1),
+    )  # fmt: skip
+    assert standings([late])[late.pk].line.startswith("Approved; landing is tried again at ")
+    rests.delete()
     assert fresh_task(other).landed_at
     finish(at_work, {"README.md": "Mine"})
     while Task.objects.filter(landed_at=None).exists():
