@@ -248,9 +248,9 @@ def highlighted(lines: list[CodeLine], path: str) -> list[CodeLine]:
     return done
 
 
-def coloured(diff: Diff, max_lines: int = COLOURED_MAX) -> Diff:
+def coloured(diff: Diff) -> Diff:
     """Return the diff with colours, except hunks beyond the limit of lines, or of time."""
-    left, until = max_lines, time.monotonic() + COLOURED_SECONDS
+    left, until = COLOURED_MAX, time.monotonic() + COLOURED_SECONDS
     for file in diff.files:
         for index, hunk in enumerate(file.hunks):
             if len(hunk.lines) <= left and time.monotonic() < until:

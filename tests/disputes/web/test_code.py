@@ -3,10 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import pytest
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from disputes.templatetags.triage import PART_ROWS, in_parts
+from disputes.web.dispute import code
 from disputes.web.dispute.code import CodeLine, Pair, code_at, coloured, parse_diff, rows_of, split_rows_of
 from disputes.web.dispute.round_strip import strip
 from tasks.text.unseen import plain, visible
@@ -153,16 +155,17 @@ def test_an_unknown_language_is_plain() -> None:
     assert at(path="notes.unknown", excerpt="a < b", start=11, diff="")[0].html == "a &lt; b"
 
 
-def test_no_name_of_a_file_and_no_line_makes_the_colours_take_long() -> None:
+def test_no_name_of_a_file_and_no_line_makes_the_colours_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some readers never end on the first three; a page shows each of them without colours instead."""
     hostile = {"x.mcschema": "<!--" * 10, "x.ly": "a" * 2_000, "x.isa": "1e" * 5_000, "x.py": "x = 1 " * 100}
+    monkeypatch.setattr(code, "COLOURED_MAX", 40_000)
     with linear_time():
         for path, line in hostile.items():
             shown = at(path=path, excerpt=line, start=11, diff="")[0]
             assert shown.html == escape(line), path
         for path, line in (("x.java", "a " * 249), ("x.rst", " \t" * 249), ("x.cs", "a " * 249)):
             files = [f"--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,1500 @@\n" + f"+{line}\n" * 1500] * 20
-            assert len(coloured(parse_diff("".join(files), 40_000), 40_000).files) == 20
+            assert len(coloured(parse_diff("".join(files), 40_000)).files) == 20
     assert all("<span" in at(path=f"x.{end}")[0].html for end in ("py", "ts", "java", "go", "rs", "c", "sql"))
 
 
@@ -225,13 +228,14 @@ def test_removed_lines_stand_beside_the_added_ones() -> None:
     ]
 
 
-def test_a_long_diff_has_its_colours_at_the_top_only() -> None:
+def test_a_long_diff_has_its_colours_at_the_top_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "COLOURED_MAX", 3)
     text = "".join(
         f"diff --git a/{name}.py b/{name}.py\n--- a/{name}.py\n+++ b/{name}.py\n"
         "@@ -1,1 +1,1 @@\n-import a\n+import b\n"
         for name in ("first", "second")
     )
-    first, second = coloured(parse_diff(text), max_lines=3).files
+    first, second = coloured(parse_diff(text)).files
     assert "<span" in first.hunks[0].lines[0].html
     assert second.hunks[0].lines[0].html == ""
 
