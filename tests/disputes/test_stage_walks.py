@@ -3,8 +3,6 @@
 The steps and promises are those of the walks of one stage; beside them stand those of stages.
 """
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,10 +10,9 @@ from django.db import transaction
 from disputes import intake, opening, stage_objections
 from disputes.protocol.responses.response import read_response
 from tasks.configuration import stages
-from tasks.errors import Refused
-from tasks.models import Comment, StaleTask, Submission, Task
+from tasks.models import Comment, Submission, Task
 from tasks.remarks.objections import objections_of
-from tasks.states import IllegalMove, Status
+from tasks.states import Status
 from tests.disputes import test_walks as walks
 from tests.disputes.test_walks import CODER, C, D, F, I, P, R, V, Walk, X, answer, hold, prompt
 from tests.factories import create_project, create_section, create_submission, create_task, create_user
@@ -62,7 +59,7 @@ def free(walk: Walk) -> bool:
     return not walk.is_held
 
 
-OWN: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int]] = [
+OWN: walks.Table = [
     (walks.start, {P}, free, 20),
     (hand_in, {I}, free, 12),
     (send_back, {I}, free, 8),
@@ -84,23 +81,6 @@ OWN: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int
     (walks.take_back, {C, X}, lambda walk: not walk.open, 3),
     (walks.roll_back, {I, R, D, F}, lambda walk: walk.last["round"] > 0, 3),
 ]
-
-
-def take(walk: Walk) -> None:
-    """One step, or a refusal that changes nothing."""
-    can = [
-        (step, often) for step, sources, needs, often in OWN if walk.task.status in sources and needs(walk)
-    ]
-    step = walk.chance.choices(*zip(*can, strict=True))[0]
-    walk.done.append(f"{walk.task.status} at {walk.task.stage}: {step.__name__}")
-    walk.refused = ""
-    try:
-        with transaction.atomic():
-            step(walk)
-    except (Refused, IllegalMove, StaleTask) as refusal:
-        walk.done[-1] += f" (refused: {refusal})"
-        walk.refused = refusal.code if isinstance(refusal, Refused) else type(refusal).__name__
-    walk.look()
 
 
 # --- What must hold ---------------------------------------------------------------------------------------
@@ -192,7 +172,7 @@ def test_whatever_happens_in_a_pipeline_in_whatever_order(begun: tuple[Task, Use
         with transaction.atomic():
             walk = Walk(*begun, seed)
             for _ in range(SHORTEST + seed * (LONGEST - SHORTEST) // WALKS):
-                take(walk)
+                walks.take(walk, OWN)
                 for invariant in INVARIANTS:
                     broken = invariant(walk)
                     assert not broken, "\n".join([f"{invariant.__name__}: {broken}, after", *walk.done])

@@ -319,7 +319,8 @@ def reapply(walk: Walk) -> None:
 
 
 # The step, the statuses that it is tried from, what else it needs, and how often it is tried.
-TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int]] = [
+Table = list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], int]]
+TABLE: Table = [
     (start, {P}, lambda walk: not walk.is_held, 20),
     (hand_in, {I}, lambda walk: not walk.is_held, 20),
     (verify, {R}, lambda walk: walk.last["state"] == "kept", 30),
@@ -346,15 +347,15 @@ TABLE: list[tuple[Callable[[Walk], None], set[Status], Callable[[Walk], bool], i
 ]
 
 
-def take(walk: Walk) -> None:
+def take(walk: Walk, table: Table) -> None:
     """One step, or a refusal that changes nothing."""
     can = [
         (step, weight)
-        for step, sources, needs, weight in TABLE
+        for step, sources, needs, weight in table
         if walk.task.status in sources and needs(walk)
     ]
     step = walk.chance.choices(*zip(*can, strict=True))[0]
-    walk.done.append(f"{walk.task.status}: {step.__name__}")
+    walk.done.append(f"{walk.task.status} {walk.task.stage}: {step.__name__}")
     walk.refused = ""
     try:
         with transaction.atomic():
@@ -537,7 +538,7 @@ def walk_on(begun: Task, person: User, seed: int) -> None:
     with transaction.atomic():
         walk = Walk(begun, person, seed)
         for _ in range(SHORTEST + seed * (LONGEST - SHORTEST) // WALKS):
-            take(walk)
+            take(walk, TABLE)
             check(walk)
         transaction.set_rollback(True)
 
