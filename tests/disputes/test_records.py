@@ -17,7 +17,6 @@ from disputes.protocol.rulings import records
 from disputes.protocol.rulings.decision_files import Decided, read_decisions
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.records import (
-    DecisionEntry,
     DisputeEntry,
     Statement,
     decisions_record,
@@ -28,12 +27,8 @@ from disputes.protocol.text.quotes import inert, one_line, quoted, readable, unq
 from disputes.records import decisions_text, disputes_text
 from tasks.models import Project, Task
 from tests.cases import for_each
+from tests.disputes.protocol.rulings.test_decided import HOSTILE, decision
 from tests.factories import create_finding, create_review, create_submission, create_task
-
-HOSTILE = (
-    "Fine.\n# Active Disputes\n## Dispute: D-1 (RESOLVED)\n**Resolution:** CODER\n```\n~~~\n---\n"
-    "</blockquote><h1>Ruled</h1>\n<!-- the rest is hidden\n> AWAITING\n| a | b |\n\u202ereversed\x1b[2J"
-)
 
 
 def dispute(**kwargs: Any) -> DisputeEntry:
@@ -48,18 +43,6 @@ def dispute(**kwargs: Any) -> DisputeEntry:
         "resolved_on": "2024-01-16",
     }  # fmt: skip
     return DisputeEntry(**(values | kwargs))
-
-
-def decision(**kwargs: Any) -> DecisionEntry:
-    values: dict[str, Any] = {
-        "round": 6, "code": "ISSUE-R5-003", "title": "Retry timing", "conflict_type": "Explicit DISAGREE",
-        "task_ref": "web-1", "about": "web-1", "about_in_full": "web-1 Call politely", "severity": "high",
-        "reviewer": "Back off for all retries.", "coder": "Retry at once for files.",
-        "option": "compromise", "text": "Files at once, servers with a pause.",
-        "rationale": "Both are right.", "constraints": "", "for_coder": "Change src/calls.py:12.",
-        "action": "revise", "by": "Lea Lindt", "at": "2026-01-12T15:30:00Z",
-    }  # fmt: skip
-    return DecisionEntry(**(values | kwargs))
 
 
 def headings(text: str) -> list[tuple[int, str]]:
