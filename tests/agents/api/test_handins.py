@@ -1425,9 +1425,6 @@ def test_further_conflicts_join_the_tasks_dispute(rejected: Task, tom: User) -> 
     assert Dispute.objects.get().conflicts.count() == 2
 
 
-LOW_HOLDS = "a dispute that the policy only logs still holds the task: disputed, and nobody is asked"
-
-
 def test_a_held_task_always_has_a_card(rejected: Task) -> None:
     Finding.objects.update(severity="low", mandatory=False)
     body = BODIES["dispute"] | {"finding": "ISSUE-R1-001"}

@@ -223,16 +223,12 @@ def test_it_passes_once(unreviewed: Task) -> None:
 # --- Rulings ----------------------------------------------------------------------------------------------
 
 
-def disputed_at_tests(task: Task, effect: str = "hold") -> Conflict:
+def disputed_at_tests(task: Task) -> Conflict:
     reject(task)
     hand_in(task, DECLINED.format(code="ISSUE-R1-001"))
     conflict = Conflict.objects.get()
     assert conflict.stage == "tests"
     return conflict
-
-
-def test_a_conflict_knows_the_stage_of_its_finding(task: Task) -> None:
-    disputed_at_tests(task)
 
 
 def test_a_ruling_for_the_coder_lets_the_stage_go_on_and_not_land(task: Task, tom: User) -> None:

@@ -491,18 +491,6 @@ I do not approve this change. It deletes user data.
         ("r", ""),
     ),
     (
-        "table-noouter",
-        """\
-Verdict: NEEDS_REVISION
-
-Severity | File | Problem
---- | --- | ---
-High | a.py:3 | The lock leaks
-Low | b.py:9 | The name misleads
-""",
-        ("r", "hl"),
-    ),
-    (
         "table-no-bars-around",
         """\
 Verdict: NEEDS_REVISION

@@ -1,8 +1,5 @@
 """Which lines a unified diff changed."""
 
-import subprocess
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,11 +161,6 @@ def test_what_is_no_diff_has_no_files(text: str) -> None:
 def test_no_text_breaks_the_reader(text: str) -> None:
     changes = read_diff(f"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n{text}")
     assert all(edit.removed or edit.added for file in changes.files.values() for edit in file.edits)
-
-
-def _git_diff(folder: Path) -> str:
-    command = ["git", "diff", "--no-index", "-U1", "old", "new"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
 def test_a_diff_of_the_greatest_size_is_read_in_linear_time() -> None:
