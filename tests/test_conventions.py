@@ -82,8 +82,10 @@ CORE = [
     "agents.inside.gate",
     "agents.inside.first_process",
     "disputes.notifications.courier",
+    "agents.hosts.lfs",
     "agents.hosts.mending",
     "agents.hosts.submodules",
+    "tasks.events",
 ]
 # Runs where the project's packages are not: on an agent's PATH, and as `python -I -S`.
 STANDARD_LIBRARY = [

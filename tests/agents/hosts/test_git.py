@@ -1030,7 +1030,7 @@ def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, m
     rows = [f"{number}\n" for number in range(20)]
     remote.push({
         ".gitattributes": "*.md merge=union\nlock -merge\ndriven merge=theirs\n", "driven": "".join(rows),
-        "CHANGES.md": "# Changes\n\n- Old\n", "lock": "".join(rows),
+        "CHANGES.md": "# Changes\n\n- Old\n", "lock": "".join(rows), "end": "1\n2\n3",
     })  # fmt: skip
     base = mirror.fetch_target()
 
@@ -1039,12 +1039,12 @@ def test_the_patch_is_the_same_before_and_after_a_clean_rebase(remote: Remote, m
 
     mine: Files = {
         "a.py": "a\n", "ledger.py": "total = 0\n" * 19 + "total = 1\n", "driven": with_row(5) + "end",
-        "CHANGES.md": "# Changes\n\n- Mine\n- Old\n",
+        "CHANGES.md": "# Changes\n\n- Mine\n- Old\n", "end": "one\n2\n3",
     }  # fmt: skip
     sha, locked = taken(mirror, mine), taken(mirror, {"lock": with_row(2)}, name="locked")
     head = remote.push({
         "ledger.py": "# A ledger\n" + "total = 0\n" * 20, "lock": with_row(18), "driven": with_row(7),
-        "CHANGES.md": "# Changes\n\n- Theirs\n- Old\n",
+        "CHANGES.md": "# Changes\n\n- Theirs\n- Old\n", "end": "1\n2\n3\n",
     })  # fmt: skip
     mirror.fetch_target()
     rebased = mirror.rebase(sha, head, LANDED)
