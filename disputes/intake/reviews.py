@@ -19,6 +19,7 @@ from disputes.protocol.reviews.review import Found, ReadReview, Verdict, place
 from disputes.protocol.reviews.verdict_words import verdict_alone
 from disputes.protocol.reviews.verdicts import verdict_label
 from disputes.protocol.rulings.gate import Outcome, gate
+from disputes.protocol.text.identifiers import is_canonical
 from disputes.sessions import linking
 from tasks.configuration.policy import ProjectSettings
 from tasks.database.prepared import Prepared, PreparedInsert
@@ -29,6 +30,7 @@ from tasks.models.task import locked_task
 from tasks.states import Severity, Status, severity_rank
 from tasks.text.counting import counted
 
+NUMBER_MAX = 999  # of a code
 ROUNDS_TOLD, FINDINGS_TOLD, TITLE_TOLD = 30, 8, 120  # limits of the card about too many rejections
 
 
@@ -286,11 +288,12 @@ def allot_code(given: set[str], round_: int, printed: str) -> str:
 
     `given` holds the codes of the task's findings; the returned code is added to it.
     """
-    code = printed
-    if not re.fullmatch(rf"ISSUE-R{round_}-\d{{3}}", printed) or printed in given:
-        begins = f"ISSUE-R{round_}-"
-        numbers = [int(code.removeprefix(begins)) for code in given if code.startswith(begins)]
-        code = f"{begins}{max(numbers, default=0) + 1:03d}"
+    code, begins = printed, f"ISSUE-R{round_}-"
+    if not (printed.startswith(begins) and is_canonical(printed)) or printed in given:
+        numbers = {int(each.removeprefix(begins)) for each in given if each.startswith(begins)}
+        after = max(numbers, default=0) + 1
+        free = (number for number in range(1, NUMBER_MAX) if number not in numbers)
+        code = f"{begins}{after if after <= NUMBER_MAX else next(free, after):03d}"
     given.add(code)
     return code
 

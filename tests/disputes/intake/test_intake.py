@@ -474,9 +474,15 @@ def test_codes_are_the_reviewers_where_they_fit(task: Task) -> None:
     """ID-5"""
     printed = [HIGH | {"code": "ISSUE-R1-007"}, OTHER, LOW | {"code": "issue-r1-003"}]
     assert codes(review(hand_in(task), *printed)) == ["ISSUE-R1-007", "ISSUE-R1-008", "ISSUE-R1-003"]
+    last = [HIGH | {"code": "ISSUE-R2-999"}, OTHER, LOW]
+    again = hand_in(task, addressed("ISSUE-R1-007", "ISSUE-R1-008"))
+    assert codes(review(again, *last)) == ["ISSUE-R2-999", "ISSUE-R2-001", "ISSUE-R2-002"]
 
 
-@for_each("printed", ["ISSUE-R9-001", "R1-1", "ISSUE-R1-0001", "F-12", "ISSUE-R1-1", ""])
+@for_each(
+    "printed",
+    ["ISSUE-R9-001", "R1-1", "ISSUE-R1-0001", "F-12", "ISSUE-R1-1", "", "ISSUE-R1-000", "ISSUE-R1-٠٠٧"],
+)
 def test_else_the_next_one_is_allotted_and_the_printed_one_kept(task: Task, printed: str) -> None:
     taken = review(hand_in(task), OTHER, HIGH | {"code": printed})
     assert codes(taken) == ["ISSUE-R1-001", "ISSUE-R1-002"]
