@@ -122,9 +122,9 @@ def _place_above(layout: Layout, block: Block) -> str:
 
 
 def _title(start: Start, body: Sequence[Line]) -> str:
-    """Return the title in the first line of a finding; if that is only a place or number, what follows it."""
+    """Return the title in the first line of a finding; if that is only a place, what follows it."""
     title = without_detail(start.title) if start.tag else start.title
-    if title and (is_place(title) or (title[-1].isdigit() and " " not in title)):
+    if title and is_place(title):
         behind = start.rest.lstrip(BETWEEN)
         return behind or next((line.text.strip() for line in body if line.text.strip()), title)
     return title
