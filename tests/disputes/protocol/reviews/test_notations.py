@@ -219,8 +219,12 @@ SHAPES: list[tuple[str, str, Expected]] = [
     ),
     (
         "a severity said in passing",
-        "I'd not merge before the first is gone:\n\n- First, the worst (high!): rows are lost\n- a name\n",
-        [(3, "", "h", "First, the worst (high!): rows are lost"), (4, "", "-", "a name")],
+        "I'd not merge before the first is gone:\n\n- First, the worst (high!): rows are lost\n- a name\n"
+        "- Then (nothing big, low): it waits\n- Last (not high): a slip\n",
+        [
+            (3, "", "h", "First, the worst (high!): rows are lost"), (4, "", "-", "a name"),
+            (5, "", "l", "Then (nothing big, low): it waits"), (6, "", "-", "Last (not high): a slip"),
+        ],
     ),
     (
         "the same where nothing is asked for",
