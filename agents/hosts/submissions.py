@@ -72,11 +72,11 @@ def bring_here(submission: Submission, mirror: Mirror) -> None:
 def is_let_go(submission: Submission, mirror: Mirror) -> bool:
     """Whether the commits were once kept, and neither this host nor the database has them any more."""
     was_kept = submission.state != Submission.State.RECEIVED and not submission.only_on
-    return (
-        was_kept
-        and not mirror.has(submission.sha)
-        and not Bundle.objects.filter(submission=submission).exists()
-    )
+    return was_kept and _is_out_of_reach(submission, mirror)
+
+
+def _is_out_of_reach(submission: Submission, mirror: Mirror) -> bool:
+    return not (mirror.has(submission.sha) or Bundle.objects.filter(submission=submission).exists())
 
 
 def keep(submission: Submission, run: Run | None) -> None:
@@ -228,6 +228,7 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
 
     The coder begins anew on the branch, so it brings over every file of the approved commit. No test need
     miss one, and the next review sees only what is there. A file that the response names may stay behind.
+    Nobody can bring over what only another host has, or had.
     """
     task = submission.task
     last = _last_landing.first(task.pk)
@@ -237,6 +238,8 @@ def _left_behind(submission: Submission, mirror: Mirror, touched: _Touched) -> s
     since = task.submissions.standing().taken().filter(pk__gt=accepted.pk)
     if since.exclude(state=Submission.State.RECEIVED).exists():
         return ""  # it was brought over, and later rounds may change it
+    if _is_out_of_reach(accepted, mirror):
+        return ""
     bring_here(accepted, mirror)
     missing = {path for path, _, _ in mirror.changed(touched.fork, accepted.sha).files}
     missing &= {path for path, _, _ in accepted.diff_stat.get("files", ())}

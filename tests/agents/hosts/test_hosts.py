@@ -260,6 +260,7 @@ def test_commits_too_large_for_a_bundle_keep_their_work_on_the_host_that_has_the
         task.refresh_from_db()
         assert task.status == "in_progress"
     assert Landing.objects.get().status == Landing.Status.CONFLICT
+    world.kept({"made anew.bin": "z"}, task=landing.task)  # nobody can bring over what is gone
 
 
 def test_a_shipped_task_whose_commit_is_lost_with_its_host_is_not_landed_for_ever(
