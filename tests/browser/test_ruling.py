@@ -1,5 +1,6 @@
 """Ruling on a dispute in a real browser: keys, the toast, the phone, the dark, without scripts."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     expect(page.locator("[data-lines]")).to_contain_text("Ruling: Back off from 2 s, and show the true time.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-toast]")).to_contain_text(f"You ruled D on {scene.dispute.ref}")
+    page.keyboard.press("u")
+    expect(page.locator("[data-toast]")).to_have_text([re.compile("You ruled D"), re.compile("U did nothing")])
     decision = Decision.objects.get()
     assert (decision.option, decision.text) == ("other", "Back off from 2 s, and show the true time.")
     shoot(page, "after-ruling")
@@ -84,7 +87,11 @@ def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: S
 
     page = open_page(f"/queue/{scene.dispute.ref}/", is_alone=True)  # a tab that knows no words of before
     page.keyboard.type("abcdgmsj")  # meant for whatever was there before
+    letter = page.locator("label.option .letter").first
+    assert letter.evaluate("each => getComputedStyle(each).opacity") == "0.35", "it does not count yet"
     expect(page.locator("html[data-keys=on]")).to_be_attached()
+    assert letter.evaluate("each => getComputedStyle(each).opacity") == "1"
+    expect(page.get_by_role("status")).to_contain_text("What you typed did nothing")
     assert f"/queue/{scene.dispute.ref}/" in page.url
     expect(page.locator("[name=option]:checked")).to_have_count(0)
     press(page, "c")

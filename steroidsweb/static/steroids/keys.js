@@ -6,8 +6,9 @@ const QUIET = 1000; // milliseconds
 const LULL = 300; // milliseconds, longer than between two keys of somebody who types
 const SAID = 5000; // milliseconds that our own words stay
 const TYPED = "steroids.typed"; // arrival.js takes it
-const MOVES = /^[hjkl]$/i;
+const MOVES = /^[HJKL]$/;
 let leaving = false;
+let said = null;
 
 export function inField(event) {
     return event.target.closest(FIELD) !== null;
@@ -16,25 +17,47 @@ export function inField(event) {
 /**
  * Call the function of the pressed key, outside of fields. A function that returns false did nothing.
  * For a moment after arrival letters that do more than move are no commands: they were meant for the page before,
- * and so is what is typed on from there without a pause.
+ * and so is what is typed on from there without a pause. Until then their hints are faint, and whoever pressed
+ * one is told.
  */
 export function onKeys(actions) {
-    let quietUntil = performance.now() + QUIET;
+    let quietUntil = 0;
     let typingUntil = 0; // in the middle of a word no letter moves either
-    setTimeout(() => (document.documentElement.dataset.keys = "on"), QUIET);
-    window.addEventListener("pageshow", (event) => event.persisted && (quietUntil = performance.now() + QUIET));
+    let early = "";
+    let timer = 0;
+
+    function quiet(milliseconds) {
+        quietUntil = Math.max(quietUntil, performance.now() + milliseconds);
+        delete document.documentElement.dataset.keys;
+        clearTimeout(timer);
+        timer = setTimeout(listen, quietUntil - performance.now());
+    }
+
+    function listen() {
+        document.documentElement.dataset.keys = "on";
+        if (early.length > 1 || early in actions) {
+            const typed = early.length > 1 ? "What you typed" : early;
+            say(`${typed} did nothing, because this page had only just arrived. Its keys count now.`);
+        }
+        early = "";
+    }
+
+    quiet(QUIET);
+    window.addEventListener("pageshow", (event) => event.persisted && quiet(QUIET));
     document.addEventListener("keydown", (event) => {
         const busy = event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey;
         if (busy || leaving || inField(event) || document.querySelector("dialog[open]")) {
             return;
         }
         const now = performance.now();
-        if (now < quietUntil && /^[a-z0-9]$/i.test(event.key) && (now < typingUntil || !MOVES.test(event.key))) {
+        const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
+        if (now < quietUntil && /^[A-Z0-9]$/.test(key) && (now < typingUntil || !MOVES.test(key))) {
+            early += key;
             typingUntil = now + LULL;
-            quietUntil = Math.max(quietUntil, typingUntil);
+            quiet(LULL);
             return;
         }
-        const action = actions[event.key.length === 1 ? event.key.toUpperCase() : event.key];
+        const action = actions[key];
         if (action && action(event) !== false) {
             event.preventDefault();
         }
@@ -112,7 +135,7 @@ export function undo() {
     }
 }
 
-/** Say something where the server's messages appear, instead of what was said there before. */
+/** Say something beside the server's messages, of which one may offer to undo; instead of what was said before. */
 function say(words) {
     const toast = document.createElement("div");
     const text = document.createElement("p");
@@ -120,7 +143,9 @@ function say(words) {
     toast.dataset.toast = "";
     text.textContent = words;
     toast.append(text);
-    document.querySelector(".toasts")?.replaceChildren(toast);
+    said?.remove();
+    said = toast;
+    document.querySelector(".toasts")?.append(toast);
     setTimeout(() => toast.remove(), SAID);
 }
 
