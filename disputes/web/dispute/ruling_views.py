@@ -12,7 +12,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, seconds_since
 from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
-from disputes.web.queue.neighbours import next_after
+from disputes.web.queue.neighbours import next_after, way
 from disputes.web.view_helpers import next_url, staff_post
 from tasks.access import projects_for
 from tasks.errors import Invalid, Refused
@@ -26,6 +26,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Rule on a conflict, then go to the next one. A refusal keeps what was typed."""
     card = card_to_rule(request, pk)
     dispute, conflict, form = card.dispute, card.conflict, RulingForm(request.POST)
+    blocks = dispute.blocks  # a ruling may let them go on
     is_read = form.is_valid()
     try:
         rulings.refuse_stale(conflict, request.POST.get("shown", ""))
@@ -51,8 +52,8 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if decision.option == Option.CHECK_REVIEW:  # the findings of the review are weighed on this same page
         return redirect(url_of(conflict))
-    following = next_after(dispute, request.user)
-    return redirect("dispute", following.pk) if following else redirect("queue")
+    following = next_after(dispute, blocks, request)
+    return redirect("dispute", following.pk) if following else redirect(way(request))
 
 
 def _needs_care(request: HttpRequest, card: ConflictPage, form: RulingForm) -> None:

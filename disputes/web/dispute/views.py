@@ -169,7 +169,7 @@ def show(
         "here": url_of(conflict),  # where the forms beside the ruling come back to
         "holders": Holders(dispute, request.user, card.may_rule, dispute.is_followed),
         "discussion": Discussion(dispute.project, request.user, dispute.task, card.may_rule),
-        "around": neighbours(dispute),
+        "around": neighbours(dispute, request),
     }
     return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
 

@@ -1,31 +1,69 @@
-"""The way through the queue from one dispute: the previous one, the next one, and its place."""
+"""The way through the queue from one dispute: the previous one, the next one, and its place.
+
+Whoever filtered the queue walks through what matches, until they look at the queue without the filter.
+"""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
 
-from disputes.models import Dispute
-from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, disputes_in
+from disputes.models import Decision, Dispute
+from disputes.web.queue.filters import QueueFilter
+from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, VisibleProjects, disputes_in
+from tasks.database.clock import estimated_time
+from tasks.states import severity_rank
+
+IN_SESSION = "queue-filter"
+AT_IT = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The keys of the disputes around one that waits for the person; its place is empty past 99."""
+    """The keys of the disputes around one; its place is empty past 99, or if it waits for somebody else."""
 
     previous: int | None = None
     next: int | None = None
     place: str = ""
     places: str = ""
+    filter: str = ""  # as the queue's address has it
+
+
+def keep_filter(request: HttpRequest, asked: dict[str, str]) -> None:
+    """Remember what the person asked the queue for, but not who holds it: opening a dispute changes that."""
+    query = QueryDict(mutable=True)
+    query.update({name: value for name, value in asked.items() if name != "holder"})
+    if request.session.get(IN_SESSION, "") != query.urlencode():
+        request.session[IN_SESSION] = query.urlencode()
+
+
+def way(request: HttpRequest) -> str:
+    """Return the address of the queue as the person last filtered it."""
+    kept = request.session.get(IN_SESSION, "")
+    return f"{reverse(MINE.name)}?{kept}" if kept else reverse(MINE.name)
+
+
+def _waiting(request: HttpRequest) -> tuple[QuerySet[Dispute], str]:
+    """Return what waits for the person and matches the filter they last used, and that filter."""
+    kept = request.session.get(IN_SESSION, "")
+    waiting = disputes_in(MINE, request.user)
+    if not kept:
+        return waiting, ""
+    reach = VisibleProjects.of(request)
+    return QueueFilter(QueryDict(kept), queryset=waiting, request=request, reach=reach).qs, kept
 
 
 def with_neighbours(disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
-    """Annotate the disputes with what `neighbours` needs, as `around_…`, within the query that reads them.
+    """Annotate the disputes with what `neighbours` needs, as `around_…`, within the query that reads them."""
+    return _annotated(disputes, disputes_in(MINE, user, now))
 
-    Each part reads at most a hundred rows of an index.
-    """
-    waiting = disputes_in(MINE, user, now)
+
+def _annotated(disputes: QuerySet[Dispute], waiting: QuerySet[Dispute]) -> QuerySet[Dispute]:
+    """Each part reads at most a hundred rows of an index."""
     place = [OuterRef(name) for name in ("severity_rank", "blocks", "opened_at", "pk")]
     following = waiting.filter(_from_here(*place)).values("pk")
     before = waiting.filter(_before(*place)).reverse().values("pk")
@@ -38,24 +76,47 @@ def with_neighbours(disputes: QuerySet[Dispute], user: Any, now: Any = None) -> 
     )
 
 
-def neighbours(dispute: Any) -> Neighbours:
-    """Return the neighbours of a dispute that was read `with_neighbours`."""
-    if dispute.around_here != dispute.pk:  # it does not wait for the person
-        return Neighbours()
+def neighbours(dispute: Any, request: HttpRequest) -> Neighbours:
+    """Return the neighbours of a dispute that was read `with_neighbours`: among what matches, if it does.
+
+    Where it does not wait for the person, perhaps because somebody else was faster, the way leads on from it.
+    """
+    waiting, kept = _waiting(request)
+    is_waiting = dispute.around_here == dispute.pk
+    matching: Any = _annotated(Dispute.objects.filter(pk=dispute.pk), waiting).first() if kept else None
+    if matching is not None and (matching.around_here == dispute.pk or not is_waiting):
+        return _of(matching, kept)
+    return _of(dispute, "")
+
+
+def _of(dispute: Any, kept: str) -> Neighbours:
+    if dispute.around_here != dispute.pk:
+        return Neighbours(dispute.around_previous, dispute.around_here, filter=kept)
     place, number = dispute.around_before + 1, dispute.around_before + dispute.around_from_here
     return Neighbours(
         dispute.around_previous, dispute.around_next, str(place) if place <= COUNT_MAX else "",
-        str(number) if number <= COUNT_MAX else f"{COUNT_MAX}+",
+        str(number) if number <= COUNT_MAX else f"{COUNT_MAX}+", kept,
     )  # fmt: skip
 
 
-def next_after(dispute: Dispute, user: Any) -> Dispute | None:
-    """Return the dispute to continue with: this one if open, else the next that waits, else the first."""
-    waiting = disputes_in(MINE, user)
+def next_after(dispute: Dispute, blocks: int, request: HttpRequest) -> Dispute | None:
+    """Return the dispute to continue with: this one if open, else the next that waits, else the first.
+
+    The way goes on from where the person met the dispute: at the worst that they have just ruled on in it,
+    and while it blocked so many tasks.
+    """
     if Dispute.objects.open().filter(pk=dispute.pk).exists():
         return dispute
-    following = _from_here(dispute.severity_rank, dispute.blocks, dispute.opened_at, dispute.pk)
+    waiting, _ = _waiting(request)
+    rank = max(map(severity_rank, _just_ruled_on(dispute, request.user)), default=dispute.severity_rank)
+    following = _from_here(rank, blocks, dispute.opened_at, dispute.pk)
     return waiting.filter(following).first() or waiting.first()
+
+
+def _just_ruled_on(dispute: Dispute, user: Any) -> QuerySet[Decision, str]:
+    """Return the severities of what the person has ruled on in it while they were at it."""
+    rulings = Decision.objects.filter(user=user.pk, conflict__dispute=dispute)
+    return rulings.filter(at__gt=estimated_time() - AT_IT).values_list("conflict__severity", flat=True)
 
 
 def _beside(down: str, up: str, own: str, rank: Any, blocks: Any, at: Any, pk: Any) -> Q:

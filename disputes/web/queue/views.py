@@ -15,6 +15,7 @@ from disputes.models import Decision, Dispute, SavedView
 from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
+from disputes.web.queue.neighbours import keep_filter
 from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import PreparedForReaders, projects_for, with_projects
 from tasks.database.prepared import Prepared
@@ -76,6 +77,9 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     rows = listing.rows_of(part.rows, user)
     counts = listing.counts(user)
     asked = found.asked()
+    is_waiting = tab in {listing.MINE, listing.TEAM, listing.SNOOZED}
+    if is_waiting and "X-Live" not in request.headers:
+        keep_filter(request, asked)
     context = {
         "title": "Queue",
         "keys": KEYS,
@@ -91,7 +95,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
         "last": last_ruling(user),
         "may_rule": bool(reach.ruled),
         "ruled": reach.ruled,
-        "is_waiting": tab in {listing.MINE, listing.TEAM, listing.SNOOZED},
+        "is_waiting": is_waiting,
         "page": part,
         "rows": rows,
         **_suggestions(rows),

@@ -21,6 +21,7 @@ from tests.asking import as_user, page
 from tests.cases import for_each
 from tests.factories import (
     create_finding,
+    create_project,
     create_review,
     create_submission,
     create_task,
@@ -362,13 +363,46 @@ def test_a_ruling_is_kept_told_and_leads_to_the_next(client: Client, conflict: C
     assert f'action="/queue/decisions/{decision.pk}/undo/"' in response.content.decode()
 
 
-def test_the_next_conflict_of_the_same_dispute_comes_first(
+def test_the_way_leads_through_a_dispute_then_on_from_where_it_stood_among_what_matches(
     client: Client, conflict: Conflict, tom: User
 ) -> None:
-    open_conflict(create_task(conflict.dispute.project, status="disputed"), "Elsewhere?")
+    """Its lesser conflict takes nobody past what is worse; a filter holds until the queue is seen without."""
+    ledger = conflict.dispute.project
+    atlas = create_project("atlas", members={tom: "triager"})
     open_conflict(conflict.task, "And here?", severity="medium")
-    response = as_user(client, tom).post(page(conflict, "decide/"), typed(conflict), follow=True)
-    assert response.context["conflict"].question == "And here?"
+    cards = {
+        question: open_conflict(create_task(project, status="disputed"), question, severity=severity)
+        for project, question, severity in (
+            (atlas, "Elsewhere?", "high"), (ledger, "Next?", "medium"), (ledger, "Last?", "medium"),
+        )
+    }  # fmt: skip
+    as_user(client, tom)
+
+    def rule(card: Conflict) -> Any:
+        return client.post(page(card, "decide/"), typed(card), follow=True)
+
+    for address, then in (("/queue/", "Elsewhere?"), ("/queue/team/?project=ledger&holder=nobody", "Next?")):
+        client.get(address)
+        client.get("/queue/?severity=critical", headers={"X-Live": "1"})  # another window's, by itself
+        shown = rule(conflict)
+        assert shown.context["conflict"].question == "And here?"
+        rulings_here = [rule(shown.context["conflict"])]
+        assert rulings_here[0].context["conflict"].question == then, address
+        for decision in Decision.objects.standing():
+            client.post(f"/queue/decisions/{decision.pk}/undo/")
+    shown = client.get(page(cards["Next?"]))
+    assert (shown.context["around"].place, shown.context["around"].places) == ("2", "3")
+    assert '<a href="/queue/?project=ledger">that match</a>' in shown.content.decode()
+    assert client.get(page(cards["Elsewhere?"])).context["around"].places == "4", "it does not match"
+    for question, then in (("Next?", "Last?"), ("Last?", conflict.question)):
+        assert rule(cards[question]).context["conflict"].question == then
+    was_faster = client.get(page(cards["Last?"])).context["around"]
+    assert (was_faster.previous, was_faster.next, was_faster.place) == (conflict.dispute_id, None, "")
+    assert was_faster.filter == "project=ledger"
+    client.get("/queue/?q=Elsewhere")
+    assert rule(cards["Elsewhere?"]).redirect_chain == [("/queue/?q=Elsewhere", 302)]
+    client.get("/queue/")
+    assert client.get(page(conflict)).context["around"].filter == ""
 
 
 def test_after_the_last_one_the_queue_is_empty(client: Client, conflict: Conflict, tom: User) -> None:
