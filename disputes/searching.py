@@ -11,6 +11,8 @@ from django.db.models import Q, QuerySet
 from disputes.models import Conflict, Dispute
 from tasks.models import Task
 
+WORDS_MAX = 10  # what comes after them narrows nothing down
+
 
 def text_of(dispute: Dispute, conflicts: Iterable[Conflict]) -> str:
     """Return the task's title and each conflict's question, finding code and path, one per line."""
@@ -23,8 +25,8 @@ def text_of(dispute: Dispute, conflicts: Iterable[Conflict]) -> str:
 
 
 def holding(words: str) -> Q:
-    """Return a filter for the disputes whose text contains these words."""
-    return Q(search_text__contains=words.casefold())
+    """Return a filter for the disputes whose text contains each of these words."""
+    return Q(*(Q(search_text__contains=word) for word in words.casefold().split()[:WORDS_MAX]))
 
 
 def renew(disputes: QuerySet[Dispute]) -> None:

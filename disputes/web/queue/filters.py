@@ -131,12 +131,12 @@ class QueueFilter(django_filters.FilterSet):
         return {name: self.data[name] for name in self.filters if self.data.get(name)}
 
     def search(self, disputes: QuerySet[Dispute], name: str, words: str) -> QuerySet[Dispute]:
-        """Search in questions, titles, finding codes and paths, or by a name such as D-7 or ledger-214."""
+        """Search in questions, titles, finding codes and paths, or by a name: D-7, C-9 or ledger-214."""
         asked = searching.holding(words)
-        head, _, number = words.rpartition("-")
-        if head.upper() == "D":
+        head, _, number = words.strip().rpartition("-")
+        if head.upper() in {"C", "D"}:
             if number.isdecimal() and len(number) < 18:
-                asked |= Q(pk=number)
+                asked |= Q(pk=number) if head.upper() == "D" else Q(_holds(pk=number))
         else:
             asked |= Q(task__in=Task.objects.named(words))
         return disputes.filter(asked)

@@ -144,7 +144,9 @@ def test_an_empty_queue_says_so(client: Client, ledger: Project, tom: User) -> N
     assert "You are in no project yet." in client.get("/queue/team/").content.decode()
     as_user(client, tom)
     dispute(ledger)
-    assert "Nothing matches." in client.get("/queue/", {"q": "turtles"}).content.decode()
+    empty = client.get("/queue/", {"q": "turtles"}).content.decode()
+    assert "Nothing matches." in empty
+    assert 'href="/queue/settled/?q=turtles">Settled</a>' in empty
 
 
 def test_filters_stand_in_the_address(client: Client, ledger: Project, tom: User) -> None:
@@ -170,10 +172,14 @@ def test_search_finds_questions_titles_codes_paths_and_names(
     opening.refresh(wanted.dispute)
     dispute(ledger, "Rename it?")
     as_user(client, tom)
-    asked = ("longer EACH", wanted.task.title, "r7-042", "hooks/deliv", wanted.dispute.ref, wanted.task.ref)
+    asked = (
+        "longer EACH", "each  deliv longer", wanted.task.title, "r7-042", "hooks/deliv", wanted.dispute.ref,
+        wanted.ref, wanted.task.ref,
+    )  # fmt: skip
     for words in asked:
         assert questions(client, "/queue/", q=words) == ["Wait longer each time?"], words
-    assert questions(client, "/queue/", q="D-99999999999999999999999") == []
+    for words in ("D-99999999999999999999999", "C-99999999999999999999999", "longer rename"):
+        assert questions(client, "/queue/", q=words) == []
 
 
 def test_an_unknown_filter_is_named_and_filters_nothing(client: Client, ledger: Project, tom: User) -> None:
