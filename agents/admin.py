@@ -44,8 +44,7 @@ def _folded(title: str, *fields: Any) -> Any:
 @admin.register(Agent)
 class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
     list_display = (
-        "name", "role", "provider", "model", "tier", "is_active", "priority", "live_of_slots", "state",
-        "seen",
+        "name", "role", "made_of", "is_active", "priority", "live_of_slots", "state", "seen",
     )  # fmt: skip
     list_filter = ("role", "provider", "tier", "is_active")
     search_fields = ("name", "model", "kind")
@@ -96,6 +95,12 @@ class AgentAdmin(base.SuperuserAdmin, base.BaseAdmin):
         for agent in shown.result_list:
             agent.pause = paused.get(agent.account)
         return shown
+
+    @display(description="model", ordering="model")
+    def made_of(self, agent: Agent) -> SafeString:
+        """Return the model, and below it what runs it and in which tier."""
+        below = ", ".join(filter(None, (agent.get_provider_display(), agent.tier and f"tier {agent.tier}")))
+        return format_html('{}<br><small class="meta">{}</small>', agent.model or "-", below)
 
     @display(
         description="state",

@@ -38,7 +38,10 @@ class DecisionAdmin(ReadOnlyAdmin, ProjectScopedAdmin):
     list_display_links = ("ruling", "question")
     list_filter = (ProjectFilter, "option", "authority")
     list_select_related = ("conflict__dispute__task__project", "user")
-    search_fields = ("text", "rationale", "conflict__question", "user__username")
+    search_fields = (
+        "text", "rationale", "conflict__question", "conflict__dispute__task__title", "user__username",
+        "user__first_name", "user__last_name",
+    )  # fmt: skip
     date_hierarchy = "at"
 
     @display(description="ruling", ordering="option")

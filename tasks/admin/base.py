@@ -5,28 +5,30 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial, reduce
 from itertools import chain
+from operator import or_
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin import helpers
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import Http404, HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin, TabularInline, checkbox
 from unfold.decorators import display
 
-from tasks.access import MAINTAIN, READ, RULE, is_superuser, project_ids, projects_for
+from tasks.access import MAINTAIN, READ, RULE, is_superuser, project_ids, projects_for, tasks_for
 from tasks.database.clock import estimated_time
 from tasks.events import Actor
 from tasks.models import Project, Task
 from tasks.models.event import record
 from tasks.states import Severity, Status
-from tasks.text.unseen import visible
+from tasks.text.unseen import plain, visible
 
 SLUG_SAYS = "Only the letters A to Z, large or small, digits, hyphens and underscores; no spaces."
 SEVERITY_LABELS = {
@@ -239,6 +241,12 @@ class BaseAdmin(EveryAdmin, ModelAdmin):
     list_per_page = 50
     warn_unsaved_form = True
 
+    @display(description="select")
+    def action_checkbox(self, obj: Any) -> str:
+        """Return the box that selects the row, named by it; unfold calls each of them "Select record"."""
+        named = {"aria-label": f"Select {plain(str(obj))}"}
+        return checkbox.render(helpers.ACTION_CHECKBOX_NAME, str(obj.pk), named)
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Whether a list may be filtered by this: only by what it offers.
 
@@ -249,6 +257,15 @@ class BaseAdmin(EveryAdmin, ModelAdmin):
             name = each[0] if isinstance(each, tuple) else getattr(each, "parameter_name", each)
             offered.append(str(name))
         return any(lookup == name or lookup.startswith(f"{name}__") for name in offered)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """Find the rows about a task by its name, such as ledger-214, wherever its title is searched."""
+        ways = [field for field in self.get_search_fields(request) if field.endswith("task__title")]
+        named = tasks_for(request.user).named(search_term.strip().lower()).first() if ways else None
+        if named is None:
+            return super().get_search_results(request, queryset, search_term)
+        about = [Q((field.removesuffix("__title"), named)) for field in ways]
+        return queryset.filter(reduce(or_, about)), False
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         """Return the columns that lead to the row; Django compares them by name, and a column may be none."""

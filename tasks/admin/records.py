@@ -197,7 +197,7 @@ class EventAdmin(RecordAdmin):
     list_display = ("at", "what", "about", "move", "label", "actor_kind", base.shortened("note"))
     list_filter = (base.ProjectFilter, "actor_kind", KindFilter)
     list_select_related = ("project", "task__project")
-    search_fields = ("note", "label")
+    search_fields = ("note", "label", "task__title")
 
     @display(description="kind")
     def what(self, event: models.Event) -> str:

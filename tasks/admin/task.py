@@ -1,7 +1,6 @@
 """The admin of tasks, their dependencies and comments. Only the model's verbs change a status."""
 
 import copy
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -200,8 +199,9 @@ class TaskAdmin(base.ProjectScopedAdmin):
     title_begin = staticmethod(base.shortened("title"))
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        if name := re.fullmatch(r"([\w-]+)-(\d+)", search_term.strip().lower()):
-            return queryset.filter(project__slug=name[1], number=name[2]), False
+        named = queryset.filter(pk__in=Task.objects.named(search_term.strip().lower()))
+        if named.exists():
+            return named, False
         return super().get_search_results(request, queryset, search_term)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -333,7 +333,7 @@ class CommentAdmin(base.ProjectScopedAdmin):
     list_display = (base.shortened("body"), base.task_ref, "target", "by_label", "status", "resolution", "at")
     list_filter = (base.ProjectFilter, "status", "by_kind")
     list_select_related = ("project", "task__project")
-    search_fields = ("body", "target", "by_label")
+    search_fields = ("body", "target", "by_label", "task__title")
     autocomplete_fields = ("task",)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:

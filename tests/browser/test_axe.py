@@ -63,6 +63,7 @@ READ = """selector => [
                 .map(id => `${name} leads to no ${id}: ${each.outerHTML.slice(0, 80)}`))),
     ...[...document.querySelectorAll(".material-symbols-outlined:not([aria-hidden])")]
         .map(icon => `the word of an icon is read: ${icon.parentElement.outerHTML.slice(0, 120)}`),
+    ...document.querySelector("[aria-label='Select record']") ? ["a box is not named by its row"] : [],
     ...document.querySelectorAll("h1").length === 1 ? [] : ["has not one heading of the first level"],
 ]"""
 # Once Alpine or Swagger UI is done; a locator would load Playwright's own script into each page.

@@ -38,8 +38,10 @@ from tests.asking import as_user
 from tests.cases import for_each
 from tests.factories import (
     create_agent,
+    create_finding,
     create_host,
     create_project,
+    create_review,
     create_run,
     create_section,
     create_submission,
@@ -780,11 +782,22 @@ def test_moving_a_task_to_another_section_recounts_who_waits(
     assert dependant.waits_for == 0
 
 
-def test_a_task_is_found_by_its_name(client: Client, ledger: Project, vera: User) -> None:
+def test_a_task_and_what_is_about_it_are_found_by_its_name(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    """A name of no task is words, as sha-256 is."""
     task = create_task(ledger, number=214)
-    create_task(ledger, number=215)
-    response = as_user(client, vera).get(page("tasks.task", "changelist"), {"q": "ledger-214"})
-    assert list(response.context["cl"].result_list) == [task]
+    hashed = create_task(ledger, number=215, title="Hash with SHA-256")
+    handed_in = create_submission(task)
+    finding = create_finding(create_review(create_submission(hashed)), title="Not by sha-256")
+    as_user(client, vera)
+    for label, words, wanted in (
+        ("tasks.task", "Ledger-214", task), ("tasks.task", "sha-256", hashed),
+        ("tasks.submission", "ledger-214", handed_in), ("tasks.finding", "ledger-215", finding),
+        ("tasks.finding", "sha-256", finding), ("tasks.event", "ledger-214", None),
+    ):  # fmt: skip
+        response = client.get(page(label, "changelist"), {"q": words})
+        assert list(response.context["cl"].result_list) == [wanted] * (wanted is not None), (label, words)
 
 
 def act(client: Client, verb: str, *tasks: Task, note: str = "") -> list[str]:

@@ -1,5 +1,7 @@
 """The board of a project: its columns, its cards, where they may go, and what it costs."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -160,7 +162,11 @@ def test_what_is_done_is_counted_only_so_far(
     done = reply.context["board"].columns[-1]
     assert (len(done.cards), done.count, done.is_capped) == (CARDS, CARDS + 2, True)
     assert f">{CARDS + 2}+</span>" in reply.content.decode()
-    assert "and 2+ more" in reply.content.decode()
+    create_task(ledger, number=CARDS + 8, status="pending")
+    more = re.search(r'<a href="([^"]+)">and 2\+ more</a>', reply.content.decode())
+    assert more is not None
+    listed = client.get(unescape(more[1])).context["cl"].queryset
+    assert listed.count() == CARDS + 7, "what is not done is not listed"
 
 
 def test_every_card_says_why_it_is_not_moving(client: Client, ledger: Project, vera: User) -> None:
