@@ -1392,7 +1392,7 @@ class Help(argparse.HelpFormatter):
     """Help of a fixed width: argparse makes one for every argument, and asking the terminal is slow."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=100)
+        super().__init__(prog, width=79)
 
 
 class Word(argparse.ArgumentParser):

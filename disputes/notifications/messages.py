@@ -56,7 +56,8 @@ def message_of(subject: NoticeSubject, topic: str = "") -> Message:
     if told is None:
         name = f"{event.task.ref} {event.task.title}" if event.task else event.project.name
         subject_line = f"[{where}] {sentence}: {line(name, 80)}"
-        lines = [f"{sentence}: {line(name)}."]
+        said = f"{sentence}: {line(name)}"
+        lines = [said if said.endswith((".", "!", "?", "…")) else f"{said}."]
     else:
         subject_line = f"[{where}] {sentence}: {line(told.question, 80)}"
         lines = [f"{sentence}: {line(told.question)}", _facts(subject)]

@@ -262,6 +262,7 @@ def test_wrong_usage_exits_2(bare: Call, words: tuple[str, ...]) -> None:
     done = bare(*words)
     assert done.returncode == 2
     assert "usage: steroids" in done.stderr
+    assert max(map(len, bare("dispute", "resolve", "--help").stdout.splitlines())) < 80
     assert "Traceback" not in done.stderr
 
 

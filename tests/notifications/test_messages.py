@@ -108,6 +108,8 @@ def test_who_is_mentioned_reads_so_and_what_was_said(ledger: Project, vera: User
 )
 def test_an_event_of_a_whole_project_names_it(ledger: Project, kind: str, words: str) -> None:
     assert message_of(subject_of(record(ledger, kind))).lines == (words,)
+    ledger.name = "Shall we?"
+    assert message_of(subject_of(record(ledger, kind))).lines[0].endswith(": Shall we?")
 
 
 def test_many_messages_become_one_with_an_end() -> None:

@@ -17,7 +17,7 @@ from tasks.text.counting import counted
 
 
 class Command(ProgramCommand):
-    help = "Say how the installation stands: loop, projects, runs, open cards, pauses, whom tasks wait for."
+    help = "Say how the installation stands: loop, projects, runs, cards, pauses, and what tasks wait for."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="the same for a program")
