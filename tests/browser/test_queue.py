@@ -145,6 +145,11 @@ def test_the_queue_fits_a_phone_and_the_dark(open_page: Open, scene: Scene, shoo
     shoot(page, "queue-dark")
     page = open_page("/queue/", **PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    Dispute.objects.update(opened_at=timezone.now() - timedelta(days=331))
+    page.reload()
+    for row in page.locator("[data-row]").all():
+        kind, since = (row.locator(each).bounding_box() for each in (".cell-kind", ".since"))
+        assert kind["y"] + kind["height"] <= since["y"] or kind["x"] + kind["width"] <= since["x"]
     shoot(page, "queue-phone")
     page.set_viewport_size(
         {"width": 640, "height": 844}

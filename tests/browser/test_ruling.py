@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from disputes import opening
 from disputes.models import Conflict, Decision
 from disputes.rulings import decide, text_of
 from tests.browser.keys import press
 from tests.browser.scene import Scene
-from tests.factories import create_user
+from tests.factories import create_submission, create_task, create_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,6 +20,19 @@ expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not in
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "device_scale_factor": 1}
+PASTE = """length => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text", "x".repeat(length));
+    const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true });
+    document.getElementById("id_text").dispatchEvent(paste);
+}"""
+FAINT = """letter => {
+    const now = getComputedStyle(letter).opacity;
+    delete document.documentElement.dataset.keys;
+    const before = getComputedStyle(letter).opacity;
+    document.documentElement.dataset.keys = "on";
+    return [now, before];
+}"""
 Open = Callable[..., "Page"]
 Shoot = Callable[..., None]
 
@@ -42,13 +56,11 @@ def test_a_ruling_needs_the_keyboard_alone(open_page: Open, scene: Scene, shoot:
     page.wait_for_url(f"**/queue/{scene.dispute.ref}/")
     shoot(page, "dispute-arrival")
     press(page, "d")
+    expect(page.get_by_role("button", name="Rule D and open the next")).to_be_visible()
     page.keyboard.type("Back off from 2 s, and show the true time.")
     expect(page.locator("[data-lines]")).to_contain_text("Ruling: Back off from 2 s, and show the true time.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("[data-toast]")).to_contain_text(f"You ruled D on {scene.dispute.ref}")
-    page.keyboard.press("u")
-    told = [re.compile("You ruled D"), re.compile("U did nothing")]
-    expect(page.locator("[data-toast]")).to_have_text(told)
     decision = Decision.objects.get()
     assert (decision.option, decision.text) == ("other", "Back off from 2 s, and show the true time.")
     shoot(page, "after-ruling")
@@ -88,10 +100,8 @@ def test_words_typed_at_once_are_words_and_no_commands(open_page: Open, scene: S
 
     page = open_page(f"/queue/{scene.dispute.ref}/", is_alone=True)  # a tab that knows no words of before
     page.keyboard.type("abcdgmsj")  # meant for whatever was there before
-    letter = page.locator("label.option .letter").first
-    assert letter.evaluate("each => getComputedStyle(each).opacity") == "0.35", "it does not count yet"
     expect(page.locator("html[data-keys=on]")).to_be_attached()
-    assert letter.evaluate("each => getComputedStyle(each).opacity") == "1"
+    assert page.locator("label.option .letter").first.evaluate(FAINT) == ["1", "0.35"]
     expect(page.get_by_role("status")).to_contain_text("What you typed did nothing")
     assert f"/queue/{scene.dispute.ref}/" in page.url
     expect(page.locator("[name=option]:checked")).to_have_count(0)
@@ -108,15 +118,7 @@ def test_a_paste_that_does_not_fit_says_so(open_page: Open, scene: Scene) -> Non
     page = open_page(f"/queue/{scene.dispute.ref}/")
     press(page, "d")
     for length, count in ((20_000, 0), (20_001, 1)):
-        page.evaluate(
-            """length => {
-                const clipboardData = new DataTransfer();
-                clipboardData.setData("text", "x".repeat(length));
-                const paste = new ClipboardEvent("paste", { clipboardData, bubbles: true });
-                document.getElementById("id_text").dispatchEvent(paste);
-            }""",
-            length,
-        )
+        page.evaluate(PASTE, length)
         expect(page.get_by_text("Only 20,000 characters fit here")).to_have_count(count)
 
 
@@ -141,10 +143,17 @@ def test_choosing_fills_the_text_and_a_change_of_mind_loses_nothing(
 
 
 def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
+    """So do the options at its lower edge, of which a card of silence has five."""
+    task = create_task(scene.ledger, number=300, status="disputed", round=2)
+    silence = opening.open_conflict(
+        task, kind="silence", origin="flagged", opened_as="system", severity="medium",
+        question="Was the limit passed over?", submission=create_submission(task),
+    )  # fmt: skip
     for path, name in (
         ("/queue/", "queue"),
         (f"/queue/{scene.dispute.ref}/", "dispute"),
         (f"/queue/{scene.help.dispute.ref}/", "help"),
+        (f"/queue/{silence.dispute.ref}/", "silence"),
         (f"/queue/{scene.dispute.ref}/diff/", "diff"),
     ):
         page = open_page(path, **PHONE)
@@ -152,6 +161,10 @@ def test_pages_fit_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> None:
         assert width <= 390, path
         shoot(page, f"phone-{name}")
         shoot(page, f"phone-{name}-full", full_page=True)
+        for thumb in page.locator(".thumbs label").all():
+            assert thumb.evaluate("each => each.scrollWidth <= each.clientWidth"), thumb.inner_text()
+            thumb.tap()
+            assert thumb.evaluate("each => getComputedStyle(each).boxShadow") != "none", thumb.inner_text()
 
 
 def test_snooze_opens_in_its_rail_and_widens_nothing(open_page: Open, scene: Scene, shoot: Shoot) -> None:
@@ -189,6 +202,9 @@ def test_thumbs_rule_on_a_phone(open_page: Open, scene: Scene, shoot: Shoot) -> 
     shoot(page, "phone-check")
     page.get_by_role("button", name="Rule B").tap()
     expect(page.locator("[data-toast]")).to_contain_text("You ruled B")
+    page.evaluate(PASTE, 20_001)
+    told = [re.compile("You ruled B"), re.compile("Only 20,000")]
+    expect(page.locator("[data-toast]")).to_have_text(told)
 
 
 def test_the_dark_theme_is_dark(open_page: Open, scene: Scene, shoot: Shoot) -> None:
