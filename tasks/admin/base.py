@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import Http404, HttpRequest
+from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -30,6 +31,7 @@ from tasks.models.event import record
 from tasks.states import Severity, Status
 from tasks.text.unseen import plain, visible
 
+ASKED_FROM = 10  # rows that one action is about; fewer are seen at once
 SLUG_SAYS = "Only the letters A to Z, large or small, digits, hyphens and underscores; no spaces."
 SEVERITY_LABELS = {
     Severity.CRITICAL: "danger",
@@ -257,6 +259,30 @@ class BaseAdmin(EveryAdmin, ModelAdmin):
             name = each[0] if isinstance(each, tuple) else getattr(each, "parameter_name", each)
             offered.append(str(name))
         return any(lookup == name or lookup.startswith(f"{name}__") for name in offered)
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Ask first if an action is about many rows: whoever ticks the head of a list may not have seen them.
+
+        Deleting asks by itself, whatever the number.
+        """
+        name = next(iter(request.POST.getlist("action")), "")
+        is_all = request.POST.get("select_across") == "1"
+        picked = request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
+        known = self.get_actions(request).get(name)
+        if known is None or name == "delete_selected" or "confirmed" in request.POST:
+            return super().response_action(request, queryset)
+        number = queryset.count() if is_all else len(picked)
+        if number < ASKED_FROM:
+            return super().response_action(request, queryset)
+        sent = [each for each in request.POST.lists() if each[0] != "csrfmiddlewaretoken"]
+        context = {
+            "title": f"{known[2]}?",
+            "action": known[2],
+            "opts": self.opts,
+            "number": number,
+            "sent": sent,
+        } | self.admin_site.each_context(request)
+        return TemplateResponse(request, "admin/action_confirmation.html", context)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         """Find the rows about a task by its name, such as ledger-214, wherever its title is searched."""

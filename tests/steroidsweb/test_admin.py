@@ -24,6 +24,7 @@ from agents.models import Host, Output, Prompt, Run, Token, token_hash
 from disputes.models import Conflict, Dispute
 from steroidsweb import urls  # noqa: F401  (with the addresses the admins are loaded)
 from steroidsweb.accounts import invitations
+from tasks.admin import base
 from tasks.models import (
     Comment,
     Dependency,
@@ -798,6 +799,29 @@ def test_a_task_and_what_is_about_it_are_found_by_its_name(
     ):  # fmt: skip
         response = client.get(page(label, "changelist"), {"q": words})
         assert list(response.context["cl"].result_list) == [wanted] * (wanted is not None), (label, words)
+
+
+def test_an_action_on_many_rows_asks_first_and_says_how_many(
+    client: Client, ledger: Project, lea: User
+) -> None:
+    tasks = [create_task(ledger) for _ in range(base.ASKED_FROM)]
+    as_user(client, lea)
+    for across, number in (("0", base.ASKED_FROM), ("1", base.ASKED_FROM + 2)):
+        create_task(ledger, status="cancelled")
+        form = {
+            "action": "cancel", "_selected_action": [task.pk for task in tasks], "note": "Too <b>big</b>",
+            "index": 0, "select_across": across,
+        }  # fmt: skip
+        asked = client.post(page("tasks.task", "changelist"), form)
+        assert f"“Cancel” will be done to {number} tasks;" in asked.content.decode()
+        assert {task.status for task in Task.objects.filter(pk__in=[each.pk for each in tasks])} == {
+            "pending"
+        }
+    sent = dict(re.findall(r'type="hidden" name="(?!csrf)([^"]+)" value="([^"]*)"', asked.content.decode()))
+    assert sent["note"] == "Too &lt;b&gt;big&lt;/b&gt;"
+    answer = client.post(page("tasks.task", "changelist"), form | {"confirmed": "1"}, follow=True)
+    told = [str(message) for message in answer.context["messages"]]
+    assert told == [f"{base.ASKED_FROM} cancelled, 2 skipped (already cancelled)."]
 
 
 def act(client: Client, verb: str, *tasks: Task, note: str = "") -> list[str]:
