@@ -282,6 +282,14 @@ def test_a_clone_knows_the_tags_of_its_history(
     assert [name for name, _ in mirror.tags.known()] == ["refs/tags/v1.0"]
 
 
+def test_a_large_file_hides_no_other_that_is_read_with_it(remote: Remote, mirror: Mirror) -> None:
+    for size in (10, 900, 5000):
+        sha = remote.push({"AGENTS.md": "x" * size, "SPEC.md": f"Rule {size}\n"})
+        mirror.fetch_target()
+        found = mirror.read_all(sha, ["AGENTS.md", "none.md", "SPEC.md"], 300)
+        assert found == {"AGENTS.md": "x" * min(size, 300), "SPEC.md": f"Rule {size}\n"}
+
+
 def test_what_a_small_file_of_a_commit_says_is_asked_once(
     remote: Remote, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
