@@ -261,26 +261,24 @@ class Repository:
         return found
 
     def read_all(self, sha: str, paths: Iterable[str], limit: int) -> dict[str, str]:
-        """Return the beginnings of those of these files that a commit has, read at once, as `read` does."""
-        wanted = [path for path in paths if not path.startswith("/") and ".." not in path.split("/")]
-        asked = [path for path in wanted if (sha, path, limit) not in memory.files and "\n" not in path]
-        found: dict[str, str | None] = {}
-        raw = b""
-        if asked:
-            named = "".join(f"{sha}:{path}\n" for path in asked)
-            most = len(asked) * (limit + len(named))
-            done = run(self.path, "cat-file", "--batch", stdin=named.encode(), limit=most, may_cut=True)
-            if done.is_cut:  # a large file took what those behind it would have had
-                one_by_one = {path: self.read(sha, path, limit) for path in wanted}
-                return {path: text for path, text in one_by_one.items() if text is not None}
-            raw = done.stdout
-        for path in asked:
+        """Return what `read` says of each of these files that the commit has, by one process if it can."""
+        wanted = [path for path in paths if "\n" not in path]
+        if asked := [path for path in wanted if (sha, path, limit) not in memory.files]:
+            self._read_ahead(sha, asked, limit)
+        found = {path: self.read(sha, path, limit) for path in wanted}
+        return {path: text for path, text in found.items() if text is not None}
+
+    def _read_ahead(self, sha: str, paths: list[str], limit: int) -> None:
+        """Remember these files of a commit, unless a large one leaves no room for those behind it."""
+        names = "".join(f"{sha}:{path}\n" for path in paths)
+        most = len(paths) * (limit + len(names))
+        done = run(self.path, "cat-file", "--batch", stdin=names.encode(), limit=most, may_cut=True)
+        raw, is_there = done.stdout, sha in memory.present_in(self.path)
+        for path in paths if SHA.match(sha) and not done.is_cut else ():
             kind, content, raw = next_object(raw)
-            found[path] = content[:limit].decode("utf-8", "replace") if kind == "blob" else None
-            if SHA.match(sha) and sha in memory.present_in(self.path):
-                memory.note_file(sha, path, limit, found[path])
-        told = {path: found.get(path) or memory.files.get((sha, path, limit), (None,))[0] for path in wanted}
-        return {path: text for path, text in told.items() if text is not None}
+            text = content[:limit].decode("utf-8", "replace") if kind == "blob" else None
+            if text is not None or is_there:
+                memory.note_file(sha, path, limit, text)
 
     def touching(self, old: str, new: str, path: str) -> list[str]:
         """Return the commits that `new` has, `old` lacks and that changed this file, newest first."""
