@@ -82,10 +82,11 @@ def cut_logs() -> Iterator[str]:
 
 def disk() -> Iterator[Finding]:
     """Check that there is room for clones, mirrors and the database."""
-    space = shutil.disk_usage(_home())
-    if space.free < min(FREE_LEAST, FREE_SHARE * space.total):
+    space, room = shutil.disk_usage(_home()), paths.room()
+    if room < min(FREE_LEAST, FREE_SHARE * space.total):
+        files = f" and {room // paths.FILE_SIZE:,} files" if room < space.free else ""
         yield Finding(
-            f"Only {_size(space.free)} are free on the disk of {_home()}.",
+            f"Only {_size(space.free)}{files} are free on the disk of {_home()}.",
             "Make room: `manage.py prune` removes what the retention settings let go.",
         )
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import platform
-import shutil
 import socket
 import uuid
 from datetime import timedelta
@@ -98,7 +97,7 @@ def still_ours(row: Host) -> bool:
     """Report that this host is alive; return False if another installation has taken its name."""
     mine = Host.objects.filter(pk=row.pk, installation=row.installation, boot_id=row.boot_id)
     with contextlib.suppress(OSError):
-        return bool(mine.update(seen_at=Now(), disk_free=shutil.disk_usage(settings.HOME).free))
+        return bool(mine.update(seen_at=Now(), disk_free=paths.room()))
     return bool(mine.update(seen_at=Now()))
 
 

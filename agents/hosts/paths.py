@@ -18,6 +18,14 @@ from agents.models import Run
 from tasks.models import Project
 
 SOCKET_PATH_MAX = 100
+FILE_SIZE = 4096  # bytes that a file takes at least, in what we reckon of a disk
+
+
+def room() -> int:
+    """Return how many bytes the data folder's disk has left; one that takes few more files has little."""
+    disk = os.statvfs(settings.HOME)
+    free = disk.f_bavail * disk.f_frsize
+    return min(free, disk.f_favail * FILE_SIZE) if disk.f_files else free  # some disks do not count files
 
 
 def folder(*parts: str) -> Path:

@@ -8,7 +8,6 @@ crash adopts what is still alive.
 import contextlib
 import logging
 import os
-import shutil
 import signal
 import socket
 import threading
@@ -401,7 +400,7 @@ class Reconciler:
     # --- Work that is taken -----------------------------------------------------------------------------
 
     def _claim(self, busy: int) -> None:
-        if shutil.disk_usage(settings.HOME).free < ROOM_MIN:
+        if paths.room() < ROOM_MIN:
             return  # the host's page says so; another host may have room
         places = {self.row.name} if self.row.is_draining else {"", self.row.name}
         labels = {"", *self.row.labels}

@@ -177,6 +177,7 @@ def test_without_a_token_the_reply_says_which_kind_is_wanted(task: Task) -> None
 def test_nor_is_the_challenge_missing_for_a_dead_token(task: Task) -> None:
     reply = APIClient().get("/api/v1/me/", headers={"Authorization": "Bearer stx_a"})
     assert reply.headers.get("WWW-Authenticate") == "Bearer"
+    assert APIClient().get("/api/docs/", headers={"Authorization": "Bearer stx_a"}).status_code == 200
 
 
 @for_each("path", ["/api/v1/", "/api/v1/nothing/", "/api/v1/tasks/ledger-1/rebase/", "/api/v1/tasks/-/"])

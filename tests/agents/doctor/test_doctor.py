@@ -371,11 +371,17 @@ def test_what_waits_is_told_once_where_nothing_runs_and_not_before_the_first_sta
 
 
 def test_a_full_disk_is_told_with_what_to_do(healthy: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = SimpleNamespace(total=10**12, used=10**12 - 5 * 1024**2, free=5 * 1024**2)
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: full)
-    (told,) = table.examine()
-    assert told.check.id == "disk"
-    assert "Only 5 MiB are free" in told.finding.says
+    for blocks, files, said in (
+        (5, 10**6, "Only 5 MiB are free"),
+        (10**6, 1280, "GiB and 1,280 files are free"),
+    ):
+        left = {"f_bavail": blocks, "f_frsize": 1024**2, "f_files": 10**7, "f_favail": files}
+        space = SimpleNamespace(total=10**12, free=blocks * 1024**2)
+        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path, space=space: space)
+        monkeypatch.setattr(machine.paths.os, "statvfs", lambda path, left=left: SimpleNamespace(**left))
+        (told,) = table.examine()
+        assert told.check.id == "disk"
+        assert said in told.finding.says
     assert "manage.py prune" in told.finding.do
 
 

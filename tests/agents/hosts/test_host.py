@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -375,12 +375,13 @@ def test_a_host_without_room_takes_no_run_and_says_that_it_is_full(world: World,
     run = create_run(world.task(), "verifier", status="queued")
     begun: list[int] = []
     monkeypatch.setattr(starting, "start", lambda run: begun.append(run.pk))
-    there = shutil.disk_usage(world.settings.HOME)
+    there = {"f_bavail": 10**6, "f_frsize": 1024**2, "f_files": 10**7, "f_favail": 10**6}
     with Reconciler() as host:
-        with monkeypatch.context() as full:
-            full.setattr(shutil, "disk_usage", lambda path: there._replace(free=1024**2))
-            host.step()
-            assert host.row.state(is_alive=True) == "full"
+        for lack in ({"f_bavail": 1}, {"f_favail": 1000}):
+            with monkeypatch.context() as full:
+                full.setattr(os, "statvfs", lambda path, lack=lack: SimpleNamespace(**there | lack))
+                host.step()
+                assert host.row.state(is_alive=True) == "full", lack
         assert begun == []
         host.step()
     assert begun == [run.pk]
