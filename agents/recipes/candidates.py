@@ -30,7 +30,7 @@ SUFFIXES = {
     "native": "c h cc cpp cxx hpp hh hxx s S f f90 m mm cu vala asm l y", "elixir": "ex exs",
     "erlang": "erl hrl", "ocaml": "ml mli", "haskell": "hs lhs", "swift": "swift", "dotnet": "cs fs vb",
     "zig": "zig", "julia": "jl", "dart": "dart", "scala": "scala", "crystal": "cr", "d": "d di",
-    "racket": "rkt scrbl", "tcl": "tcl tm", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
+    "racket": "rkt scrbl", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
     "gleam": "gleam", "solidity": "sol", "powershell": "ps1 psm1", "ada": "adb ads", "terraform": "tf",
     "nix": "nix",
 }  # fmt: skip

@@ -100,7 +100,6 @@ ROWS = (
     Ecosystem("node", r"elm\.json", "", "", "npx --yes -p elm -p elm-test elm-test", r"tests/.*\.elm"),
     Ecosystem("node", r"elm\.json", "", "npx --yes elm make", "", holds=r'"type":\s*"package"'),
     Ecosystem("racket", r"info\.rkt", "raco pkg install --auto --batch --no-docs", "", "raco test ."),
-    Ecosystem("tcl", r"tests/all\.tcl", "", "", "tclsh tests/all.tcl", r"tests/.*\.test"),
     # Its own tests would create what they describe.
     Ecosystem(
         "terraform", r"[^/]+\.tf", "terraform init -backend=false -input=false", "terraform validate", "",

@@ -301,7 +301,6 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
          ("", "", "npx --yes -p elm -p elm-test elm-test")),
         ({"a/info.rkt": "", "a/a.rkt": ""},
          ("cd a && raco pkg install --auto --batch --no-docs", "", "cd a && raco test .")),
-        ({"tests/all.tcl": "", "tests/a.test": "", "a.tcl": ""}, ("", "", "tclsh tests/all.tcl")),
         ({"mill": "MILL_VERSION=1", "build.mill": "", "a/test/src/A.scala": ""}, ("", "sh ./mill __.compile", "sh ./mill __.test")),
         ({"build.sc": "", "a/test/src/A.scala": ""}, ("", "mill __.compile", "mill __.test")),
         ({"pom.xml": "", "src/test/clojure/a.clj": ""},
