@@ -6,6 +6,7 @@ const QUIET = 1000; // milliseconds
 const LULL = 300; // milliseconds, longer than between two keys of somebody who types
 const SAID = 5000; // milliseconds that our own words stay
 const TYPED = "steroids.typed"; // arrival.js takes it
+const LETTER = /^[A-Z0-9]$/;
 const MOVES = /^[HJKL]$/;
 let leaving = false;
 let said = null;
@@ -51,7 +52,7 @@ export function onKeys(actions) {
         }
         const now = performance.now();
         const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
-        if (now < quietUntil && /^[A-Z0-9]$/.test(key) && (now < typingUntil || !MOVES.test(key))) {
+        if (now < quietUntil && LETTER.test(key) && (now < typingUntil || !MOVES.test(key))) {
             early += key;
             typingUntil = now + LULL;
             quiet(LULL);
@@ -60,6 +61,8 @@ export function onKeys(actions) {
         const action = actions[key];
         if (action && action(event) !== false) {
             event.preventDefault();
+        } else if (action && LETTER.test(key)) {
+            say(`${key} has nothing to do here.`);
         }
     });
 }
