@@ -56,7 +56,7 @@ SAFE_CONFIG = {
 NAME, EMAIL = "Steroids", "steroids@localhost"
 OUTPUT_MAX = 64 * 1024 * 1024  # bytes that one command may print; the rest is never read
 WORDS_MAX = 16 * 1024  # bytes of what git says last
-TOLD_MAX = 420  # characters of it that people are told: with what is said before it, they fit a row
+TOLD_MAX, FIRST_MAX = 450, 300  # characters of it that people are told, which fit a row; of its first line
 CHUNK = 64 * 1024
 # Bytes that one process of git may take: a commit of a few kilobytes can stand for more than any machine has.
 MEMORY_MAX = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, 1024**3)
@@ -83,7 +83,7 @@ class GitError(Exception):
         words = redact(storable(text).strip()[-WORDS_MAX:])
         self.what, self.text, self.code = what, words[-600:], code
         colon = ":" if what.startswith("git ") else ""
-        super().__init__(f"{what}{colon} {_ending(words)}" if words else what)
+        super().__init__(f"{what}{colon} {_told(words)}" if words else what)
 
     def is_of_host(self) -> bool:
         """Whether the cause was this host's own disk or repository."""
@@ -95,13 +95,18 @@ class GitError(Exception):
         return re.search(DISK, self.text) is not None
 
 
-def _ending(words: str) -> str:
-    """Return the end of what was said, in whole lines: why a remote refuses stands in the last ones."""
-    told = "\n".join(line.rstrip() for line in words.splitlines())
+def _told(words: str) -> str:
+    """Return what people are told of git's words: its own first line, and as many of the last as fit.
+
+    What git itself finds wrong stands in the first, before its advice; why a remote refuses, in the last.
+    """
+    lines = [line.rstrip() for line in words.splitlines()]
+    told = "\n".join(lines)
     if len(told) <= TOLD_MAX:
         return told
-    cut = told[-TOLD_MAX:]
-    return f"… {cut.partition(chr(10))[2] or cut}"
+    first = f"{lines[0][:FIRST_MAX]}\n" if lines[0].startswith(("error: ", "fatal: ")) else ""
+    cut = told[len(first) - TOLD_MAX :]
+    return f"{first}… {(cut.partition(chr(10))[2] or cut).lstrip()}"
 
 
 def base_environment() -> dict[str, str]:
