@@ -27,7 +27,7 @@ def undo(decision: Decision, *, user: Any) -> Conflict:
     """Take a ruling back while no prompt has used it, and return its conflict (DEC-10).
 
     Raises Refused: "no_right", "used", "moved_on", "already_open" if a newer card asks the same, "ended" if
-    a person ended the task, or "archived" if the ruling's round was taken back.
+    the task is over, or "archived" if the ruling's round was taken back.
     """
     conflict = decision.conflict
     task = _task_of(conflict)
@@ -136,9 +136,9 @@ def _refuse_archived(decision: Decision) -> None:
 
 
 def _refuse_ended(task: Task) -> None:
-    """Raise Refused("ended") if a person ended the task: a card on it would be closed at the next tick."""
-    if task.is_ended_by_hand:
-        how = "was cancelled" if task.status == Status.CANCELLED else f"was finished by {task.finished_by}"
+    """Raise Refused("ended") if the task is over: a card on it would be closed at the next tick."""
+    if task.is_over:
+        how = "was cancelled" if task.status == Status.CANCELLED else "was finished without a landing"
         raise Refused(
             "ended", f"{task.ref} {how}, so nobody has to rule on it.", "Reopen the task first.",
             status_now=task.status,
@@ -199,7 +199,7 @@ def reopen(decision: Decision, *, user: Any, reason: str) -> Conflict:
     """Open a new conflict that names the ruled one, and return it (DEC-9).
 
     Raises Refused: "no_right", "text_missing" without a reason, "not_open" if the ruling was taken back,
-    "already_open" if it was reopened before, "ended" if a person ended the task, "used" on a card about a
+    "already_open" if it was reopened before, "ended" if the task is over, "used" on a card about a
     whole project, or "archived" if the ruling's round was taken back.
     """
     old = decision.conflict

@@ -251,8 +251,8 @@ class Task(TaskMoves):
         return f"{self.project.slug}-{self.number}"
 
     @property
-    def is_ended_by_hand(self) -> bool:
-        """Whether a person cancelled or finished it, so that nobody has to rule on it any more."""
+    def is_over(self) -> bool:
+        """Whether it was cancelled, or finished without a landing: nobody has to rule on it any more."""
         return self.status == Status.CANCELLED or bool(self.status == Status.COMPLETED and self.finished_by)
 
     @property
