@@ -188,6 +188,12 @@ class EveryAdmin:
         for row in queryset:
             super().log_deletions(request, [row])  # type: ignore[misc]
 
+    @display(description="select")
+    def action_checkbox(self, obj: Any) -> str:
+        """Return the box that selects the row, named by it; unfold calls each of them "Select record"."""
+        named = {"aria-label": f"Select {plain(str(obj))}"}
+        return checkbox.render(helpers.ACTION_CHECKBOX_NAME, str(obj.pk), named)
+
 
 class SharedForm(forms.ModelForm):
     """A form that several people may have open at once, none of whom undoes what another one saves.
@@ -242,12 +248,6 @@ class BaseAdmin(EveryAdmin, ModelAdmin):
     form = SharedForm
     list_per_page = 50
     warn_unsaved_form = True
-
-    @display(description="select")
-    def action_checkbox(self, obj: Any) -> str:
-        """Return the box that selects the row, named by it; unfold calls each of them "Select record"."""
-        named = {"aria-label": f"Select {plain(str(obj))}"}
-        return checkbox.render(helpers.ACTION_CHECKBOX_NAME, str(obj.pk), named)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Whether a list may be filtered by this: only by what it offers.
