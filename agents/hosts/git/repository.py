@@ -50,6 +50,11 @@ class Changes:
     links: list[str]
 
 
+def _is_inside(path: str) -> bool:
+    """Whether the path leads to something in the repository."""
+    return not path.startswith("/") and ".." not in path.split("/")
+
+
 class Repository:
     """A bare repository of ours, whose commits are named by their hashes."""
 
@@ -247,7 +252,7 @@ class Repository:
 
         Links in the repository are never followed.
         """
-        if path.startswith("/") or ".." in path.split("/"):
+        if not _is_inside(path):
             return None
         if known := memory.files.get((sha, path, limit)):
             return known[0]
@@ -262,23 +267,29 @@ class Repository:
 
     def read_all(self, sha: str, paths: Iterable[str], limit: int) -> dict[str, str]:
         """Return what `read` says of each of these files that the commit has, by one process if it can."""
-        wanted = [path for path in paths if "\n" not in path]
-        if asked := [path for path in wanted if (sha, path, limit) not in memory.files]:
-            self._read_ahead(sha, asked, limit)
-        found = {path: self.read(sha, path, limit) for path in wanted}
-        return {path: text for path, text in found.items() if text is not None}
+        wanted = [path for path in paths if _is_inside(path) and "\n" not in path]
+        unknown = [path for path in wanted if (sha, path, limit) not in memory.files]
+        found = self._read_at_once(sha, unknown, limit)
+        told = {path: found[path] if path in found else self.read(sha, path, limit) for path in wanted}
+        return {path: text for path, text in told.items() if text is not None}
 
-    def _read_ahead(self, sha: str, paths: list[str], limit: int) -> None:
-        """Remember these files of a commit, unless a large one leaves no room for those behind it."""
+    def _read_at_once(self, sha: str, paths: list[str], limit: int) -> dict[str, str | None]:
+        """Read these files of a commit; none of them if a large one leaves no room for those behind it."""
         names = "".join(f"{sha}:{path}\n" for path in paths)
         most = len(paths) * (limit + len(names))
+        if not paths:
+            return {}
         done = run(self.path, "cat-file", "--batch", stdin=names.encode(), limit=most, may_cut=True)
+        if done.is_cut:
+            return {}
+        found: dict[str, str | None] = {}
         raw, is_there = done.stdout, sha in memory.present_in(self.path)
-        for path in paths if SHA.match(sha) and not done.is_cut else ():
+        for path in paths:
             kind, content, raw = next_object(raw)
-            text = content[:limit].decode("utf-8", "replace") if kind == "blob" else None
-            if text is not None or is_there:
-                memory.note_file(sha, path, limit, text)
+            found[path] = content[:limit].decode("utf-8", "replace") if kind == "blob" else None
+            if SHA.match(sha) and (is_there or kind == "blob"):  # else it may still come
+                memory.note_file(sha, path, limit, found[path])
+        return found
 
     def touching(self, old: str, new: str, path: str) -> list[str]:
         """Return the commits that `new` has, `old` lacks and that changed this file, newest first."""

@@ -286,7 +286,7 @@ def test_a_large_file_hides_no_other_that_is_read_with_it(remote: Remote, mirror
     for size in (10, 900, 5000):
         sha = remote.push({"AGENTS.md": "x" * size, "SPEC.md": f"Rule {size}\n"})
         mirror.fetch_target()
-        found = mirror.read_all(sha, ["AGENTS.md", "none.md", "SPEC.md"], 300)
+        found = mirror.read_all(sha, ["AGENTS.md", "none.md", "../out.md", "/etc/passwd", "SPEC.md"], 300)
         assert found == {"AGENTS.md": "x" * min(size, 300), "SPEC.md": f"Rule {size}\n"}
 
 
