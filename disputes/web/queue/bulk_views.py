@@ -58,10 +58,9 @@ def preview(request: HttpRequest) -> HttpResponse:
 def _wanted(request: HttpRequest) -> list[int]:
     """Return the keys of the disputes, up to one more than one bulk action takes."""
     if "all" in request.POST or "all" in request.GET:
-        reach = listing.VisibleProjects.of(request)
         disputes = listing.disputes_in(_tab(request), request.user)
         data = QueryDict(request.POST.get("query", "")[:2000])
-        found = QueueFilter(data, queryset=disputes, request=request, reach=reach)
+        found = QueueFilter(data, disputes, request)
         return list(found.qs.values_list("pk", flat=True)[: bulk.BULK_MAX + 1])
     picked = map(whole_number, request.POST.getlist("dispute"))
     return [number for number in picked if number is not None][: bulk.BULK_MAX + 1]

@@ -9,6 +9,8 @@ from django.contrib.auth import get_user_model
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms import SearchInput, Select, TextInput
 from django.forms.utils import flatatt
+from django.http import HttpRequest, QueryDict
+from django.utils.functional import cached_property, lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -105,20 +107,27 @@ class QueueFilter(django_filters.FilterSet):
         method="of_holder", label="Held by", empty_label="Held by", choices=()
     )
 
-    def __init__(self, *args: Any, reach: VisibleProjects, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.reach = reach
+    def __init__(self, data: QueryDict, queryset: QuerySet[Dispute], request: HttpRequest) -> None:
+        super().__init__(data, queryset, request=request)
+        self.reach = VisibleProjects(request)
         for each in self.filters.values():
             if isinstance(each, django_filters.ChoiceFilter):
                 each.extra["widget"] = FlatSelect
-        self.filters["project"].extra["choices"] = [
-            (project.slug, project.name) for project in reach.projects.values()
-        ]
-        asked = self.data.get("project")
-        kinds = [project.kind for project in reach.projects.values() if asked in (project.slug, None, "")]
-        self.filters["coder"].label = Project.coder_word_of(kinds).capitalize()
-        self.filters["holder"].extra["choices"] = self._holders()
+        # What only the page shows is read when it does. A form copies its fields, but not functions.
+        self.filters["project"].extra["choices"] = lambda: self._projects
+        self.filters["coder"].label = lazy(self._coder_word, str)()
+        self.filters["holder"].extra["choices"] = lambda: self._holders
 
+    @cached_property
+    def _projects(self) -> list[tuple[str, str]]:
+        return [(project.slug, project.name) for project in self.reach.projects.values()]
+
+    def _coder_word(self) -> str:
+        asked, seen = self.data.get("project"), self.reach.projects.values()
+        kinds = [project.kind for project in seen if asked in (project.slug, None, "")]
+        return Project.coder_word_of(kinds).capitalize()
+
+    @cached_property
     def _holders(self) -> list[tuple[str, str]]:
         """Return me, somebody, nobody, and everybody who may rule in a project that the person sees."""
         found = _who_may_rule.found(self.reach.user)

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 
 from disputes import staleness, triage
 from disputes.models import Conflict, Decision, Dispute, Opinion
@@ -64,18 +65,20 @@ MINE, TEAM, WAITING, SNOOZED, SETTLED = TABS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
 class VisibleProjects:
-    """The projects that a person sees, by name, and those in which they may rule."""
+    """The projects that a person sees, by name, and those in which they may rule; read when first needed."""
 
-    user: Any
-    projects: dict[int, Project]
-    ruled: frozenset[int]
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.user: Any = request.user
 
-    @classmethod
-    def of(cls, request: HttpRequest) -> "VisibleProjects":
-        seen = {project.pk: project for project in my_projects(request)}
-        return cls(request.user, seen, project_ids(request, RULE))
+    @cached_property
+    def projects(self) -> dict[int, Project]:
+        return {project.pk: project for project in my_projects(self.request)}
+
+    @property
+    def ruled(self) -> frozenset[int]:
+        return project_ids(self.request, RULE)
 
 
 def _of_tab(tab: Tab, disputes: DisputeQuerySet, user: Any, now: Any = None) -> QuerySet[Dispute]:

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
+from django.conf import settings
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from disputes.models import Decision, Dispute
 from disputes.web.queue.filters import QueueFilter
-from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, VisibleProjects, disputes_in
+from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, disputes_in
 from tasks.database.clock import estimated_time
 from tasks.states import severity_rank
 
-IN_SESSION = "queue-filter"
+FILTERS = tuple(name for name in QueueFilter.base_filters if name != "holder")  # opening one changes that
+FILTER_MAX = 2_000  # characters
 AT_IT = timedelta(hours=1)
 
 
@@ -33,28 +36,35 @@ class Neighbours:
     filter: str = ""  # as the queue's address has it
 
 
-def keep_filter(request: HttpRequest, asked: dict[str, str]) -> None:
-    """Remember what the person asked the queue for, but not who holds it: opening a dispute changes that."""
-    query = QueryDict(mutable=True)
-    query.update({name: value for name, value in asked.items() if name != "holder"})
-    if request.session.get(IN_SESSION, "") != query.urlencode():
-        request.session[IN_SESSION] = query.urlencode()
+def keep_filter(request: HttpRequest, response: HttpResponse, asked: dict[str, str]) -> None:
+    """Remember in the browser what the person asked the queue for: the session writes to the database."""
+    kept = urlencode({name: asked[name] for name in FILTERS if name in asked})
+    if len(kept) <= FILTER_MAX and kept != kept_filter(request):
+        response.set_cookie(
+            _cookie(request), kept, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+        )
+
+
+def kept_filter(request: HttpRequest) -> str:
+    """Return the filters with which the person last looked at the queue, as its address has them."""
+    kept = dict(parse_qsl(request.COOKIES.get(_cookie(request), "")[:FILTER_MAX]))
+    return urlencode({name: kept[name] for name in FILTERS if name in kept})
+
+
+def _cookie(request: HttpRequest) -> str:
+    return f"queue-filter-{request.user.pk}"
 
 
 def way(request: HttpRequest) -> str:
     """Return the address of the queue as the person last filtered it."""
-    kept = request.session.get(IN_SESSION, "")
+    kept = kept_filter(request)
     return f"{reverse(MINE.name)}?{kept}" if kept else reverse(MINE.name)
 
 
-def _waiting(request: HttpRequest) -> tuple[QuerySet[Dispute], str]:
-    """Return what waits for the person and matches the filter they last used, and that filter."""
-    kept = request.session.get(IN_SESSION, "")
+def _waiting(request: HttpRequest, kept: str) -> QuerySet[Dispute]:
+    """Return what waits for the person and matches the filter."""
     waiting = disputes_in(MINE, request.user)
-    if not kept:
-        return waiting, ""
-    reach = VisibleProjects.of(request)
-    return QueueFilter(QueryDict(kept), queryset=waiting, request=request, reach=reach).qs, kept
+    return QueueFilter(QueryDict(kept), waiting, request).qs if kept else waiting
 
 
 def with_neighbours(disputes: QuerySet[Dispute], user: Any, now: Any = None) -> QuerySet[Dispute]:
@@ -81,11 +91,13 @@ def neighbours(dispute: Any, request: HttpRequest) -> Neighbours:
 
     Where it does not wait for the person, perhaps because somebody else was faster, the way leads on from it.
     """
-    waiting, kept = _waiting(request)
+    kept = kept_filter(request)
     is_waiting = dispute.around_here == dispute.pk
-    matching: Any = _annotated(Dispute.objects.filter(pk=dispute.pk), waiting).first() if kept else None
-    if matching is not None and (matching.around_here == dispute.pk or not is_waiting):
-        return _of(matching, kept)
+    if kept:
+        of_it = Dispute.objects.filter(pk=dispute.pk).order_by()
+        matching: Any = _annotated(of_it, _waiting(request, kept)).only("pk").first()
+        if matching is not None and (matching.around_here == dispute.pk or not is_waiting):
+            return _of(matching, kept)
     return _of(dispute, "")
 
 
@@ -107,7 +119,7 @@ def next_after(dispute: Dispute, blocks: int, request: HttpRequest) -> Dispute |
     """
     if Dispute.objects.open().filter(pk=dispute.pk).exists():
         return dispute
-    waiting, _ = _waiting(request)
+    waiting = _waiting(request, kept_filter(request))
     rank = max(map(severity_rank, _just_ruled_on(dispute, request.user)), default=dispute.severity_rank)
     following = _from_here(rank, blocks, dispute.opened_at, dispute.pk)
     return waiting.filter(following).first() or waiting.first()

@@ -70,16 +70,15 @@ def _slice_of(tab: listing.Tab, found: QueueFilter, page: str) -> Slice:
 @staff_get
 def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     """Show one tab of the queue."""
-    user, reach = request.user, listing.VisibleProjects.of(request)
+    user = request.user
     disputes = listing.for_rows(listing.disputes_in(tab, user))
-    found = QueueFilter(request.GET, queryset=disputes, request=request, reach=reach)
+    found = QueueFilter(request.GET, disputes, request)
+    reach = found.reach
     part = _slice_of(tab, found, request.GET.get("page", ""))
     rows = listing.rows_of(part.rows, user)
     counts = listing.counts(user)
     asked = found.asked()
     is_waiting = tab in {listing.MINE, listing.TEAM, listing.SNOOZED}
-    if is_waiting and "X-Live" not in request.headers:
-        keep_filter(request, asked)
     context = {
         "title": "Queue",
         "keys": KEYS,
@@ -102,7 +101,10 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     }
     if "X-Live" in request.headers:
         return render(request, "disputes/parts/live.html", context)
-    return page(request, "disputes/queue.html", context)
+    response = page(request, "disputes/queue.html", context)
+    if is_waiting:
+        keep_filter(request, response, asked)
+    return response
 
 
 _saved_views = Prepared(lambda user: SavedView.objects.filter(user=user))

@@ -403,6 +403,9 @@ def test_the_way_leads_through_a_dispute_then_on_from_where_it_stood_among_what_
     assert rule(cards["Elsewhere?"]).redirect_chain == [("/queue/?q=Elsewhere", 302)]
     client.get("/queue/")
     assert client.get(page(conflict)).context["around"].filter == ""
+    client.cookies[f"queue-filter-{tom.pk}"] = "next=//evil&holder=me&project=ledger&severity=%00"
+    shown = client.get(page(conflict))
+    assert (shown.status_code, shown.context["around"].filter) == (200, "project=ledger&severity=%00")
 
 
 def test_after_the_last_one_the_queue_is_empty(client: Client, conflict: Conflict, tom: User) -> None:
