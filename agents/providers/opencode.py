@@ -138,6 +138,7 @@ class OpencodeReader(reports.EventReader):
     def __init__(self) -> None:
         super().__init__()
         self._broken_off = 0
+        self._is_begun = False  # a step that has no end so far
 
     def _event(self, event: dict[str, Any]) -> None:
         part = reports.mapping(event.get("part"))
@@ -146,6 +147,9 @@ class OpencodeReader(reports.EventReader):
         match event.get("type"):
             case "step_start":
                 self._note(is_ended=False)
+                if self._is_begun:
+                    self._break_off()
+                self._is_begun = True
             case "text":
                 self._note(text=reports.words(part.get("text"), reports.TEXT_MAX))
             case "step_finish":
@@ -168,12 +172,20 @@ class OpencodeReader(reports.EventReader):
             cost=(known or Decimal(0)) + cost if cost else known,  # 0 means that it knows no price
             is_ended=reason not in {"", "tool-calls", "unknown"},
         )
-        self._broken_off = self._broken_off + 1 if reason == "unknown" else 0
+        self._is_begun = False
+        if reason == "unknown":
+            self._break_off()
+            return
+        self._broken_off = 0
+        self._note(error=None, message="", retry_at=None, is_hopeless=False)
+
+    def _break_off(self) -> None:
+        self._broken_off += 1
         if self._broken_off >= BROKEN_OFF_MAX:
             message = f"{self._broken_off} answers in a row broke off; it asks for ever."
             self._note(error=reports.ErrorClass.NETWORK, message=message, is_hopeless=True)
-        elif reason != "unknown":
-            self._note(error=None, message="", retry_at=None, is_hopeless=False)
+        elif self.report.error is None:
+            self._note(error=reports.ErrorClass.NETWORK, message="Its answer broke off.")
 
     def _error(self, error: dict[str, Any]) -> None:
         data = reports.mapping(error.get("data"))

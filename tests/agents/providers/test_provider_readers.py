@@ -337,6 +337,13 @@ def test_opencode_asks_for_ever_after_answers_that_broke_off() -> None:
     assert report.is_hopeless
     assert report.error == NETWORK
     assert read("opencode", *[step("unknown")] * 10, step("stop")).error is None
+    begun = {"type": "step_start", "sessionID": "s"}
+    assert read("opencode", begun, step("tool-calls"), begun).error is None
+    assert (cut := read("opencode", begun, begun)).error == ErrorClass.NETWORK, "the first has no end"
+    assert "broke off" in cut.message
+    assert not cut.is_hopeless
+    assert read("opencode", *[begun] * 11).is_hopeless
+    assert read("opencode", begun, begun, step("stop")).error is None
 
 
 @for_each(
