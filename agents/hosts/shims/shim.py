@@ -388,6 +388,11 @@ def hold(folder: Path) -> NoReturn:
     One byte to standard output says how that began: HELD, even if an earlier shim holds the run, or NOT_HELD.
     """
     answer = os.dup(1)
+
+    def say(word: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # whoever starts the next loop finds the run by itself
+            os.write(answer, word)
+
     says = NOT_HELD
     try:
         os.chdir(folder)  # identifies a process of this run until it has written its number
@@ -399,10 +404,10 @@ def hold(folder: Path) -> NoReturn:
         processes.come_first()
         shim = Shim(folder)
         is_ours, says = shim.takes_the_run(), HELD
-        os.write(answer, says)
+        say(says)
         if is_ours:
             shim.run()
     finally:
         if says != HELD:
-            os.write(answer, says)
+            say(says)
         os._exit(0)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from agents.hosts import processes
+from agents.hosts.shims import nursery
 from agents.hosts.shims.nursery import NURSERY, Nursery
 
 SHIMS = Path(__file__).resolve().parents[3] / "agents" / "hosts" / "shims"
@@ -421,6 +422,17 @@ def test_the_process_that_forks_shims_ends_with_whoever_started_it(held: Held) -
     assert processes.is_alive(held.shim)
     (held.folder / "stop").touch()
     held.wait()
+
+
+def test_a_run_goes_on_whose_starter_was_killed_before_it_heard_the_answer(held: Held) -> None:
+    forking = nursery._started()
+    assert forking.stdin
+    assert forking.stdout
+    forking.stdout.close()
+    forking.stdin.write(os.fsencode(held.add("true").prepare().folder) + b"\0")
+    forking.stdin.close()
+    assert codes(held.wait()) == [0]
+    assert forking.wait(PATIENCE) == 0
 
 
 def test_a_signal_for_the_terminal_does_not_reach_it(held: Held) -> None:
