@@ -3,14 +3,13 @@
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from disputes import opening
 from disputes.models import Conflict, Dispute
 from disputes.web.queue import listing
 from disputes.web.queue.filters import QueueFilter
-from tasks.access import projects_for
 from tasks.events import Actor
 from tasks.models import Project
 from tasks.todo.exporting import export_todo
@@ -36,8 +35,9 @@ def found(user: User, words: str, tab: listing.Tab = listing.MINE) -> list[str]:
 
 
 def searched(user: User, words: str, tab: listing.Tab = listing.MINE) -> QuerySet[Dispute]:
-    reach = listing.VisibleProjects(user, projects_for(user).in_bulk(), frozenset())
-    return QueueFilter({"q": words}, queryset=listing.disputes_in(tab, user), reach=reach).qs
+    request = RequestFactory().get("/queue/", {"q": words})
+    request.user = user
+    return QueueFilter(request.GET, listing.disputes_in(tab, user), request).qs
 
 
 def test_small_and_large_letters_are_the_same_in_any_language(ledger: Project, tom: User) -> None:

@@ -21,7 +21,7 @@ from tasks.database.clock import estimated_time
 from tasks.states import severity_rank
 
 FILTERS = tuple(name for name in QueueFilter.base_filters if name != "holder")  # opening one changes that
-FILTER_MAX = 2_000  # characters
+FILTER_MAX = 3_500  # characters; a browser keeps 4,096 bytes, and a longer filter is not remembered
 AT_IT = timedelta(hours=1)
 
 
@@ -39,7 +39,8 @@ class Neighbours:
 def keep_filter(request: HttpRequest, response: HttpResponse, asked: dict[str, str]) -> None:
     """Remember in the browser what the person asked the queue for: the session writes to the database."""
     kept = urlencode({name: asked[name] for name in FILTERS if name in asked})
-    if len(kept) <= FILTER_MAX and kept != kept_filter(request):
+    kept = kept if len(kept) <= FILTER_MAX else ""
+    if kept != kept_filter(request):
         response.set_cookie(
             _cookie(request), kept, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
         )

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -403,6 +404,9 @@ def test_the_way_leads_through_a_dispute_then_on_from_where_it_stood_among_what_
     assert rule(cards["Elsewhere?"]).redirect_chain == [("/queue/?q=Elsewhere", 302)]
     client.get("/queue/")
     assert client.get(page(conflict)).context["around"].filter == ""
+    for words, kept in (("é" * 200, urlencode({"q": "é" * 200})), ("€" * 400, "")):
+        client.get("/queue/", {"q": words})
+        assert client.cookies[f"queue-filter-{tom.pk}"].value == kept, "as much as a browser keeps"
     client.cookies[f"queue-filter-{tom.pk}"] = "next=//evil&holder=me&project=ledger&severity=%00"
     shown = client.get(page(conflict))
     assert (shown.status_code, shown.context["around"].filter) == (200, "project=ledger&severity=%00")
