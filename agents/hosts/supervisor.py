@@ -89,8 +89,8 @@ class Supervisor:
                 settings.API_URL = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
             before = signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
             try:
-                self._fork(self.loop)
                 get_internal_wsgi_application()  # loads all pages for the servers that are forked after this
+                self._fork(self.loop)
                 if self.web:
                     self._fork(self.web)
                 return self._watch()
