@@ -124,7 +124,7 @@ Q_CLUSTER: dict[str, object] = {
     "queue_limit": 2,
     "bulk": 1,
     "poll": env_number("STEROIDS_QUEUE_POLL", 0.25, minimum=0.01, maximum=60),
-    "guard_cycle": 2,  # seconds between looks at its processes; a job's own time limit is the worker's alarm
+    "guard_cycle": 5,  # seconds between looks at its processes; a job's own time limit is the worker's alarm
     "timeout": 50,
     "retry": 900,  # longer than any job may take, a tick included
     "max_attempts": 1,

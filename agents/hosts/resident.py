@@ -156,7 +156,7 @@ class Resident:
             except Exception:
                 log.exception("A turn of the loop failed; the next one tries again.")
                 close_old_connections()
-            if time.monotonic() - watched > settings.DURATIONS["loop"]:
+            if time.monotonic() - watched > settings.DURATIONS["beat"]:
                 watched = time.monotonic()
                 try:
                     self._watch()
