@@ -43,12 +43,16 @@ WRITABLE = ("clone", "home", "tmp", "cache", "env", "reports")
 READABLE = ("bin", "prompt.md", "context.json")
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 # The parts of /etc that programs ask for, and nothing that is this machine's own.
+HOST_ETC = "/etc"
 ETC = (
     "alternatives", "ca-certificates*", "crypto-policies", "debian_version", "dotnet", "fonts", "gnutls",
     "host.conf", "hosts", "inputrc", "java*", "*-openjdk", "ld.so.cache", "ld.so.conf*", "localtime",
     "lsb-release", "magic*", "maven", "mime.types", "mke2fs.conf", "networks", "nsswitch.conf", "os-release",
     "perl", "php*", "pki", "protocols", "python*", "resolv.conf", "rpc", "services", "shells", "ssl/certs",
     "ssl/openssl.cnf", "terminfo", "timezone", "ImageMagick-*",
+    # Compilers and the like that find their own libraries only by these.
+    "R", "common-lisp", "dmd.conf", "emacs", "fpc*.cfg", "groovy", "ldc2.conf", "luarocks", "mono", "nim",
+    "racket", "sbclrc", "sgml", "texmf", "xml",
 )  # fmt: skip
 TOO_MUCH = {"/", "/etc", "/tmp", "/home", "/var", "/run"}  # noqa: S108
 OF_THIS_MACHINE = regex(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
@@ -272,9 +276,9 @@ def _system() -> tuple[str, ...]:
         elif path.is_dir():
             words += ["--ro-bind", str(path), str(path)]
     words += ["--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/etc/ssl"]
-    found = {path for name in ETC for path in glob.glob(f"/etc/{name}")}
-    for etc in sorted(found):
-        words += ["--ro-bind", os.path.realpath(etc), etc]
+    found = {name for pattern in ETC for name in glob.glob(pattern, root_dir=HOST_ETC)}
+    for name in sorted(found):
+        words += ["--ro-bind", os.path.realpath(f"{HOST_ETC}/{name}"), f"/etc/{name}"]
     store = Path("/nix/store")
     return (*words, *(("--ro-bind", str(store), str(store)) if store.is_dir() else ()))
 

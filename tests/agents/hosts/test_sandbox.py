@@ -334,6 +334,27 @@ def test_work_goes_on_inside_as_anywhere(held: Held) -> None:
     assert left["reason"] == ""
 
 
+def test_compilers_find_in_etc_what_they_need_and_nothing_of_the_machine(
+    held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shown = ("ldc2.conf", "racket/config.rktd", "nim/nim.cfg", "R/ldpaths", "fpc-3.2.2.cfg", "xml/catalog")
+    kept = ("npmrc", "pip.conf", "environment", "ssh/ssh_config", "ssl/private/key", "xmls/key")
+    for name in (*shown, *kept):
+        file = tmp_path / "etc" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"[{name}]")
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        path.chmod(0o755)
+    monkeypatch.setattr(sandbox, "HOST_ETC", str(tmp_path / "etc"))
+    sandbox._system.cache_clear()
+    try:
+        left = held.play("cd /etc; cat " + " ".join(shown), "cd /etc; ls " + " ".join(kept))
+    finally:
+        sandbox._system.cache_clear()
+    assert "".join(f"[{name}]" for name in shown) in left["said"]
+    assert left["said"].count("cannot access") == len(kept)
+
+
 def test_what_takes_too_much_is_ended_and_named(held: Held) -> None:
     wait = "\nimport time; time.sleep(60)"
     fill = f"f = open('big', 'wb')\nfor n in range(300): f.write(bytes(1 << 20)); f.flush(){wait}"
