@@ -236,7 +236,7 @@ RUNNERS: dict[str, Runner] = {
     ),
     "rspec": Runner(
         signs=(" examples, ", " example, "),
-        failed=_line(r"^rspec '?(\S+?)(?::\d+|\[[\d:]+\])?'? # (.+)$"),
+        failed=_line(r"^(?:rspec|crystal spec) '?(\S+?)(?::\d+|\[[\d:]+\])?'? # (.+)$"),
         told=_line(r"^\d{1,7} examples?, .*$"),
         red=_words("failure failures error errors"),
         ran=_words("example examples"),
@@ -329,6 +329,27 @@ RUNNERS: dict[str, Runner] = {
         told=_line(r"^\d{1,7} tests?, .*$"),
         red=_words("failure failures"),
         ran=_words("test tests"),
+    ),
+    "clojure": Runner(
+        signs=("\nRan ",),
+        failed=_line(r"^(?:FAIL|ERROR) in \(([^()\n]{1,300})\) \([^()\n]{1,300}:\d+\)$"),
+        # It counts failed assertions, so that it only tells whether there were some.
+        told=_line(
+            r"^Ran (?P<ran>\d{1,7}) tests? containing \d{1,7} assertions?\.\n"
+            r"(?:0 failures, 0 errors|(?P<some>\d{1,7} failures, \d{1,7} errors))\.$"
+        ),
+        scope=_line(r"^(?:Testing|lein test) ([\w.*+!?<>='/-]{1,200})$"),
+    ),
+    "dub": Runner(
+        signs=(" modules passed unittests\n", " modules FAILED unittests\n"),
+        failed=_line(r"^[\w.]{1,200}@(\S{1,300}?)\(\d+\): "),  # a module's tests end with the first
+        told=_line(r"^(?:(?P<bad>\d{1,7})/)?(?P<ran>\d{1,7}) modules (?:FAILED|passed) unittests$"),
+    ),
+    "racket": Runner(
+        signs=("\nraco test: ",),
+        failed=_line(r"^-{20}\n(?:((?!-{20})\S.*)\n)?(?:FAILURE|ERROR)\n(?:name: +(\S+)\n)?"),
+        told=_line(r"^(?:(?P<bad>\d{1,7})/)?(?P<ran>\d{1,7}) tests? (?:failures?|passed)$"),
+        scope=_line(r'^raco test: (?:\(submod )?"(.+?)".*$'),
     ),
 }  # fmt: skip
 # What else tools print after the cause: that a step above them failed, and where more is written.

@@ -46,8 +46,11 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
             "tests/shop.rs shop › sells",
         ],
     ),
+    "clojure": (4, 3, False, ["shop-test › rounds", "sum-test › rounds", "sum-test › sells"]),
+    "crystal": (4, 2, False, ["spec/sum_spec.cr: sum rounds", "spec/sum_spec.cr: sum shop sells"]),
     "ctest": (5, 4, False, ["missing", "rounds", "shop", "slow"]),
     "doctest": (4, 3, False, ["breaks", "rounds", "shop sells"]),
+    "dub": (3, 2, False, ["source/shop.d", "source/sum.d"]),
     "go": (
         None, 6, True,
         [
@@ -120,6 +123,9 @@ PRINTED: dict[str, tuple[int | None, int | None, bool, list[str]]] = {
             "(n=0) sub.py::T::test_a", "(n=2) sub.py::T::test_a", "[named] (n=0) sub.py::test_b",
             "[named] (n=1) sub.py::test_b", "sub.py::test_b",
         ],
+    ),
+    "racket": (
+        6, 3, False, ["./shop.rkt › shop > buys check-true", "./sum.rkt › check-equal?", "./sum.rkt › sells"],
     ),
     "rspec": (4, 2, False, ["./spec/sum_spec.rb: sum rounds", "./spec/sum_spec.rb: sum shop sells"]),
     # It counts assertions, and not the test whose function returned 3.
