@@ -32,7 +32,7 @@ SUFFIXES = {
     "zig": "zig", "julia": "jl", "dart": "dart", "scala": "scala", "crystal": "cr", "d": "d di",
     "racket": "rkt scrbl", "nim": "nim", "lua": "lua", "shell": "sh bats bash", "r": "R r",
     "gleam": "gleam", "solidity": "sol", "powershell": "ps1 psm1", "ada": "adb ads", "terraform": "tf",
-    "nix": "nix",
+    "nix": "nix", "godot": "gd", "lisp": "lisp lsp", "tcl": "tcl", "vhdl": "vhd vhdl sv",
 }  # fmt: skip
 KINDS = {f".{suffix}": kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 MINOR = 3  # an ecosystem with less than one part in this many of the main one's files stands back
@@ -58,7 +58,7 @@ def candidates(
     found, declared = _described(tree, shares)
     found += ci.candidates(tree)
     tested = [one for one in found if one.rank < Rank.BUILD]
-    chosen = _main(tested, shares) if tested else found
+    chosen = _main(tested, shares) if tested else _builds(found, shares)
     order = sorted(chosen, key=lambda one: (one.rank, -shares[one.kind]))
     declared.sort(key=lambda one: -shares[one.kind])
     recipes: dict[tuple[str, ...], Recipe] = {}
@@ -138,6 +138,15 @@ def _main(tested: list[Candidate], shares: Counter[str]) -> list[Candidate]:
         elif one.kind == native.KIND and not one.recipe.build:
             found.append(replace(one, rank=Rank.GUESS))
     return found
+
+
+def _builds(found: list[Candidate], shares: Counter[str]) -> list[Candidate]:
+    """Return the candidates that build, without those of ecosystems that are only a small part of all code.
+
+    A Makefile or a flake can call anything, and the project's own continuous integration knows best.
+    """
+    most, whole = max(shares.values(), default=0), {ci.KIND, native.KIND, "nix"}
+    return [one for one in found if one.kind in whole or shares[one.kind] * MINOR >= most]
 
 
 # --- One recipe for several languages or packages, so that green tests of one do not pass for all -----------

@@ -332,6 +332,13 @@ def test_the_language_with_most_of_the_code_comes_first_and_a_small_part_does_no
     assert of(python | {"Makefile": "test:\n\tpytest"})[-1].test == "make test"  # a guess, never the first
 
 
+def test_a_build_of_a_small_part_does_not_stand_for_the_whole() -> None:
+    addon = {f"addons/{n}.gd": "" for n in range(7)} | {"A.csproj": "<Project/>", "b/c.cs": ""}
+    assert of(addon) == []
+    assert first(addon | {"Makefile": "all:\n\tgodot --headless --import\n"}) == ("", "make", "")
+    assert first(addon | {f"b/{n}.cs": "" for n in range(3)})[1] == "dotnet build --no-restore"
+
+
 def test_several_main_languages_are_tried_together_before_each_alone() -> None:
     python = {"pyproject.toml": PROJECT} | A_TEST
     pages = {
