@@ -208,8 +208,28 @@ DEFAULT_GOAL = regex(r"(?m)^\.DEFAULT_GOAL\s*:?=\s*([\w.-]{1,60})\s*$")
 AWAY = regex(r"(?:[\w.]+[-_])*(?:deploy|publish|upload)(?:[-_][\w.]+)*")
 
 
-def _leaves(makefile: str, goal: str = "") -> bool:
-    """Whether a goal, by default the one that `make` alone takes, changes something on another machine.
+IDLE = regex(r"(?:[\w.]+[-_])*(?:help|usage|\w*lint|style|format)(?:[-_][\w.]+)*")
+
+
+def _build(makefile: str) -> str:
+    """Return the call of make that builds: of its first goal, or another if that prints help or checks style.
+
+    It is empty if there is none, or if it changes something on another machine.
+    """
+    for goal in ("", "all", "build"):
+        goals = _goals(makefile, goal)
+        if not all(map(IDLE.fullmatch, goals)) or (not goals and not goal):
+            return "" if _leaves(goals) else f"make {goal}".strip()
+    return ""
+
+
+def _leaves(goals: dict[str, list[str]]) -> bool:
+    """Whether one of these goals changes something on another machine."""
+    return any(AWAY.fullmatch(name) or any(map(goes_outward, lines)) for name, lines in goals.items())
+
+
+def _goals(makefile: str, goal: str = "") -> dict[str, list[str]]:
+    """Return a goal, by default the one that `make` alone takes, and what it needs, each with its lines.
 
     Only the targets that the file itself names are followed.
     """
@@ -226,14 +246,14 @@ def _leaves(makefile: str, goal: str = "") -> bool:
                 needs.setdefault(name, []).extend(match[2].split())
                 lines.setdefault(name, []).append((match[3] or "").strip(" @+-"))
     named = DEFAULT_GOAL.search(makefile)
-    seen: set[str] = set()
+    seen: dict[str, list[str]] = {}
     queue = [goal or (named[1] if named else next(iter(needs), ""))]
     while queue:
         name = queue.pop()
         if name in needs and name not in seen:
-            seen.add(name)
+            seen[name] = lines[name]
             queue += needs[name]
-    return any(AWAY.fullmatch(name) or any(map(goes_outward, lines[name])) for name in seen)
+    return seen
 
 
 def _text(tree: Tree, folder: str = "") -> str:
@@ -246,7 +266,7 @@ def _make(tree: Tree) -> Iterator[Candidate]:
     top = tree.first(*MAKEFILES)
     described = bool(tree.first("configure", "configure.ac", "configure.in", "CMakeLists.txt", "meson.build"))
     rank = Rank.WIDER if described else Rank.DIRECT
-    build = "make" if top and not _leaves(_text(tree)) else ""
+    build = _build(_text(tree)) if top else ""
     if top:
         yield from _top_makefile(tree, top, build, rank)
     for folder in TEST_FOLDERS:
@@ -256,7 +276,7 @@ def _make(tree: Tree) -> Iterator[Candidate]:
         test = f"make -C {folder} {call}".strip()
         yield _native(build, test, f"{folder}/Makefile", Rank.WIDER if top else rank)
     if build and not described:
-        yield _native("make", "", f"{top}, no tests found")
+        yield _native(build, "", f"{top}, no tests found")
     elif not top and not described:
         yield from _makefile_below(tree)
 
@@ -266,7 +286,7 @@ def _top_makefile(tree: Tree, top: str, build: str, rank: Rank) -> Iterator[Cand
     targets = targets_of(_text(tree))
     if test := _call(targets):
         target = test.removeprefix("make ")
-        if _leaves(_text(tree), target):
+        if _leaves(_goals(_text(tree), target)):
             return
         if build:
             yield _native(build, test, f"{top}, target {target}", rank)

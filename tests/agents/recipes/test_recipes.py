@@ -339,6 +339,19 @@ def test_a_build_of_a_small_part_does_not_stand_for_the_whole() -> None:
     assert first(addon | {f"b/{n}.cs": "" for n in range(3)})[1] == "dotnet build --no-restore"
 
 
+def test_make_that_only_helps_or_looks_at_style_builds_nothing() -> None:
+    for idle in (
+        "help: ## This\n\t@awk 1 Makefile\n",
+        "cpplint:\n\tcpplint src\n",
+        "check-style: lint-py\nlint-py:\n\truff check\n",
+    ):
+        assert of({"Makefile": idle, "a.c": ""}) == [], idle
+        assert first({"Makefile": f"{idle}test:\n\t./t\n", "a.c": ""}) == ("", "", "make test")
+        assert first({"Makefile": f"{idle}build:\n\tcc a.c\ntest:\n\t./t\n", "a.c": ""})[1] == "make build"
+        assert of({"Makefile": f"{idle}build:\n\tssh a.example ./b\n", "a.c": ""}) == []
+    assert first({"Makefile": "all: lint app\nlint:\n\tlint a.c\napp:\n\tcc a.c\n", "a.c": ""})[1] == "make"
+
+
 def test_several_main_languages_are_tried_together_before_each_alone() -> None:
     python = {"pyproject.toml": PROJECT} | A_TEST
     pages = {
