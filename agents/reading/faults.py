@@ -132,6 +132,12 @@ _BY_FAULT: dict[str, tuple[str, ...]] = {
         r"Meson version is [\d.]{1,12} but project requires (?P<it>[^\n]{1,20})",
         r"Your Ruby version is [\d.]{1,12}, but your Gemfile specified (?P<it>[^\n]{1,20})",
         r"require[sd]? (?P<it>php [^\s]{1,20}) [^\n]{0,60}your php version",
+        r"^Installed [\w.-]{1,60} [^\n]{0,60}does not comply with (?P<it>[^\n]{1,80})",
+        r"^\*\* \(Mix\) You're trying to run [^\n]{1,200} supports only (?P<it>Elixir [^\n]{1,60})",
+    ),
+    "The clojure of this host knows no option {it}: it is Clojure's library, as Debian packages it, and not"
+    " its command line, which Clojure's own installer brings.": (
+        r"^(?P<it>-[A-Z][\w:/.-]{0,60}) \(No such file or directory\)$",
     ),
     "Docker does not answer here. In the sandbox no run reaches it: leave out of the commands what starts"
     " containers.": (
@@ -218,6 +224,7 @@ _BY_FAULT: dict[str, tuple[str, ...]] = {
         r"Could not find (?:a valid )?gem '(?P<it>[^'\n]{1,80})'",
         r"Could not find artifact (?P<it>[^\s]{1,80})",
         r"Could not find (?:a matching version of )?package (?P<it>[\w./-]{1,80})",
+        r"Failed to find any versions for package (?P<it>[\w.:-]{1,80})",
     ),
     "The command does not fit what is in its folder: there is no {it} for it.": (
         r"^ninja: error: loading '(?P<it>[^'\n]{1,80})': No such file or directory",

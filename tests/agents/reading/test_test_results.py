@@ -781,10 +781,20 @@ FAULTS = {
     "cargo_refused": (101, UNREACHED_AT.format("127.0.0.1")),
     "cargo_tunnel": (101, UNREACHED_AT.format("index.registry.example")),
     "cargo_version": (101, "This host's Rust is older than is required (1.999)."),
+    "clojure_other": (
+        1,
+        "The clojure of this host knows no option -P: it is Clojure's library, as Debian packages it, and not"
+        " its command line, which Clojure's own installer brings.",
+    ),
     "cmake_module": (1, LIBRARY.format("LibArchive")),
     "cmake_package": (1, LIBRARY.format("ZZLIB")),
     "cmake_version": (1, "A tool of this host is older than is required (CMake 3.99)."),
     "disk": (1, "The disk of this host is full."),
+    "dub_compiler": (
+        2,
+        "A tool of this host is older than is required (sumtype frontend requirement: >=2.103.0).",
+    ),
+    "dub_none": (2, REGISTRY.format("bolts")),
     "env_program": (127, MISSING),
     "env_shebang": (127, MISSING),
     "gcc_link": (1, LIBRARY.format("zzlib")),
@@ -806,6 +816,7 @@ FAULTS = {
     "meson_dependency": (1, LIBRARY.format("zzlib")),
     "meson_program": (1, MISSING),
     "meson_version": (1, "A tool of this host is older than is required (>=99)."),
+    "mix_version": (1, "A tool of this host is older than is required (Elixir ~> 1.17)."),
     "npm_404": (1, REGISTRY.format("no-such-package-of-ours-qq@1")),
     "npm_engine": (
         1,
