@@ -42,7 +42,14 @@ ABSENT = {
     "Perl module": regex(rf"Can't locate \S{{1,200}} in @INC \(you may need to install the {NAME} module\)"),
     "Python module": regex(rf"ModuleNotFoundError: No module named '{NAME}'"),
     "package": regex(rf"Error: Cannot find (?:module|package) '{NAME}'"),
-    "Ruby library": regex(rf"cannot load such file -- {NAME} \(LoadError\)"),
+    "Ruby library": regex(rf"(?m)cannot load such file -- {NAME}(?: \(LoadError\)|$)"),
+    "Lua module": regex(rf"module '{NAME}' not found:\n\s*no field package\.preload"),
+    "Racket module": regex(rf"collection not found\n\s*for module path: {NAME}"),
+    "Crystal shard": regex(rf"Error: can't find file '{NAME}'\s+If you're trying to require a shard"),
+    "D module": regex(
+        r"Error: unable to read module [^\n]{1,200}\n[^\n]{1,300}Expected '(?P<it>[\w/]{1,100})\.d'"
+    ),
+    "Clojure namespace": regex(r"Could not locate \S{1,200}__init\.class, (?P<it>[\w/.-]{1,100})\.clj or "),
     "browser of Playwright": regex(rf"Executable doesn't exist at /\S{{1,300}}/ms-playwright/{NAME}"),
 }
 
