@@ -27,6 +27,7 @@ class Ecosystem:
     source: str = ""
 
 
+SHARDS = r"^(?:development_)?dependencies:"  # what Crystal's own program, without shards, cannot bring
 FLUTTER = r"\bsdk:\s*flutter\b"
 ROWS = (
     Ecosystem(
@@ -82,7 +83,14 @@ ROWS = (
         "scala", r"build\.(mill|sc)", "", "mill __.compile", "mill __.test", r"(.*/)?test/.*\.(scala|java)",
         source="the build of Mill",
     ),
-    Ecosystem("crystal", r"shard\.yml", "shards install", "", "crystal spec", r"spec/.*\.cr"),
+    Ecosystem(
+        "crystal", r"shard\.yml", "shards install", "", "crystal spec", r"spec/.*\.cr",
+        holds=rf"(?m){SHARDS}",
+    ),
+    Ecosystem(
+        "crystal", r"shard\.yml", "", "", "crystal spec", r"spec/.*\.cr",
+        holds=rf"(?m)\A(?![\s\S]*{SHARDS})",
+    ),
     Ecosystem(
         "nim", r"[^/]+\.nimble", "nimble install --depsOnly -y", "nimble build", "nimble test",
         r"tests/.*\.nim", source="the nimble file",

@@ -299,6 +299,8 @@ def test_native_projects_are_built_by_what_describes_them() -> None:
         ({"elm.json": '{"type": "package"}', "src/A.elm": ""}, ("", "npx --yes elm make", "")),
         ({"elm.json": '{"type": "package"}', "src/A.elm": "", "tests/A.elm": ""},
          ("", "", "npx --yes -p elm -p elm-test elm-test")),
+        ({"shard.yml": "name: a\ndependencies:\n  b:\n", "spec/a_spec.cr": ""}, ("shards install", "", "crystal spec")),
+        ({"shard.yml": "name: a\n", "spec/a_spec.cr": ""}, ("", "", "crystal spec")),
         ({"a/info.rkt": "", "a/a.rkt": ""},
          ("cd a && raco pkg install --auto --batch --no-docs", "", "cd a && raco test .")),
         ({"mill": "MILL_VERSION=1", "build.mill": "", "a/test/src/A.scala": ""}, ("", "sh ./mill __.compile", "sh ./mill __.test")),
