@@ -29,6 +29,7 @@ NOBODY_TRIES = (
     "No host that is alive may try it now; `manage.py host list` shows them. It goes on as soon as one may: "
     "wait, or press Ctrl+C; nothing is lost."
 )
+WAITS = "It waits for its turn: other branches are tried first. Wait, or press Ctrl+C; nothing is lost."
 NOT_BEGUN = "No coder is started. A card in the queue offers what to do."
 
 
@@ -81,6 +82,8 @@ def follow(project: Project, say: Callable[[str], None]) -> None:
                 host = _hold_host(stack, say_once)
                 if host is None and not _is_tried_elsewhere(project):
                     say_once(NOBODY_TRIES)
+                elif host is None and not begun:
+                    say_once(WAITS)
                 looked = time.monotonic()
             if host is not None:
                 trying.advance(host.row, lambda key, work: work(), only=project.pk)

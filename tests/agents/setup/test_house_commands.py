@@ -328,8 +328,10 @@ def test_whoever_follows_trials_takes_the_host_when_another_command_lets_go_of_i
     with contextlib.ExitStack() as another_command:
         another_command.enter_context(Reconciler())
         monkeypatch.setattr(time, "sleep", lambda seconds: another_command.close())
-        projects.follow(ledger, print)
+        said: list[str] = []
+        projects.follow(ledger, said.append)
     assert turns == [ledger]
+    assert said[0] == projects.WAITS
 
 
 def test_the_trials_that_are_followed_keep_their_count_when_one_is_green(
