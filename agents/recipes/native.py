@@ -1,11 +1,11 @@
 """Core: how make and its relatives could build a project of C, C++ or several languages."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from posixpath import basename, dirname
 
 from agents.recipes.recipe import Candidate, Rank, candidate
-from agents.recipes.script_lines import goes_outward
+from agents.recipes.script_lines import goes_outward, leads_outward
 from agents.recipes.tree import Tree, then, words
 from tasks.text.regex import regex
 
@@ -206,26 +206,28 @@ def _call(targets: list[str]) -> str:
 RULE = regex(r"([\w.$(][\w./ $(){}%-]{0,200}?)\s*::?(?!=)([^=;#]*)(?:;(.*)|#.*)?")
 DEFAULT_GOAL = regex(r"(?m)^\.DEFAULT_GOAL\s*:?=\s*([\w.-]{1,60})\s*$")
 AWAY = regex(r"(?:[\w.]+[-_])*(?:deploy|publish|upload)(?:[-_][\w.]+)*")
-
-
 IDLE = regex(r"(?:[\w.]+[-_])*(?:help|usage|\w*lint|style|format)(?:[-_][\w.]+)*")
 
 
-def _build(makefile: str) -> str:
+def _build(tree: Tree) -> str:
     """Return the call of make that builds: of its first goal, or another if that prints help or checks style.
 
     It is empty if there is none, or if it changes something on another machine.
     """
+
+    def does(line: str) -> bool:
+        return leads_outward(line, tree.text)
+
     for goal in ("", "all", "build"):
-        goals = _goals(makefile, goal)
+        goals = _goals(_text(tree), goal)
         if not all(map(IDLE.fullmatch, goals)) or (not goals and not goal):
-            return "" if _leaves(goals) else f"make {goal}".strip()
+            return "" if _leaves(goals, does) else f"make {goal}".strip()
     return ""
 
 
-def _leaves(goals: dict[str, list[str]]) -> bool:
+def _leaves(goals: dict[str, list[str]], does: Callable[[str], bool] = goes_outward) -> bool:
     """Whether one of these goals changes something on another machine."""
-    return any(AWAY.fullmatch(name) or any(map(goes_outward, lines)) for name, lines in goals.items())
+    return any(AWAY.fullmatch(name) or any(map(does, lines)) for name, lines in goals.items())
 
 
 def _goals(makefile: str, goal: str = "") -> dict[str, list[str]]:
@@ -266,7 +268,7 @@ def _make(tree: Tree) -> Iterator[Candidate]:
     top = tree.first(*MAKEFILES)
     described = bool(tree.first("configure", "configure.ac", "configure.in", "CMakeLists.txt", "meson.build"))
     rank = Rank.WIDER if described else Rank.DIRECT
-    build = _build(_text(tree)) if top else ""
+    build = _build(tree) if top else ""
     if top:
         yield from _top_makefile(tree, top, build, rank)
     for folder in TEST_FOLDERS:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.recipes.recipe import Candidate, Rank, Recipe, candidate
-from agents.recipes.script_lines import goes_outward
+from agents.recipes.script_lines import goes_outward, leads_outward
 from agents.recipes.tree import Tree, at, strings, table, words
 from tasks.text.counting import counted
 from tasks.text.regex import regex
@@ -52,7 +52,9 @@ def candidates(tree: Tree) -> Iterator[Candidate]:
     named = {name: text for name, text in table(package.get("scripts")).items() if isinstance(text, str)}
     scripts = {name: text for name, text in named.items() if not any(map(goes_outward, _parts(named, name)))}
     manager = manager_of(tree)
-    build = next((f"{manager.run} {name}" for name in BUILD_SCRIPTS if _tells(scripts.get(name, ""))), "")
+    builds = (name for name in BUILD_SCRIPTS if _tells(scripts.get(name, "")))
+    safe = (name for name in builds if not leads_outward(scripts[name], tree.text))
+    build = next((f"{manager.run} {name}" for name in safe), "")
     has_tests = bool(tree.matching(TEST_FILES, own=True))
     tests = list(_tests(tree, package, scripts, manager, has_tests))
     if not tests:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tasks.text.regex import regex
 
@@ -125,6 +125,18 @@ PARTS = regex(r"&&|\|\||;")
 def goes_outward(line: str) -> bool:
     """Whether a line changes something on another machine, as a deployment does."""
     return OUTWARD.search(line[:LENGTH]) is not None
+
+
+CALLED = regex(r"((?:[\w.-]{1,60}/){0,6}[\w.-]{1,60}\.(?:ba)?sh)(?![\w.-])")
+
+
+def leads_outward(line: str, read: Callable[[str], str]) -> bool:
+    """Whether a line does that itself or calls a script of the repository that does; `read` gives its text.
+
+    This is for builds: the scripts that test a program about git push to remotes that they have made.
+    """
+    scripts = [read(path) for path in CALLED.findall(line[:LENGTH])]
+    return goes_outward(line) or any(goes_outward(each) for text in scripts for each in text.splitlines())
 
 
 def is_test(line: str) -> bool:

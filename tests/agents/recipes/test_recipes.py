@@ -461,6 +461,11 @@ def test_a_makefile_whose_goal_leaves_the_machine_is_not_called() -> None:
         assert all(not one.build for one in of({"Makefile": makefile, "a.c": ""})), makefile
         tested = of({"Makefile": f"{makefile}test:\n\t./check\n", "a.c": ""})
         assert [one.commands for one in tested] == [("", "", "make test")], makefile
+    script = {"ci/all.sh": "#!/bin/sh\nfor one in */; do\n\tdocker push $one\ndone\n", "a.c": ""}
+    tested = of({"Makefile": "build:\n\t@$(CURDIR)/ci/all.sh -j2\ntest:\n\t./ci/all.sh\n", **script})
+    assert [one.commands for one in tested] == [("", "", "make test")]
+    package = {"package.json": '{"scripts": {"build": "bash ci/all.sh", "test": "node --test"}}', "a.js": ""}
+    assert all("build" not in one.build for one in of(package | script))
     lone = "test: build\n\t./check\n\tkubectl apply -f a.yaml\nbuild:\n\tcc a.c\n"
     assert of({"Makefile": lone, "a.c": ""}) == []
     for makefile in ("all: a\ndeploy:\n\tscp a example.org:\n", "all: release\nrelease:\n\tcc -O2 a.c\n"):
