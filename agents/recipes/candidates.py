@@ -185,7 +185,7 @@ def _joined(parts: list[Recipe], left_out: int = 0) -> Recipe:
     said = "; ".join([*sources[:SHOWN], *more])
     tests = " ".join(f"({part.test}) || red=$?;" for part in parts)
     return Recipe(
-        then(_manager(parts), *(_in_its_folder(part.prepare) for part in parts)),
+        then(_manager(parts), *map(_in_its_folder, _siblings([part.prepare for part in parts]))),
         then(*(_in_its_folder(part.build) for part in parts)),
         f"red=0; {tests} exit $red",
         f"{said}, without {left_out} others" if left_out else said,
@@ -197,6 +197,21 @@ def _manager(parts: list[Recipe]) -> str:
     found = next((match for part in parts if (match := BY_NPX.search(part.prepare))), None)
     is_shared = found and any(needs_python(" ".join(part.commands)) for part in parts)
     return f"{ci.GLOBALLY} install --global {found[1]}" if found and is_shared else ""
+
+
+RACO = regex(r"cd (\S+) && (raco pkg install [\w -]+)")
+
+
+def _siblings(prepares: list[str]) -> list[str]:
+    """Return the commands with one call for all packages of Racket, which may need each other.
+
+    A call for one alone would fetch the others as they are published, if not fail for lack of them.
+    """
+    found = [match for one in prepares if (match := RACO.fullmatch(one))]
+    if len(found) < 2:
+        return prepares
+    rest = [one for one in prepares if not RACO.fullmatch(one)]
+    return [*rest, " ".join([found[0][2], *(f"{match[1]}/" for match in found)])]
 
 
 def _in_its_folder(command: str) -> str:
