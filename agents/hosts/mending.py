@@ -6,6 +6,7 @@ rest is in bundles in the database, and the callers restore it from there.
 
 import contextlib
 import logging
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 LOCK_OLD = 150.0  # seconds: no command of ours may take longer
 LOCK_YOUNG = 1.0  # seconds: if no git is at work there, a lock older than this was left by a killed one
 CHECK_SECONDS = 300.0
+NEARLY_FULL = 5  # a disk of which less than one part in so many is free
 TAKEN_OVER_IN = 240.0  # seconds for copying what only this host has
 
 
@@ -42,7 +44,7 @@ class MendingMirror(Mirror):
     def mended(self) -> Iterator[None]:
         """Mend this mirror if git fails in the block because of it; the next try finds it whole.
 
-        Raises HostTrouble if the mirror was damaged, and any other GitError as it came.
+        Raises HostTrouble if the mirror was damaged or its disk is full, and any other GitError as it came.
         """
         try:
             yield
@@ -51,7 +53,15 @@ class MendingMirror(Mirror):
         except GitError as error:
             if self.mend(error):
                 raise HostTrouble("mirror", "was damaged, and is whole again") from error
+            if error.is_of_disk() and self.is_short_of_room():
+                raise HostTrouble(error.what, error.text, code=error.code) from error
             raise
+
+    def is_short_of_room(self) -> bool:
+        """Whether git may well have failed for its disk: an agent's clone can make git say what it likes."""
+        disk = os.statvfs(self.path.parent)
+        is_short = disk.f_bavail < disk.f_blocks // NEARLY_FULL or disk.f_favail < disk.f_files // NEARLY_FULL
+        return is_short or bool(disk.f_flag & os.ST_RDONLY)
 
     def mend(self, error: GitError) -> bool:
         """Whether something was wrong with this mirror when git failed, and has been mended.

@@ -6,22 +6,26 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agents.hosts import landing as landings
 from agents.hosts import launching, paths, submissions
+from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import HostTrouble, Unreachable, over_network
-from agents.hosts.mending import LOCK_OLD, LOCK_YOUNG
+from agents.hosts.mending import LOCK_OLD, LOCK_YOUNG, MendingMirror
 from agents.hosts.reconciler import Reconciler
 from agents.models import Run
 from disputes.models import Conflict
 from tasks.models import Landing, Project, Submission, Task
 from tests.agents.world import World, git, make_world  # noqa: F401
+from tests.cases import rows_put_back
 from tests.factories import create_run
 
 pytestmark = pytest.mark.django_db
+FULL = {"f_blocks": 1000, "f_bavail": 100, "f_frsize": 10**6, "f_files": 1000, "f_favail": 900, "f_flag": 0}
 LONG_AGO = time.time() - 2 * LOCK_OLD
 
 
@@ -115,6 +119,33 @@ def test_a_mirror_that_cannot_be_mended_is_the_hosts_trouble_and_everything_wait
     assert (run.status, run.outcome) == (Run.Status.ENDED, Run.Outcome.STOPPED)
     assert "cannot be mended" in run.reason
     assert Task.objects.get(pk=run.task_id).not_before
+
+
+def test_a_full_disk_blames_neither_the_coder_nor_the_branch(world: World, monkeypatch: Any) -> None:
+    """It sent finished work back to its coder, and a landing that was only to be rebased, too."""
+    run = world.coder()
+    submission = world.hand_in(run, world.commit(run, {"new.py": "one\n"}))
+    landing = world.accepted({"two.py": "two\n"})
+    world.remote.push({"theirs.py": "theirs\n"})
+
+    def fail(*words: Any, **more: Any) -> None:
+        raise GitError("git fetch", "fatal: write error: No space left on device\nfatal: index-pack failed")
+
+    with monkeypatch.context() as full:
+        full.setattr(MendingMirror, "take", fail)
+        full.setattr(MendingMirror, "rebase", fail)
+        with rows_put_back():  # an agent can make git say that, but not fill the disk with its clone's files
+            submissions.keep(submission, run)
+            assert Submission.objects.get(pk=submission.pk).state == Submission.State.LOST
+        full.setattr(os, "statvfs", lambda path: SimpleNamespace(**FULL))
+        with pytest.raises(HostTrouble, match="No space left"):
+            submissions.keep(submission, run)
+        landings.advance(landing, "test-host")
+    landing.refresh_from_db()
+    assert (landing.status, Conflict.objects.count()) == (Landing.Status.QUEUED, 0)
+    assert "this host: git fetch: fatal: write error: No space left" in landing.problem
+    submissions.keep(submission, run)
+    assert Submission.objects.get(pk=submission.pk).state == Submission.State.KEPT
 
 
 def test_a_damaged_mirror_costs_no_submission_no_landing_and_no_run(world: World) -> None:
