@@ -18,6 +18,7 @@ from agents.models import Run
 from tasks.models import Project
 
 SOCKET_PATH_MAX = 100
+RESERVE = 8, 512 * 1024  # files, and the bytes of each
 FILE_SIZE = 4096  # bytes that a file takes at least, in what we reckon of a disk
 
 
@@ -26,6 +27,25 @@ def room() -> int:
     disk = os.statvfs(settings.HOME)
     free = disk.f_bavail * disk.f_frsize
     return min(free, disk.f_favail * FILE_SIZE) if disk.f_files else free  # some disks do not count files
+
+
+def keep_reserve() -> None:
+    """Hold back a little of the disk, in several files, so that neither bytes nor files run out.
+
+    A run that has filled the disk is ended in the database, and only then is removed what it wrote.
+    """
+    reserve, (number, size) = folder("host") / "reserve", RESERVE
+    if reserve.exists():
+        return
+    reserve.mkdir(mode=0o700)
+    for name in range(number):
+        (reserve / str(name)).write_bytes(os.urandom(size))
+
+
+def use_reserve() -> None:
+    """Give up what was held back if there is hardly anything left of the disk."""
+    if room() < RESERVE[1]:
+        shutil.rmtree(settings.HOME / "host" / "reserve", ignore_errors=True)
 
 
 def folder(*parts: str) -> Path:

@@ -60,6 +60,7 @@ RUN_FOLDER = regex(r"[1-9][0-9]{0,17}")
 MISSED_REVIEWS = 50  # recent reviews whose places a new loop looks up
 # Seconds between the beginnings of two passes: for each run beside the first, and at most.
 APART, APART_MAX = 0.01, 0.1
+NO_WORD = "The disk of this host was full, so its shim could not say how it ended."
 PULLED_AT_ONCE = 4  # runs of agents elsewhere that are prepared in one turn of the loop
 
 
@@ -318,7 +319,8 @@ class Reconciler:
             self._keep_going(run, shim)
             self._look_after(run, folder)
         elif shim:
-            self._end(run, lambda: self._bury(run, "Its shim was killed."))
+            why = "Its shim was killed." if paths.room() >= ROOM_MIN else NO_WORD
+            self._end(run, lambda: self._bury(run, why))
         elif self._nobody_starts(run, folder):
             if run.status == Run.Status.STARTING:
                 why = f"Host {self.row.name} gave up while it was starting."
@@ -328,6 +330,7 @@ class Reconciler:
 
     def _end(self, run: Run, work: Callable[[], None]) -> None:
         """Read what the run left and end it, which may take a while; its token is revoked at once."""
+        paths.use_reserve()
         run_ends.end_token(run)
         self._work_on(run, lambda: self._guard.work_on(f"end-{run.pk}", run, work, self._lose))
 
@@ -402,6 +405,7 @@ class Reconciler:
     def _claim(self, busy: int) -> None:
         if paths.room() < ROOM_MIN:
             return  # the host's page says so; another host may have room
+        paths.keep_reserve()
         places = {self.row.name} if self.row.is_draining else {"", self.row.name}
         labels = {"", *self.row.labels}
         queued = _queued.found()

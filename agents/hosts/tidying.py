@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 
 from agents import archives
 from agents.hosts import paths
-from agents.hosts.git.commands import GitError, remove_partial_packs
+from agents.hosts.git.commands import GitError, remove_partial_objects
 from agents.hosts.git.mirror import Mirror
 from agents.hosts.naming import host_name
 from agents.models import Run, Trial
@@ -122,7 +122,7 @@ def _is_older(path: Path, seconds: float) -> bool:
 
 def _tidy_mirror(project: Project, mirror: Mirror) -> Iterator[str]:
     """Drop the refs of what ended long ago, and pack the repository if it consists of many files."""
-    remove_partial_packs(mirror.path)
+    remove_partial_objects(mirror.path)
     with mirror.one_at_a_time():
         if gone := _refs_to_drop(project, mirror):
             mirror.drop(gone)

@@ -61,7 +61,7 @@ CHUNK = 64 * 1024
 # Bytes that one process of git may take: a commit of a few kilobytes can stand for more than any machine has.
 MEMORY_MAX = max(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4, 1024**3)
 # What git says about this machine's own disk, permissions and repository; a remote's lines have a prefix.
-DISK = r"No space left on device|Disk quota exceeded|Read-only file system|Input/output error"
+DISK = r"No space left on|Out of diskspace|Disk quota exceeded|Read-only file system|Input/output error"
 OWN_TROUBLE = regex(
     DISK + r"|unable to write"
     r"|insufficient permission|\.lock': |cannot lock ref|not a git repository: |corrupt|bad object"
@@ -174,9 +174,9 @@ class Call:
         self, folder: Path | str, verb: str, argv: list[str], stdin: bytes | BinaryIO | None,
         environment: dict[str, str] | None,
     ) -> None:  # fmt: skip
-        self.what, self.folder = f"git {verb}", Path(folder)
-        self.given = stdin if isinstance(stdin, bytes) else b""
         environment = base_environment() | (environment or {})
+        self.what, self.repository = f"git {verb}", Path(environment.get("GIT_DIR", folder))
+        self.given = stdin if isinstance(stdin, bytes) else b""
         try:
             self.process = subprocess.Popen(
                 argv,
@@ -202,7 +202,7 @@ class Call:
         try:
             return self._finish(timeout, ok, limit, may_cut)
         except GitError:
-            remove_partial_packs(self.folder, patience=2.0)
+            remove_partial_objects(self.repository, patience=2.0)
             raise
 
     def _finish(self, timeout: float, ok: Sequence[int], limit: int, may_cut: bool) -> Done:
@@ -275,14 +275,14 @@ class Call:
         return bytes(out), bytes(err), False
 
 
-def remove_partial_packs(repository: Path, patience: float = 0.0) -> None:
-    """Remove the packs of a bare repository that a git which was ended left half written.
+def remove_partial_objects(repository: Path, patience: float = 0.0) -> None:
+    """Remove the packs and objects of a bare repository that a git which was ended left half written.
 
     Git itself never looks for them. Those that somebody writes stay; a git that was just killed is given
     `patience` seconds to be gone.
     """
     deadline = time.monotonic() + patience
-    for path in repository.glob("objects/pack/tmp_*"):
+    for path in repository.glob("objects/*/tmp_*"):
         while not _is_left(path) and time.monotonic() < deadline:
             time.sleep(0.02)
         if _is_left(path):

@@ -387,6 +387,35 @@ def test_a_host_without_room_takes_no_run_and_says_that_it_is_full(world: World,
     assert begun == [run.pk]
 
 
+def test_a_run_that_filled_the_disk_is_ended_with_what_was_held_back_of_it(
+    held: Callable[..., Run], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database had no room to note the end, so what the run had written was never removed."""
+    run = held(status="running")
+    create_run(world.task(), "verifier", status="queued")
+    monkeypatch.setattr(starting, "start", lambda run: None)
+    reserve, ended = paths.folder("host") / "reserve", run_ends.end_token
+    left = {"f_bavail": 0, "f_frsize": 1024**2, "f_files": 0}
+
+    def end_token(run: Run) -> None:
+        if reserve.exists():
+            raise OperationalError("database or disk is full")
+        ended(run)
+
+    monkeypatch.setattr(run_ends, "end_token", end_token)
+    with Reconciler() as host:
+        host.step()
+        assert sum(file.stat().st_size for file in reserve.iterdir()) == 4 * 1024**2
+        monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(**left))
+        end_shim(run)
+        (paths.run_folder(run.pk) / "exit.json").unlink()
+        host.step()
+        run.refresh_from_db()
+        said = "The disk of this host was full, so its shim could not say how it ended."
+        assert (run.outcome, run.reason, reserve.exists()) == ("lost", said, False)
+        assert not (paths.run_folder(run.pk) / "clone").exists()
+
+
 def test_a_full_disk_asks_nobody_and_a_commit_that_is_gone_does(world: World, monkeypatch: Any) -> None:
     """However often it is tried, the one comes right with the disk, and the other by no host's patience."""
     words = ["fatal: bad object 1234567", "error: unable to write file a.py: No space left on device"]
