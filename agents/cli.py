@@ -887,12 +887,12 @@ class PulledRun:
         self.folder = os.path.join(os.path.abspath(args.folder or pull_folder()), f"run-{int(self.pk or 0)}")
         self.clone = os.path.join(self.folder, "clone")
         self.log = os.path.join(self.folder, "output.log")
-        self.sent = 0
+        self.sent, self.base, self.is_kept = 0, "", bool(args.keep)
 
     def carry_out(self, words: list[str]) -> str:
         """Carry the claimed run out, and return in a sentence what came of it.
 
-        The folder is removed unless it is to be kept. Raises Stop.
+        The folder is removed unless it is to be kept or holds commits that came too late. Raises Stop.
         """
         import shutil
 
@@ -908,7 +908,7 @@ class PulledRun:
             self.release(reason, failed=True)
             raise Stop(REFUSED, f"Run {self.pk} on {line(self.task)} did not come about: {reason}") from None
         finally:
-            if not self.args.keep:
+            if not self.is_kept:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def wait_for_work(self) -> Reply:
@@ -928,6 +928,7 @@ class PulledRun:
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder, mode=0o700)
         repository, base = str(work["repo_url"]), str(work["base_sha"])
+        self.base = base
         branch = str(work.get("target_branch") or "main")
         if repository.startswith("-") or not re.fullmatch("[0-9a-f]{40,64}", base):
             raise Stop(REFUSED, "The work names no repository or no commit: this is not our server.")
@@ -1007,7 +1008,7 @@ class PulledRun:
                         told = "The server was not heard of for too long; somebody else may have the work."
                 if told:
                     end_process(process)
-                    return self.release(told, failed=False)
+                    return self.release(told, failed=False) + self.keep_commits()
         finally:
             end_process(process)
         return self.ended(code)
@@ -1048,8 +1049,18 @@ class PulledRun:
         except Stop as stop:
             if (stop.reply or {}).get("code") == "handed_in":
                 return f"Run {self.pk}: {line(self.task)} is handed in."
-            return f"Run {self.pk}: {stop.lines[0]}"
+            return f"Run {self.pk}: {stop.lines[0]}{self.keep_commits()}"
         return self.release(f"The command ended with {code} and handed in nothing.", failed=True)
+
+    def keep_commits(self) -> str:
+        """Keep the folder if it holds commits, which nobody else has and nobody takes any more; say so."""
+        try:
+            if git("rev-parse", "HEAD", folder=self.clone).strip() == self.base:
+                return ""
+        except Stop:
+            return ""
+        self.is_kept = True
+        return f" Its commits are left in {self.clone}."
 
     def release(self, reason: str, *, failed: bool) -> str:
         """Give the work back; if that is not possible, the lease will run out."""

@@ -101,7 +101,7 @@ class TokenAuthentication(BaseAuthentication):
             )  # fmt: skip
         return Refused(
             "run_over", f"Run {run.pk} on {run.task.ref} is over; its token died with it.",
-            "End your work. What lies in the clone is saved.", status=401,
+            run.how_to_end, status=401,
         )  # fmt: skip
 
 

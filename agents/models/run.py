@@ -189,6 +189,13 @@ class Run(models.Model):
         return f"run {self.pk} {self.role} {self.status}"
 
     @property
+    def how_to_end(self) -> str:
+        """What its agent is told to do once nothing more is taken from the run."""
+        if self.is_pulled:
+            return "End your work and claim again. What you have done is on your machine only."
+        return "End your work. What lies in the clone is saved."
+
+    @property
     def beaten_at(self) -> datetime | None:
         """When the pulled agent of this run was last heard of; None for any other run."""
         if not self.is_pulled or self.host_id or self.lease_until is None:

@@ -146,6 +146,7 @@ def test_a_machine_that_dies_loses_its_run_to_another_and_cannot_hand_in_any_mor
     )
     assert late.startswith("1 ")
     assert "its token died with it" in late
+    assert "on your machine only" in late
     assert Submission.objects.get().by_agent == "second"
     lost = Run.objects.get(outcome="lost")
     assert (lost.agent_label, lost.is_counted) == ("first", False)
@@ -162,6 +163,9 @@ def test_the_stop_button_ends_the_command_elsewhere(loop: Loop, machine: Machine
     with pytest.raises(ProcessLookupError):
         os.kill(int((far.home / "pid").read_text()), 0)
     assert "waiting" in "".join(Output.objects.values_list("text", flat=True))
+    (clone,) = far.home.glob(".cache/steroids/pull/run-*/clone")
+    assert f"Its commits are left in {clone}." in far.said()
+    assert (clone / "hello.txt").read_text() == "too late\n"
 
 
 def test_a_command_that_hands_in_nothing_counts_and_is_said(

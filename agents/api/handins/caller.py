@@ -105,7 +105,7 @@ def require_turn(caller: Caller, task: Task) -> None:
     if run.role not in Run.OPINION_ROLES and run.task_version != task.version:
         raise Refused(
             "stale_turn", f"{task.ref} moved on while this run worked: it is {task.status} now.",
-            "End your work. What lies in the clone is saved.", status_now=task.status,
+            run.how_to_end, status_now=task.status,
         )  # fmt: skip
 
 
