@@ -5,12 +5,13 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.utils.functional import cached_property
 
+from agents.loop import outlook
 from agents.models import Agent, Run
 from agents.money import caps, spending
 from agents.web import checklist, costs
 from agents.web.checklist import Checklist
 from agents.web.setup import SetupPage
-from agents.web.standing.reasons import of_project
+from agents.web.standing.reasons import of_project, refusal
 from disputes.models import Dispute
 from tasks.database.clock import estimated_time
 from tasks.models import FollowedTodo, Membership, Project, Task
@@ -41,10 +42,12 @@ class Overview:
 
     @cached_property
     def closed(self) -> str:
-        """Why no agent is started, unless the next step says so: the project as a whole, or a cap."""
+        """Why no agent is started, unless the next step says so: the project, its remote, or a cap."""
         is_next = self.next is not None and self.project.trouble
         if not is_next and (why := of_project(self.project, estimated_time())):
             return why
+        if landing := outlook.refused_in([self.project.pk]).get(self.project.pk):
+            return refusal(landing, estimated_time())
         reached = caps.closed([self.project]).get(self.project.pk)
         return caps.closed_line(reached) if reached else ""
 

@@ -13,14 +13,16 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.html import escape
 
 from disputes import alerts
-from tasks.models import Event, Membership, Project, Task
+from tasks.models import Event, Landing, Membership, Project, Task
 from tests.factories import (
     create_agent,
     create_host,
     create_project,
     create_run,
+    create_submission,
     create_task,
     create_user,
     sha,
@@ -76,6 +78,26 @@ def test_the_overview_says_how_far_it_is_and_who_is_there(
     assert "elsewhere" not in shown
     assert f"{PAGE}end/" not in shown, "who only reads is not offered the end"
     assert "Paste a TODO.md" not in shown
+
+
+def test_the_overview_says_that_the_remote_does_not_take_what_is_approved(
+    client: Client, ledger: Project, vera: User
+) -> None:
+    """The dashboard said so in part and led to this page, which said nothing about it."""
+    task = create_task(ledger, status="review")
+    words = "git push: remote: <b>frozen</b>: ask release@example.org"
+    Landing.objects.create(
+        project=ledger,
+        task=task,
+        submission=create_submission(task),
+        sha=sha(1),
+        target="main",
+        problem=words,
+    )
+    client.force_login(vera)
+    assert "cannot be pushed (tried again now): " + escape(words) in html(client)
+    Landing.objects.update(problem="")
+    assert "cannot be pushed" not in html(client)
 
 
 def test_the_overview_costs_the_same_however_much_there_is(
