@@ -193,6 +193,8 @@ class Run(models.Model):
         """What its agent is told to do once nothing more is taken from the run."""
         if self.is_pulled:
             return "End your work and claim again. What you have done is on your machine only."
+        if self.outcome == self.Outcome.LOST:
+            return "End your work. Others go on from what was handed in."
         return "End your work. What lies in the clone is saved."
 
     @property
