@@ -286,6 +286,8 @@ def _resting(task: Task, asked: Asked, facts: Facts) -> Standing | None:
         return None
     if asked.ruling_at:
         return Standing(WAIT, _ruling_line(asked.ruling_at, asked.now))
+    if task.status == Status.REVIEW and asked.submission == Submission.State.RECEIVED:
+        return None  # to fetch it failed a moment ago; that is said as long as it lasts
     when = clock(task.not_before, asked.now)
     if (task.not_before - asked.now).total_seconds() < 60:
         when = f"{duration((task.not_before - asked.now).total_seconds())} from now"
@@ -371,6 +373,9 @@ def _handed_in(asked: Asked, facts: Facts) -> Standing:
         return Standing(WRONG, "Handed in; no host is alive to fetch it.")
     if asked.made_on and (away := _away(asked.made_on, facts)):
         return Standing(WAIT, f"Handed in on the host {asked.made_on}, {away}.")
+    if not any(host.has_room for host in facts.hosts if asked.made_on in {"", host.name}):
+        who = f"the host {asked.made_on} has no" if asked.made_on else "no host that is alive has"
+        return Standing(WAIT, f"Handed in; {who} room on its disk to fetch it.")
     return Standing(WORK, f"Handed in; {asked.made_on or 'a host'} fetches it next.")
 
 

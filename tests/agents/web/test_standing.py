@@ -436,8 +436,16 @@ def test_a_submission_says_what_is_next_for_it(ledger: Project, state: str, word
 
 def test_a_submission_that_no_host_fetches_is_said_loudly(ledger: Project) -> None:
     task = create_task(ledger, status="review", round=1)
-    create_submission(task, state="received")
+    submission = create_submission(task, state="received")
+    Task.objects.filter(pk=task.pk).update(not_before=timezone.now() + timedelta(seconds=1))  # it failed
+    task.refresh_from_db()
+    assert line(task) == "Handed in; a host fetches it next."
+    Host.objects.update(disk_free=0)
+    assert line(task) == "Handed in; no host that is alive has room on its disk to fetch it."
+    create_run(task, host=Host.objects.get(), submission=submission, status="closing")
+    assert line(task) == f"Handed in; the host {Host.objects.get().name} has no room on its disk to fetch it."
     Host.objects.update(seen_at=None)
+    submission.run.delete()
     assert of(task).is_wrong
     assert line(task) == "Handed in; no host is alive to fetch it."
 
