@@ -81,9 +81,9 @@ class Resident:
     def _say_who_goes_on(self, host: Reconciler) -> None:
         with contextlib.suppress(DatabaseError):
             if count := len(host.held()):
-                agents = "One agent goes" if count == 1 else f"{count} agents go"
+                agents, whose = ("One agent goes", "its") if count == 1 else (f"{count} agents go", "their")
                 orphan = settings.DURATIONS["orphan"]
-                self.say(f"{agents} on for {orphan:.0f} seconds. Start it again by then to keep their work.")
+                self.say(f"{agents} on for {orphan:.0f} seconds. Start again by then to keep {whose} work.")
 
     def _take_host(self) -> Reconciler:
         """Take this host, waiting if a lone tick of the cluster still holds it. Raises HostBusy, NameTaken.

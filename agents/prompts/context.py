@@ -144,18 +144,21 @@ def _reworded(task: Task, last: Submission | None) -> dict[str, str] | None:
 
 
 def _red(task: Task, last: Submission | None) -> dict[str, Any]:
-    """Return why the last attempt of this round came back: what failed, and the end of the log."""
+    """Return why the last attempt of this round came back: what failed, and the end of the log.
+
+    The tests that failed are listed only if the reason does not name each of them.
+    """
     if last is None or last.round != task.round or last.state not in Submission.UNTAKEN:
         return {"red": None, "red_problem": "", "red_tests": "", "red_tail": ""}
     is_red = last.state == Submission.State.RED
     results = Verification.objects.filter(project=task.project, sha=last.sha).order_by("-at")
     result = results.first() if is_red else None
     names = (result.newly_red or result.failed) if result else []
-    tests = Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX) if names else ""
+    tests = Section("tests that failed", "\n".join(map(one_line, names)), NAMES_MAX)
     return {
         "red": {"sha": last.sha[:12], "is_red": is_red},
         "red_problem": Section("problem", one_line(last.problem), PROBLEM_MAX),
-        "red_tests": tests,
+        "red_tests": tests if any(name not in last.problem for name in names) else "",
         "red_tail": Section("end of the log", result.tail if result else "", TAIL_MAX, keeps_end=True),
     }
 

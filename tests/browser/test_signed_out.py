@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.utils import timezone
 
 from disputes.models import Decision
-from tasks.models import Comment, Task
+from steroidsweb import twice
+from tasks.models import Comment, Idempotency, Task
 from tests.browser.keys import press
 from tests.browser.scene import Scene
 from tests.factories import create_host, create_run, create_user
@@ -136,7 +138,7 @@ def test_the_pages_that_say_no_have_our_look(open_page: Open, scene: Scene, shoo
 
 
 def test_what_any_form_sent_comes_back_to_the_same_person_only(
-    open_page: Open, scene: Scene, shoot: Shoot
+    open_page: Open, scene: Scene, shoot: Shoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     User.objects.filter(username="lea").update(is_superuser=True)
     create_user("tom", is_superuser=True)
@@ -163,7 +165,20 @@ def test_what_any_form_sent_comes_back_to_the_same_person_only(
     page.unroute("**/add/")
     assert Task.objects.get(title="Show the true time").body == WORDS
 
-    page.goto(page.url.partition("/admin/")[0] + f"/projects/{scene.ledger.slug}/tasks/import/")
+    list_page = page.url.partition("/admin/")[0] + f"/projects/{scene.ledger.slug}/tasks/import/"
+    page.goto(list_page)
+    page.locator("#todo").fill(f"- [ ] {WORDS}")
+    dead = Idempotency(status=twice.UNDER_WAY, at=timezone.now())  # the process that worked on it has died
+    with monkeypatch.context() as patched:
+        patched.setattr(twice, "PATIENCE", 0.2)
+        patched.setattr(twice, "_claimed", lambda *_: (dead, False))
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("alert")).to_contain_text("still being worked on")
+    page.goto(list_page)
+    expect(page.locator(".restored")).to_contain_text("What you sent may not have arrived. It is here again.")
+    expect(page.locator("#todo")).to_have_value(f"- [ ] {WORDS}")
+
+    page.goto(list_page)
     page.locator("#todo").fill(f"- [ ] {WORDS}")
     page.context.clear_cookies(name="csrftoken")
     page.get_by_role("button", name="Preview").click()

@@ -15,7 +15,17 @@ const hideWords = () => {
     }
 };
 
+// unfold calls what sorts a list the same in each column.
+const nameSorting = () => {
+    for (const link of document.querySelectorAll("th .sortoptions a")) {
+        const column = link.closest("th");
+        link.setAttribute("aria-label", `${link.title}: ${column.querySelector(".text").textContent.trim()}`);
+        column.ariaSort = column.querySelector(".ascending") ? "ascending" : "descending";
+    }
+};
+
 document.addEventListener("DOMContentLoaded", () => {
     hideWords();
+    nameSorting();
     new MutationObserver(hideWords).observe(document.body, { childList: true, subtree: true });
 });

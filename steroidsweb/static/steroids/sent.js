@@ -88,10 +88,10 @@
         }
     }
 
-    function say(form) {
+    function say(form, isUnsure) {
         const note = document.createElement("p");
         note.className = "restored";
-        note.append("What you sent did not arrive. It is here again. ");
+        note.append(`What you sent ${isUnsure ? "may not have arrived" : "did not arrive"}. It is here again. `);
         const discard = document.createElement("button");
         Object.assign(discard, { type: "reset", className: "button button-small", textContent: "Discard it" });
         note.append(discard);
@@ -100,7 +100,7 @@
     }
 
     /** Put back what was sent from this form; fields of one name follow each other. */
-    function restore(form, values) {
+    function restore(form, { values, isUnsure }) {
         for (const field of fields(form)) {
             const at = values.findIndex(([name]) => name === field.name);
             if (at >= 0) {
@@ -110,7 +110,7 @@
                 }
             }
         }
-        say(form);
+        say(form, isUnsure);
     }
 
     /** Note that the person is signing in again, until the first page of theirs has been told (drafts.js). */
@@ -134,7 +134,7 @@
             return;
         }
         if (document.body.classList.contains("login") || document.querySelector(".refusal")) {
-            write({ ...sent, isRefused: true });
+            write({ ...sent, isRefused: true, isUnsure: document.querySelector("[data-unsure]") !== null });
             return;
         }
         const form = posts().filter((each) => path(each) === sent.path)[sent.place];
@@ -143,7 +143,7 @@
         }
         forget();
         if (sent.isRefused && sent.user === user()) {
-            restore(form, sent.values);
+            restore(form, sent);
         }
     }
 

@@ -120,8 +120,8 @@ def test_a_host_that_ends_says_who_goes_on_and_until_when(world: World) -> None:
             create_run(world.task(), status="ended", ended_at=timezone.now(), host=host.row)
             create_run(world.task(), host=create_host("another"))
     assert said == [
-        f"{who} on for 45 seconds. Start it again by then to keep their work."
-        for who in ("One agent goes", "2 agents go")
+        f"{who} on for 45 seconds. Start again by then to keep {whose} work."
+        for who, whose in (("One agent goes", "its"), ("2 agents go", "their"))
     ]
 
 

@@ -225,6 +225,10 @@ def test_a_coder_is_told_what_was_ruled_what_was_red_and_how_the_last_run_ended(
     assert "```text\nEnded by the host: silent.\n```" in text
     assert "- build: `make all`\n- tests: `make test`" in text
     assert "no build or test command" not in text
+    Verification.objects.update(failed=["test_a", "test_b"])
+    for problem, is_listed in (("2 failed: test_a, test_b", False), ("2 failed: test_a and 1 more", True)):
+        Submission.objects.filter(task=rich.task, state="red").update(problem=problem)
+        assert ("```text\ntest_a\ntest_b\n```" in told(world, rich)) is is_listed, problem
 
 
 def test_the_first_prompt_of_a_task_says_nothing_that_is_not_so(world: World) -> None:

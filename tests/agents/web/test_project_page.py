@@ -78,6 +78,10 @@ def test_the_overview_says_how_far_it_is_and_who_is_there(
     assert "elsewhere" not in shown
     assert f"{PAGE}end/" not in shown, "who only reads is not offered the end"
     assert "Paste a TODO.md" not in shown
+    counted = re.findall(r'<a href="([^"]+status__in=\w+)">.*?</span>\s+(\d+)</a>', shown, re.DOTALL)
+    assert [number for _, number in counted] == ["1", "1"]
+    for path, number in counted:
+        assert client.get(path.replace("&amp;", "&")).context["cl"].result_count == int(number), path
 
 
 def test_the_overview_says_that_the_remote_does_not_take_what_is_approved(
