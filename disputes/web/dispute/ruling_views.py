@@ -12,7 +12,7 @@ from disputes.protocol.rulings.options import Option
 from disputes.web.dispute.conflict_page import ConflictPage
 from disputes.web.dispute.forms import RulingForm, seconds_since
 from disputes.web.dispute.views import card_to_rule, draft_key, needs_right, opened_key, refusal, url_of
-from disputes.web.queue.neighbours import next_after, way
+from disputes.web.queue.neighbours import keep_filter, kept_filter, next_after, way
 from disputes.web.view_helpers import next_url, staff_post
 from tasks.access import projects_for
 from tasks.errors import Invalid, Refused
@@ -53,7 +53,9 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     if decision.option == Option.CHECK_REVIEW:  # the findings of the review are weighed on this same page
         return redirect(url_of(conflict))
     following = next_after(dispute, blocks, request)
-    return redirect("dispute", following.pk) if following else redirect(way(request))
+    response = redirect("dispute", following.pk) if following else redirect(way(request))
+    keep_filter(request, response, kept_filter(request))
+    return response
 
 
 def _needs_care(request: HttpRequest, card: ConflictPage, form: RulingForm) -> None:

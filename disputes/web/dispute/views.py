@@ -15,7 +15,7 @@ from disputes.web.dispute.forms import RulingForm, SynthesisForm, signed_now
 from disputes.web.dispute.prefetch import conflicts_around, with_people
 from disputes.web.queue import listing
 from disputes.web.queue.holders import Holders
-from disputes.web.queue.neighbours import neighbours, with_neighbours
+from disputes.web.queue.neighbours import keep_filter, kept_filter, neighbours, with_neighbours
 from disputes.web.view_helpers import not_allowed, page, staff_get, staff_post, texts_in
 from disputes.web.work.comments import Discussion
 from tasks.access import RULE, PreparedForReaders, Reader, require_role, role_in, with_projects
@@ -171,7 +171,9 @@ def show(
         "discussion": Discussion(dispute.project, request.user, dispute.task, card.may_rule),
         "around": neighbours(dispute, request),
     }
-    return page(request, "disputes/dispute.html", context, refused.status if refused else 200)
+    response = page(request, "disputes/dispute.html", context, refused.status if refused else 200)
+    keep_filter(request, response, kept_filter(request))
+    return response
 
 
 def refusal(

@@ -1,13 +1,14 @@
 """The way through the queue from one dispute: the previous one, the next one, and its place.
 
-Whoever filtered the queue walks through what matches, until they look at the queue without the filter.
+Whoever filtered the queue walks through what matches, until they look at the queue without the filter. Each
+step says with which filter the page before it was shown, so that two windows go their own ways.
 """
 
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.conf import settings
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -16,12 +17,13 @@ from django.urls import reverse
 
 from disputes.models import Decision, Dispute
 from disputes.web.queue.filters import QueueFilter
-from disputes.web.queue.listing import COUNT_MAX, MINE, CountOf, disputes_in
+from disputes.web.queue.listing import COUNT_MAX, MINE, SNOOZED, TEAM, CountOf, disputes_in
 from tasks.database.clock import estimated_time
 from tasks.states import severity_rank
 
 FILTERS = tuple(name for name in QueueFilter.base_filters if name != "holder")  # opening one changes that
 FILTER_MAX = 3_500  # characters; a browser keeps 4,096 bytes, and a longer filter is not remembered
+LISTS = tuple(tab.name for tab in (MINE, TEAM, SNOOZED))  # of what may be ruled on
 AT_IT = timedelta(hours=1)
 
 
@@ -36,19 +38,30 @@ class Neighbours:
     filter: str = ""  # as the queue's address has it
 
 
-def keep_filter(request: HttpRequest, response: HttpResponse, asked: dict[str, str]) -> None:
-    """Remember in the browser what the person asked the queue for: the session writes to the database."""
-    kept = urlencode({name: asked[name] for name in FILTERS if name in asked})
-    kept = kept if len(kept) <= FILTER_MAX else ""
-    if kept != kept_filter(request):
+def keep_filter(request: HttpRequest, response: HttpResponse, kept: str) -> None:
+    """Remember the filter of the queue in the browser: the session writes to the database."""
+    kept = _read(kept)
+    if kept != _read(request.COOKIES.get(_cookie(request), "")):
         response.set_cookie(
             _cookie(request), kept, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
         )
 
 
 def kept_filter(request: HttpRequest) -> str:
-    """Return the filters with which the person last looked at the queue, as its address has them."""
-    kept = dict(parse_qsl(request.COOKIES.get(_cookie(request), "")[:FILTER_MAX]))
+    """Return the filter with which the person goes on, as the queue's address has it.
+
+    It is that of the dispute or the list that they come from, or else of the last one that they saw.
+    """
+    came_from = urlsplit(request.headers.get("Referer", ""))
+    if "filter" in (sent := request.POST or request.GET):
+        return _read(sent["filter"])
+    if came_from.path in map(reverse, LISTS):
+        return _read(came_from.query)
+    return _read(request.COOKIES.get(_cookie(request), ""))
+
+
+def _read(text: str) -> str:
+    kept = dict(parse_qsl(text)) if len(text) <= FILTER_MAX else {}
     return urlencode({name: kept[name] for name in FILTERS if name in kept})
 
 
@@ -57,7 +70,7 @@ def _cookie(request: HttpRequest) -> str:
 
 
 def way(request: HttpRequest) -> str:
-    """Return the address of the queue as the person last filtered it."""
+    """Return the address of the queue with the filter with which the person goes on."""
     kept = kept_filter(request)
     return f"{reverse(MINE.name)}?{kept}" if kept else reverse(MINE.name)
 

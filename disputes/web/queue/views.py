@@ -15,7 +15,7 @@ from disputes.models import Decision, Dispute, SavedView
 from disputes.web.queue import listing
 from disputes.web.queue.filters import MORE, QueueFilter
 from disputes.web.queue.listing import PER_PAGE
-from disputes.web.queue.neighbours import keep_filter
+from disputes.web.queue.neighbours import LISTS, keep_filter
 from disputes.web.view_helpers import next_url, page, staff_get, staff_post
 from tasks.access import PreparedForReaders, projects_for, with_projects
 from tasks.database.prepared import Prepared
@@ -78,7 +78,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
     rows = listing.rows_of(part.rows, user)
     counts = listing.counts(user)
     asked = found.asked()
-    is_waiting = tab in {listing.MINE, listing.TEAM, listing.SNOOZED}
+    is_waiting = tab.name in LISTS
     context = {
         "title": "Queue",
         "keys": KEYS,
@@ -103,7 +103,7 @@ def queue_page(request: HttpRequest, tab: listing.Tab) -> HttpResponse:
         return render(request, "disputes/parts/live.html", context)
     response = page(request, "disputes/queue.html", context)
     if is_waiting:
-        keep_filter(request, response, asked)
+        keep_filter(request, response, request.GET.urlencode())
     return response
 
 

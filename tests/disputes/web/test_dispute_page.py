@@ -395,6 +395,26 @@ def test_the_way_leads_through_a_dispute_then_on_from_where_it_stood_among_what_
     assert (shown.context["around"].place, shown.context["around"].places) == ("2", "3")
     assert '<a href="/queue/?project=ledger">that match</a>' in shown.content.decode()
     assert client.get(page(cards["Elsewhere?"])).context["around"].places == "4", "it does not match"
+    one, other = "http://testserver/queue/?project=ledger&page=1", "http://testserver/queue/?q=Elsewhere"
+    step = re.search(r'href="([^"]+)" data-next', shown.content.decode())
+    for address, came_from, kept in (  # two windows, each with a list of its own
+        (page(cards["Elsewhere?"]), other, "q=Elsewhere"),
+        (page(cards["Next?"]), one, "project=ledger"),
+        (page(cards["Elsewhere?"]), other, "q=Elsewhere"),
+        (step[1], "", "project=ledger"),
+        (page(cards["Elsewhere?"]), other, "q=Elsewhere"),
+    ):
+        assert client.get(address, headers={"Referer": came_from}).context["around"].filter == kept, address
+    ruled = client.post(
+        page(cards["Next?"], "decide/"), typed(cards["Next?"], filter="project=ledger"), follow=True
+    )
+    assert ruled.context["conflict"].question == "Last?"
+    assert ruled.context["around"].filter == "project=ledger"
+    client.post(f"/queue/decisions/{Decision.objects.standing().get().pk}/undo/")
+    from_a_mail = client.post(page(conflict, "decide/"), typed(conflict, filter=""), follow=True)
+    assert from_a_mail.context["around"].filter == "", "its page spoke of no filter"
+    client.post(f"/queue/decisions/{Decision.objects.standing().get().pk}/undo/")
+    client.get(one)
     for question, then in (("Next?", "Last?"), ("Last?", conflict.question)):
         assert rule(cards[question]).context["conflict"].question == then
     was_faster = client.get(page(cards["Last?"])).context["around"]
