@@ -65,6 +65,8 @@ READ = """selector => [
         .map(icon => `the word of an icon is read: ${icon.parentElement.outerHTML.slice(0, 120)}`),
     ...document.querySelector("[aria-label='Select record']") ? ["a box is not named by its row"] : [],
     ...document.querySelector(".sortoptions a:not([aria-label*=': '])") ? ["a sort has no column"] : [],
+    ...[...document.querySelectorAll(".actions")].filter(row => row.scrollWidth > row.clientWidth)
+        .map(row => `buttons leave their column: ${row.innerText}`),
     ...document.querySelectorAll("h1").length === 1 ? [] : ["has not one heading of the first level"],
 ]"""
 # Once Alpine or Swagger UI is done; a locator would load Playwright's own script into each page.
