@@ -103,7 +103,7 @@ def _reopen_not_honoured(decision: Decision, submission: Submission, why: str, a
     opening.ask_again(
         decision, kind=Conflict.Kind.DISAGREEMENT, origin=Conflict.Origin.NOT_HONOURED, opened_as="system",
         why=why, actor=actor, question=f"{NOT_HONOURED}{question}", submission=submission,
-        reviewer_position=(newest.suggestion or newest.text) if newest else conflict.reviewer_position,
+        reviewer_position=opening.position_of(newest) if newest else conflict.reviewer_position,
     )  # fmt: skip
 
 

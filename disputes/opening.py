@@ -9,6 +9,7 @@ from disputes import searching, triage
 from disputes.models import NOT_STATED, Conflict, Decision, Dispute, Flag
 from disputes.models.conflict import ConflictQuerySet
 from disputes.protocol.completion.stuck import is_security
+from disputes.protocol.reviews.fields import asked_in
 from disputes.protocol.rulings.gate import OpenConflict
 from disputes.protocol.rulings.options import Option
 from disputes.protocol.rulings.synthesis import Source, Views, handed_in, synthesise
@@ -187,6 +188,11 @@ def open_conflict(
         note=question, data={"conflict": conflict.ref, "severity": severity, "effect": effect},
     )  # fmt: skip
     return conflict
+
+
+def position_of(finding: Finding) -> str:
+    """Return what the reviewer asks for, in its own words."""
+    return finding.suggestion or asked_in(finding.text) or finding.title
 
 
 def open_again(task: Task, old: Conflict, **changes: Any) -> Conflict:

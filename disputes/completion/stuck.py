@@ -277,7 +277,7 @@ def _open(review: Review, finding: Finding, origin: str, why: str, actor: Actor)
         review.submission.task, kind=Conflict.Kind.DISAGREEMENT, origin=origin,
         opened_as="reviewer" if origin == Conflict.Origin.REPEATED else "system",
         question=finding.title, finding=finding.origin, submission=review.submission,
-        severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
+        severity=finding.severity, reviewer_position=opening.position_of(finding),
         reviewer_label=review.by_agent, coder_position=said,
         coder_label=answer.submission.by_agent if answer else review.submission.by_agent,
         evidence=[why], actor=actor,

@@ -10,7 +10,6 @@ from disputes.intake.submissions import (
     check_response,
     disagree,
     not_raised_by,
-    position_of,
     raised_by,
     take_answers,
     take_submission,

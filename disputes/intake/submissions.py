@@ -220,7 +220,7 @@ def disagree(submission: Submission, finding: Finding, block: Disagreement, *, a
         submission=submission,
         severity=finding.severity,
         actor=actor,
-        reviewer_position=position_of(finding),
+        reviewer_position=opening.position_of(finding),
         reviewer_label=", ".join(raised_by(finding))[:120],
         evidence=not_raised_by(finding),
         coder_position=block.position,
@@ -245,8 +245,3 @@ def not_raised_by(finding: Finding) -> list[str]:
         for review in newest_of_each(finding.review.of_its_turn())
         if review.by_agent not in seen
     ]
-
-
-def position_of(finding: Finding) -> str:
-    """Return what the reviewer asks for, in its own words."""
-    return finding.suggestion or finding.text or finding.title

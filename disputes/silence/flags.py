@@ -80,7 +80,7 @@ def _card(flag: Flag, finding: Finding, actor: Actor) -> None:
         flag.conflict = opening.open_conflict(
             task, kind=Conflict.Kind.SILENCE, origin=Conflict.Origin.FLAGGED, opened_as="system",
             question=finding.title, finding=flag.finding, submission=flag.submission, effect=effect,
-            severity=finding.severity, reviewer_position=finding.suggestion or finding.text or finding.title,
+            severity=finding.severity, reviewer_position=opening.position_of(finding),
             reviewer_label=finding.review.by_agent, coder_position=NOT_STATED,
             coder_label=flag.submission.by_agent, evidence=flag.evidence, actor=actor,
             previous=silences[-1] if silences else None,

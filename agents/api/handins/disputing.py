@@ -4,7 +4,7 @@ from django.db import transaction
 
 from agents.api.handins import caller as callers
 from agents.api.handins.caller import Caller, end_run, one_line, reply
-from disputes import intake, opening
+from disputes import opening
 from disputes.closed_findings import settled_findings
 from disputes.models import Conflict
 from tasks.configuration.policy import LOG, SHIP
@@ -109,7 +109,7 @@ def _positions(
             "coder_position": "", "coder_label": coder,
         }  # fmt: skip
     return {
-        "reviewer_position": intake.position_of(finding) if finding else "",
+        "reviewer_position": opening.position_of(finding) if finding else "",
         "reviewer_label": finding.review.by_agent if finding else "",
         "coder_position": position,
         "coder_label": caller.actor.label,

@@ -27,6 +27,7 @@ FIELDS: dict[str, str] = {
     "assessment": "assessment",
     **dict.fromkeys(["status", "verdict"], "status"),
 }  # fmt: skip
+ONE_LINE = {"severity", "status", "assessment"}
 # An unknown label with one of these endings states a severity: Implementability Risk: MEDIUM.
 SEVERITY_ENDS = (" risk", " severity", " priority", " impact level", " risk level")
 # Only the first words are the severity: HIGH (blocks the release).
@@ -71,8 +72,7 @@ def read_fields(body: Sequence[Line]) -> dict[str, list[str]]:
             if ":" in text and (field := field_of(text)):
                 current = field.name
                 fields.setdefault(current, []).append(field.text)
-                # A severity, an assessment and a status have only one line.
-                if field.text and current in {"severity", "status", "assessment"}:
+                if field.text and current in ONE_LINE:
                     current = ""
                 continue
             if not current and text.lstrip()[:1] == "|":
@@ -116,6 +116,14 @@ def _take_row(fields: dict[str, list[str]], header: tuple[str, ...], row: tuple[
 def text_of(fields: dict[str, list[str]], name: str) -> str:
     """Return what a finding says in one of its parts."""
     return "\n".join(fields.get(name, ())).strip()
+
+
+def asked_in(text: str) -> str:
+    """Return what a finding says below its heading but for severity and place, or else all of it."""
+    heading, *lines = text.splitlines() or [""]
+    fields = [(line, field_of(line)) for line in lines]
+    said = [line for line, field in fields if not field or field.name not in {*ONE_LINE, "location"}]
+    return "\n".join(said).strip() if heading.startswith("#") else text
 
 
 def before_comment(words: str) -> str:

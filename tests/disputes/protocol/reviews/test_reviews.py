@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disputes.protocol.reviews.fields import asked_in
 from disputes.protocol.reviews.review import (
     VERDICT_WORDS,
     Found,
@@ -83,6 +84,19 @@ def test_a_finding_keeps_its_own_words() -> None:
 
     assert first.text == "\n".join(CANONICAL.splitlines()[6:14])
     assert second.text == "- **ISSUE-R2-002**: The message has a slip of the pen"
+
+
+def test_what_a_finding_asks_for_is_told_without_its_frame() -> None:
+    prose = "It is read at each call. Keep it in memory."
+    heading = "### 1. Use a cache in `rate.py:1`\n\n"
+    for text, asked in (
+        (f"{heading}**Severity:** high\n**Location:** rate.py:1\n\n{prose}", prose),
+        (f"{heading}**Problem:** {prose}\n- **Priority:** P1", f"**Problem:** {prose}"),
+        (f"{heading}**Severity:** high", ""),
+        (f"- [HIGH] {prose}\n  severity: high", f"- [HIGH] {prose}\n  severity: high"),
+        ("", ""),
+    ):
+        assert asked_in(text) == asked, text
 
 
 def test_windows_line_ends_make_no_difference() -> None:
