@@ -151,10 +151,13 @@ def _strays() -> list[tuple[int, processes.Identity]]:
 def stuck() -> Iterator[Finding]:
     """Check that whatever is due is done soon, or that somebody can see why not."""
     limit = estimated_time() - timedelta(seconds=settings.DURATIONS["stuck"])
+    last = Host.objects.aggregate(last=Max("seen_at"))["last"]
+    if last is None or Event.objects.filter(kind="restored", at__gt=last).exists():
+        return  # it was not started yet
     found = [*_stuck_runs(limit), *_stuck_work(limit), *_stuck_messages(limit)]
-    if Host.objects.filter(seen_at__gte=limit).exists():
+    if last >= limit:
         yield from found
-    elif found and (last := Host.objects.aggregate(last=Max("seen_at"))["last"]):  # None: not started yet
+    elif found:
         since = f"{last:%Y-%m-%d %H:%M} UTC"
         yield Finding(f"Work is due, and no host has reported since {since}. {found[0].says}", START)
 

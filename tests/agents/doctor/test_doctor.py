@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
+from agents.backups import restoring
 from agents.cli import VERSION
 from agents.doctor import machine, runs, table
 from agents.hosts import landing as landings
@@ -366,8 +367,13 @@ def test_what_waits_is_told_once_where_nothing_runs_and_not_before_the_first_sta
     Host.objects.update(seen_at=timezone.now() - timedelta(hours=2))
     (said,) = found()["I9"]
     assert "no host has reported since" in said
-    Host.objects.update(seen_at=None)  # as after a restore
+    Host.objects.update(seen_at=None)
     assert found() == {}
+    list(restoring.end_what_was_live(timezone.now()))
+    a_queue_that_nobody_takes(healthy)
+    assert "I9" not in found()
+    Host.objects.update(seen_at=timezone.now())
+    assert "I9" in found()
 
 
 def test_a_full_disk_is_told_with_what_to_do(healthy: World, monkeypatch: pytest.MonkeyPatch) -> None:
