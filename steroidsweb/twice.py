@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from disputes.web.view_helpers import fields_in, refusal_page, wants_page
+from disputes.web.view_helpers import fields_in, here_or_form, refusal_page, wants_page
 from steroidsweb.security import API, GetResponse
 from tasks.database.clock import estimated_time
 from tasks.database.locking import attempted, repeated
@@ -47,7 +47,7 @@ def once(get_response: GetResponse) -> GetResponse:
                 messages.info(request, "The form came twice. It took effect once.")
                 return redirect(row.reply["to"])
             time.sleep(PAUSE)
-        return refusal_page(request, "Not done yet", _under_way(row))
+        return refusal_page(request, "Not done yet", _under_way(row), back=here_or_form(request))
 
     return middleware
 

@@ -106,6 +106,7 @@ def test_the_second_of_two_at_the_same_moment_waits_for_the_first(
     assert (waited.status_code, Comment.objects.count()) == (409, 1)
     said = waited.content.decode()
     assert "still being worked on, unless the server was restarted" in said
+    assert f'href="{place}">Back</a>' in said
     assert re.search("If nothing has changed there, send it again in (60|[45][0-9]) seconds", said), said
     monkeypatch.setattr(twice, "REMEMBERED", twice.REMEMBERED * 0)
     assert client.post(f"{place}comments/", form).status_code == 302
