@@ -24,7 +24,7 @@ NAMED_LIST = regex(
     r"(?i)task(?:s|[ -]?list)[ \t]*[:–—-][ \t]+(\S.*)"
 )  # "Tasks: Exports", one list of several
 RULE = regex(r"(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}")
-TITLE_MARK = regex(r"\]\*{0,3} [^\[\]]{0,40}\[(\S)\] ")  # a file's own mark within the title of a task
+TITLE_MARK = regex(r"\]\*{0,3} [^\[\]]{0,40}\[([A-Z])\] ")  # a file's own mark within the title of a task
 BROKEN_FROM = 60  # characters of a line that may have been broken because it was long
 
 
@@ -56,12 +56,12 @@ def read_leniently(text: str, *, is_followed: bool = False) -> Reading:
 
 def _end_of_front_matter(lines: list[str]) -> int:
     """Return the number of the line that ends the front matter of a file; 0 if it has none."""
-    for number, line in enumerate(lines, start=1):
-        if number > 1 and line.rstrip() == "---":
-            return number
-        is_inside = not line.strip() or ":" in line or line.startswith((" ", "-", "#"))
-        if line.rstrip() != "---" if number == 1 else not is_inside:
-            break
+    if lines and lines[0].rstrip() == "---":
+        for number, line in enumerate(lines[1:], start=2):
+            if line.rstrip() == "---":
+                return number
+            if line.strip() and ":" not in line and not line.startswith((" ", "-", "#")):
+                break
     return 0
 
 
@@ -79,9 +79,8 @@ class _Reader:
         for line in lines:
             if not _item(line.strip()):
                 self.legend |= legend_in(line)
-        self.title_marks = {
-            mark for line in lines if _item(line.strip()) for mark in TITLE_MARK.findall(line)
-        }
+        marks = {mark for line in lines if _item(line.strip()) for mark in TITLE_MARK.findall(line)}
+        self.title_marks = marks - {"X", *MARKERS, *MARKS, *self.legend}
         self.front = _end_of_front_matter(lines)
         self.within = 0  # the level of the heading that is the task which is being read
         self.understood: set[int] = set()  # lines whose words say something of their task
@@ -209,7 +208,7 @@ class _Reader:
             self.note(number, "A box without a title is passed over.")
             return
         self.outside = False
-        if not indent and marker in self.title_marks - MARKERS.keys():
+        if not indent and marker in self.title_marks:
             self.text(number, f"\\{self.lines[number - 1]}")
             self.note(
                 number, f"[{marker}] stands in titles, too: this line is read as text that explains it."

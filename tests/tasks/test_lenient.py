@@ -511,6 +511,11 @@ def test_phases_follow_each_other_and_what_lacks_the_parallel_mark_waits_for_wha
         29: "A heading without a title is passed over", 33: "[P] stands in titles, too: this line is ",
     }  # fmt: skip
     assert not {note.line for note in read.notes} & {1, 3, 4}, "front matter is no heading"
+    boxes = "- [X] Set up\n- [/] Half way\n- [?] Unclear\n- [S] Later\n\nLegend: [S] = deferred\n"
+    titles = "- [ ] Draw the [X] that closes\n- [ ] Read [/] and [?] there\n- [ ] Keep the [S] sign\n"
+    both = read_leniently(f"## Marks\n\n{boxes}\n## Titles\n\n{titles}").text
+    said = [task.status for task in parse(both).sections[0].tasks]
+    assert said == ["completed", "in_progress", "pending", "deferred"], "titles that show a marker take none"
     stories = "## Phase 1: Base\n## Phase 2: User Story 1; a\n## Phase 3: User Story 2\n## Phase 4: Polish\n"
     assert [section.after for section in parse(read_leniently(f"{stories}\n- [ ] A").text).sections] == [
         (), ("Phase 1: Base",), ("Phase 1: Base",), ("Phase 2: User Story 1; a", "Phase 3: User Story 2"),
