@@ -4,6 +4,7 @@ Nobody words the rules for their own review. Whoever judges a commit is told wha
 """
 
 from agents.hosts.git.mirror import Mirror
+from agents.hosts.git.repository import inside
 from disputes.protocol.text import chapters
 from disputes.protocol.text.documents import MAX_BYTES, scan
 from tasks.models import Review, Submission
@@ -33,7 +34,7 @@ def rewritten_by(submission: Submission, measure: str, mirror: Mirror) -> list[s
     """Return which of the rules and the specification the submission changes, by their paths."""
     rules, _ = rules_of(mirror, measure, SOURCE_MAX)
     holding = RULES[: RULES.index(rules) + 1] if rules else RULES
-    named = dict.fromkeys(filter(None, [*holding, submission.task.source.partition("#")[0]]))
+    named = dict.fromkeys(filter(None, [*holding, inside(submission.task.source.partition("#")[0])]))
     changed = {path for path, *_ in submission.diff_stat.get("files", ())}
     if measure == submission.diff_stat.get("fork") and len(changed) < FILES_TOLD:
         return [path for path in named if path in changed]

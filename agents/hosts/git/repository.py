@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import posixpath
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,9 +51,10 @@ class Changes:
     links: list[str]
 
 
-def _is_inside(path: str) -> bool:
-    """Whether the path leads to something in the repository."""
-    return not path.startswith("/") and ".." not in path.split("/")
+def inside(path: str) -> str:
+    """Return the path as a commit has it, such as a/b for ./a//b; empty if it leads to nothing in there."""
+    is_outside = path.startswith("/") or ".." in path.split("/")
+    return "" if is_outside or (found := posixpath.normpath(path)) == "." else found
 
 
 class Repository:
@@ -252,7 +254,7 @@ class Repository:
 
         Links in the repository are never followed.
         """
-        if not _is_inside(path):
+        if not (path := inside(path)):
             return None
         if known := memory.files.get((sha, path, limit)):
             return known[0]
@@ -267,7 +269,7 @@ class Repository:
 
     def read_all(self, sha: str, paths: Iterable[str], limit: int) -> dict[str, str]:
         """Return what `read` says of each of these files that the commit has, by one process if it can."""
-        wanted = [path for path in paths if _is_inside(path) and "\n" not in path]
+        wanted = [inner for path in paths if (inner := inside(path)) and "\n" not in path]
         unknown = [path for path in wanted if (sha, path, limit) not in memory.files]
         found = self._read_at_once(sha, unknown, limit)
         told = {path: found[path] if path in found else self.read(sha, path, limit) for path in wanted}
