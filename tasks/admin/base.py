@@ -285,13 +285,15 @@ class BaseAdmin(EveryAdmin, ModelAdmin):
         return TemplateResponse(request, "admin/action_confirmation.html", context)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        """Find the rows about a task by its name, such as ledger-214, wherever its title is searched."""
+        """Find a task by its name, such as ledger-214, and what is about it where its title is searched."""
         ways = [field for field in self.get_search_fields(request) if field.endswith("task__title")]
-        named = tasks_for(request.user).named(search_term.strip().lower()).first() if ways else None
-        if named is None:
+        about = ["pk"] if self.model is Task else [field.removesuffix("__title") for field in ways]
+        named = (
+            list(tasks_for(request.user).searched(search_term).values_list("pk", flat=True)) if about else []
+        )
+        if not named:
             return super().get_search_results(request, queryset, search_term)
-        about = [Q((field.removesuffix("__title"), named)) for field in ways]
-        return queryset.filter(reduce(or_, about)), False
+        return queryset.filter(reduce(or_, (Q((f"{field}__in", named)) for field in about))), False
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         """Return the columns that lead to the row; Django compares them by name, and a column may be none."""

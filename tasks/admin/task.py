@@ -198,12 +198,6 @@ class TaskAdmin(base.ProjectScopedAdmin):
 
     title_begin = staticmethod(base.shortened("title"))
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        named = queryset.filter(pk__in=Task.objects.named(search_term.strip().lower()))
-        if named.exists():
-            return named, False
-        return super().get_search_results(request, queryset, search_term)
-
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
             return ((None, {"fields": self.words}),)

@@ -98,6 +98,11 @@ class TaskQuerySet(models.QuerySet["Task"]):
         name = parts_of(ref)
         return self.filter(project__slug=name[0], number=name[1]) if name else self.none()
 
+    def searched(self, words: str) -> "TaskQuerySet":
+        """Return the tasks that somebody may mean who types such a name, in large or small letters."""
+        name = parts_of(words.strip())
+        return self.filter(project__slug__iexact=name[0], number=name[1]) if name else self.none()
+
     def to_land(self) -> "TaskQuerySet":
         """Return the tasks that are accepted and not yet on the target branch."""
         return self.filter(accepted__isnull=False, landed_at__isnull=True)

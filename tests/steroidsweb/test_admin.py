@@ -786,8 +786,10 @@ def test_moving_a_task_to_another_section_recounts_who_waits(
 def test_a_task_and_what_is_about_it_are_found_by_its_name(
     client: Client, ledger: Project, vera: User
 ) -> None:
-    """A name of no task is words, as sha-256 is."""
+    """A name of no task is words, as sha-256 is; and a short name may have capitals."""
     task = create_task(ledger, number=214)
+    ours = create_task(create_project("Payments"), number=9)
+    Membership.objects.create(user=vera, project=ours.project)
     hashed = create_task(ledger, number=215, title="Hash with SHA-256")
     handed_in = create_submission(task)
     finding = create_finding(create_review(create_submission(hashed)), title="Not by sha-256")
@@ -796,6 +798,7 @@ def test_a_task_and_what_is_about_it_are_found_by_its_name(
         ("tasks.task", "Ledger-214", task), ("tasks.task", "sha-256", hashed),
         ("tasks.submission", "ledger-214", handed_in), ("tasks.finding", "ledger-215", finding),
         ("tasks.finding", "sha-256", finding), ("tasks.event", "ledger-214", None),
+        ("tasks.task", "Payments-9", ours), ("tasks.task", " payments-9", ours),
     ):  # fmt: skip
         response = client.get(page(label, "changelist"), {"q": words})
         assert list(response.context["cl"].result_list) == [wanted] * (wanted is not None), (label, words)

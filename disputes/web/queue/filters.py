@@ -147,7 +147,7 @@ class QueueFilter(django_filters.FilterSet):
             if number.isdecimal() and len(number) < 18:
                 asked |= Q(pk=number) if head.upper() == "D" else Q(_holds(pk=number))
         else:
-            asked |= Q(task__in=Task.objects.named(words))
+            asked |= Q(task__in=Task.objects.searched(words))
         return disputes.filter(asked)
 
     def of_kind(self, disputes: QuerySet[Dispute], name: str, kind: str) -> QuerySet[Dispute]:

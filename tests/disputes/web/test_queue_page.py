@@ -174,7 +174,7 @@ def test_search_finds_questions_titles_codes_paths_and_names(
     as_user(client, tom)
     asked = (
         "longer EACH", "each  deliv longer", wanted.task.title, "r7-042", "hooks/deliv", wanted.dispute.ref,
-        wanted.ref, wanted.task.ref,
+        wanted.ref, wanted.task.ref, wanted.task.ref.title(),
     )  # fmt: skip
     for words in asked:
         assert questions(client, "/queue/", q=words) == ["Wait longer each time?"], words
