@@ -130,9 +130,12 @@ def _refuse_misfit(about: dict[str, Any]) -> None:
     if about["database"] != connection.vendor:
         was, here = databases.NAMES[about["database"]], databases.NAMES[connection.vendor]
         raise NotRestored(f"The backup is of {was}, and DATABASE_URL names {here}: it goes back into {was}.")
-    on_disk = MigrationLoader(None).disk_migrations.items()
-    known = {".".join(each) for key, migration in on_disk for each in (key, *migration.replaces)}
-    if unknown := sorted(set(about["migrations"]) - known):
+    on_disk, made = MigrationLoader(None).disk_migrations, {*about["migrations"]}
+    known = {".".join(key) for key in on_disk}
+    for each in on_disk.values():
+        replaced = {".".join(key) for key in each.replaces}
+        known |= replaced if replaced <= made else set()  # only where all of them were applied
+    if unknown := sorted(made - known):
         raise NotRestored(
             f"The backup is of version {about['version']}, which knows {unknown[0]}; this version does not. "
             "Install that version or a later one, and restore there."

@@ -209,8 +209,9 @@ def test_what_is_no_backup_or_does_not_fit_changes_nothing(tmp_path: Path, db: N
             done = new.manage("restore", str(place))
             assert (done.returncode, words in done.stderr) == (1, True), done.stderr
             assert done.stderr.startswith("CommandError: Nothing was restored. "), done.stderr
-        done = new.manage("restore", str(changed(migrations=["tasks.0042_later"], version="9.9")))
-        assert "version 9.9, which knows tasks.0042_later" in done.stderr
+        for unknown in ("tasks.0042_later", "tasks.0001_first"):  # one of ten that were folded into another
+            done = new.manage("restore", str(changed(migrations=[unknown], version="9.9")))
+            assert f"version 9.9, which knows {unknown}" in done.stderr
         done = new.manage("restore", str(changed(database="postgresql")))
         assert "is of PostgreSQL, and DATABASE_URL names SQLite" in done.stderr
         assert new.rows("SELECT app, name FROM django_migrations ORDER BY id") == before
