@@ -202,9 +202,9 @@ def look_at(url: str) -> FoundRepository:
         validate_repository(url)
     try:
         return FoundRepository(url, remotes.default_branch(url, paths.network()))
-    except remotes.NoDefaultBranch as error:
-        if "Name one yourself" not in str(error):
-            raise CommandError(str(error)) from error
+    except remotes.NoBranches as error:
+        raise CommandError(str(error)) from error
+    except remotes.NoDefaultBranch:
         return FoundRepository(url, "")
     except GitError as error:
         raise CommandError(f"It cannot be used: {error}") from error

@@ -56,6 +56,10 @@ class NoDefaultBranch(commands.GitError):
     """The remote answers, but its HEAD names no existing branch. The text says which branches there are."""
 
 
+class NoBranches(NoDefaultBranch):
+    """The remote answers, but has no branch at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """How fetch and push may reach a remote; nothing else sees the operator's credentials."""
@@ -170,11 +174,11 @@ def default_branch(url: str, network: Network) -> str:
         name.removeprefix("refs/heads/") for _, name in listed(url, network, "--heads", "refs/heads/*")
     )
     if not branches and (head or listed(url, network, "--tags", "refs/tags/*")):
-        raise NoDefaultBranch(
+        raise NoBranches(
             redact(url), "has commits, but no branch to land on. Push one to it, then try again."
         )
     if not branches:
-        raise NoDefaultBranch(redact(url), "is empty. Push a first commit to it, then try again.")
+        raise NoBranches(redact(url), "is empty. Push a first commit to it, then try again.")
     there = ", ".join(branches[:10]) + (", …" if len(branches) > 10 else "")
     raise NoDefaultBranch(
         redact(url), f"has no default branch: its HEAD names none that exists. Name one yourself: {there}."

@@ -382,10 +382,10 @@ def test_the_remote_says_which_branch_is_its_default(remote: Remote, tmp_path: P
         (remote.path / "HEAD").write_text(f"{head}\n")
         for branch in git(remote.path, "for-each-ref", "--format=%(refname)", "refs/heads").split():
             git(remote.path, "update-ref", "--no-deref", "-d", branch)
-        with pytest.raises(remotes.NoDefaultBranch, match="has commits, but no branch to land on"):
+        with pytest.raises(remotes.NoBranches, match="has commits, but no branch to land on"):
             remotes.default_branch(url, network)
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
-    with pytest.raises(remotes.NoDefaultBranch, match=r"empty\.git is empty\. Push a first commit"):
+    with pytest.raises(remotes.NoBranches, match=r"empty\.git is empty\. Push a first commit"):
         remotes.default_branch(str(tmp_path / "empty.git"), network)
     for url in ("/nonexistent/x.git", "https://127.0.0.1:9/x.git", f"ext::touch {tmp_path}/x", "--help"):
         with pytest.raises(Unreachable):
