@@ -54,10 +54,11 @@ def tls(get_response: GetResponse) -> GetResponse:
     would not send HSTS, and the addresses in answers would begin with http.
     """
     own = urlsplit(settings.URL)
+    host = split_domain_port(own.netloc)[0]
 
     def middleware(request: HttpRequest) -> HttpResponse:
         asked = split_domain_port(request.META.get("HTTP_HOST", ""))[0]
-        if own.scheme == "https" and asked == own.hostname:
+        if own.scheme == "https" and asked == host:
             request.META["wsgi.url_scheme"] = "https"
         return get_response(request)
 

@@ -56,13 +56,13 @@ def test_every_answer_carries_the_other_headers(client: Client, lea: User) -> No
 
 
 def test_behind_a_proxy_with_tls_browsers_are_told_to_stay_with_https(settings: Any, lea: User) -> None:
-    settings.ALLOWED_HOSTS, settings.SECURE_HSTS_SECONDS = ["team.example", "127.0.0.1"], 60
-    settings.URL = "https://team.example:8443"
-    for host, wanted in (
-        ("Team.Example:8443", "max-age=60"),
-        ("team.example", "max-age=60"),
-        ("127.0.0.1", ""),
-    ):
+    settings.ALLOWED_HOSTS, settings.SECURE_HSTS_SECONDS = ["*"], 60
+    for url, host, wanted in (
+        ("https://team.example:8443", "Team.Example:8443", "max-age=60"),
+        ("https://team.example:8443", "team.example", "max-age=60"),
+        ("https://team.example:8443", "127.0.0.1", ""), ("https://[::1]", "[::1]", "max-age=60"),
+    ):  # fmt: skip
+        settings.URL = url
         for path in ("/admin/login/", "/static/steroids/keys.js", "/api/v1/me/"):
             answer = Client(headers={"host": host}).get(path)
             assert answer.headers.get("Strict-Transport-Security", "") == wanted, (host, path)
