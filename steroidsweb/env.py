@@ -190,8 +190,8 @@ def env_paths(name: str) -> list[str]:
             )
         if not os.path.exists(path):
             raise ImproperlyConfigured(
-                f"{name} holds {_begin(path)}, and there is nothing that this user can see. Make it or mount "
-                "it, or take it out of the variable."
+                f"{name} holds {_begin(path)}, where this user can see nothing. Make it or mount it, or take "
+                "it out of the variable."
             )
     return paths
 
