@@ -42,7 +42,7 @@ from agents.hosts.git.commands import GitError
 from agents.hosts.git.remotes import Unreachable
 from agents.hosts.naming import host_name
 from agents.hosts.slow_work import Guard, SlowWork, logged
-from agents.loop import candidates, outlook, run_ends
+from agents.loop import outlook, run_ends
 from agents.models import Run
 from agents.models.host import ROOM_MIN
 from agents.money import metering
@@ -51,7 +51,7 @@ from agents.verification.unreachable import trouble
 from disputes.completion import stuck
 from tasks.database.clock import estimated_time
 from tasks.database.prepared import Prepared, PreparedUpdate
-from tasks.models import Event, Finding, Landing, Project, Review, Submission
+from tasks.models import Finding, Landing, Project, Review, Submission
 from tasks.text.regex import regex
 
 log = logging.getLogger(__name__)
@@ -576,34 +576,3 @@ def _stop(folder: Path) -> None:
 def _tell(lines: list[str]) -> None:
     for line in lines:
         log.info(line)
-
-
-def newest_event() -> int:
-    """Return the key of the newest event, or 0 if nothing has ever happened."""
-    return next((pk for (pk,) in _newest_event.rows()), 0)
-
-
-_newest_event = Prepared(lambda: Event.objects.order_by("-pk").values_list("pk")[:1])
-
-
-def idle(within: float, *, since: int) -> bool:
-    """Whether nothing is live, or will be startable, queued or to land within so many seconds.
-
-    `since` is the newest event from before the turn of the loop. What has happened in the turn may lead to
-    more, which only the next turn decides: gaps follow a session that has landed, and a policy rules on a
-    card that was opened.
-    """
-    if newest_event() != since:
-        return False
-    soon = estimated_time() + timedelta(seconds=within)
-    return not (
-        Run.objects.live().exists()
-        or landing.is_any_due(soon)
-        or any(not project.records_problem for project in records.due(soon))
-        or disputed_work.due(soon)
-        or amending.due()
-        or todo.has_work()
-        or candidates.waiting_tasks(soon)
-        or judging.has_work()
-        or trying.is_under_way(soon)
-    )

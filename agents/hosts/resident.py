@@ -8,19 +8,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
-from agents.hosts import api_server, naming, paths, processes, supervisor
+from agents import judging
+from agents.hosts import api_server, landing, naming, paths, processes, supervisor
+from agents.hosts.branches import amending, disputed_work, records, todo
 from agents.hosts.naming import NameTaken
-from agents.hosts.reconciler import HostBusy, Reconciler, idle, newest_event
+from agents.hosts.reconciler import HostBusy, Reconciler
 from agents.hosts.watchdog import Watchdog
 from agents.jobs import BUDGET
-from agents.loop import bell, orchestrator
+from agents.loop import bell, candidates, orchestrator
+from agents.models import Run
 from agents.setup import hosts
+from agents.verification import trying
+from tasks.database.clock import estimated_time
+from tasks.database.prepared import Prepared
+from tasks.models import Event
 
 log = logging.getLogger(__name__)
 
@@ -187,3 +195,34 @@ def once() -> None:
     orchestrator.tick()
     with Reconciler() as host:
         host.step()
+
+
+def newest_event() -> int:
+    """Return the key of the newest event, or 0 if nothing has ever happened."""
+    return next((pk for (pk,) in _newest_event.rows()), 0)
+
+
+_newest_event = Prepared(lambda: Event.objects.order_by("-pk").values_list("pk")[:1])
+
+
+def idle(within: float, *, since: int) -> bool:
+    """Whether nothing is live, or will be startable, queued or to land within so many seconds.
+
+    `since` is the newest event from before the turn of the loop. What has happened in the turn may lead to
+    more, which only the next turn decides: gaps follow a session that has landed, and a policy rules on a
+    card that was opened.
+    """
+    if newest_event() != since:
+        return False
+    soon = estimated_time() + timedelta(seconds=within)
+    return not (
+        Run.objects.live().exists()
+        or landing.is_any_due(soon)
+        or any(not project.records_problem for project in records.due(soon))
+        or disputed_work.due(soon)
+        or amending.due()
+        or todo.has_work()
+        or candidates.waiting_tasks(soon)
+        or judging.has_work()
+        or trying.is_under_way(soon)
+    )

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.hosts import processes
-from agents.hosts.reconciler import Reconciler, idle, newest_event
+from agents.hosts.reconciler import Reconciler
+from agents.hosts.resident import idle, newest_event
 from agents.loop import orchestrator
 from agents.models import Agent
 from tasks.models import Project, Task

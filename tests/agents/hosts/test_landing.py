@@ -13,7 +13,8 @@ from agents.hosts import landing as landings
 from agents.hosts import paths, starting, submissions
 from agents.hosts.branches import records
 from agents.hosts.git.mirror import Mirror
-from agents.hosts.reconciler import Reconciler, host_name, idle, newest_event
+from agents.hosts.reconciler import Reconciler, host_name
+from agents.hosts.resident import idle, newest_event
 from agents.loop import candidates, orchestrator, run_ends
 from agents.models import Run
 from agents.setup.overview import overview
