@@ -29,6 +29,7 @@ class Ecosystem:
 
 SHARDS = r"^(?:development_)?dependencies:"  # what Crystal's own program, without shards, cannot bring
 FLUTTER = r"\bsdk:\s*flutter\b"
+DEPS_TEST = r"\A(?>[\s\S]*?:test\s)"  # up to the first alias of that name, and no other
 ROWS = (
     Ecosystem(
         "elixir", r"mix\.exs", "mix local.hex --force && mix deps.get", "mix compile", "mix test",
@@ -68,11 +69,11 @@ ROWS = (
     ),
     Ecosystem(
         "jvm", r"deps\.edn", "clojure -P -X:test", "", "clojure -X:test", r"(src/)?test/.*\.clj[cs]?",
-        holds=r":test\s(?=[\s\S]*:exec-fn\b)",
+        holds=rf"{DEPS_TEST}[\s\S]*:exec-fn\b",
     ),
     Ecosystem(
         "jvm", r"deps\.edn", "clojure -P -M:test", "", "clojure -M:test", r"(src/)?test/.*\.clj[cs]?",
-        holds=r":test\s(?=[\s\S]*:main-opts\b)(?![\s\S]*:exec-fn\b)",
+        holds=rf"{DEPS_TEST}(?![\s\S]*:exec-fn\b)[\s\S]*:main-opts\b",
     ),
     Ecosystem("scala", r"build\.sbt", "sbt update", "sbt compile", "sbt test", r"(.*/)?src/test/.*\.scala"),
     Ecosystem(

@@ -878,6 +878,7 @@ def test_hostile_files_never_raise_and_stay_bounded() -> None:
         "[project]\nname=1\n[project.optional-dependencies]\n'; rm -rf ~; '=['x']\ntest='x'\n", "a" * 300_000,
         "[testenv]\ndeps=" + "x\n " * 20_000, "<target " * 20_000, "FROM " * 10_000, " " * 150_000 + "x:",
         "import x\n" * 20_000, "def test(" * 20_000, "option (A_TEST" + " " * 90_000,
+        ":test " * 40_000,
     ]  # fmt: skip
     names = [
         ".github/workflows/ci.yml", ".gitlab-ci.yml", ".travis.yml", ".circleci/config.yml",
@@ -887,11 +888,12 @@ def test_hostile_files_never_raise_and_stay_bounded() -> None:
         "Rakefile",
         "Cargo.toml", "go.mod", "composer.json", "build.xml", "justfile", "Taskfile.yml", "pnpm-lock.yaml",
         "tests/test_a.py", "t/a.t", "a.gemspec", "test/a.js", "configure.ac", "Makefile.am", "phpunit.xml",
+        "deps.edn", "pubspec.yaml", "elm.json", "mill", "test/a.clj",
     ]  # fmt: skip
     for text in texts:
         began = time.monotonic()
         found = of(dict.fromkeys(names, text))
-        assert time.monotonic() - began < 60, text[:60]
+        assert time.monotonic() - began < 30, text[:60]
         assert len(found) <= MOST
         assert all(len(command) <= LONGEST for one in found for command in one.commands)
         assert not any(
