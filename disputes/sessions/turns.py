@@ -358,7 +358,7 @@ class _Turn:
         Only the engineer can make them fit, and it works on gaps; another final review would change nothing.
         """
         clash = last.landings.filter(status=Landing.Status.CONFLICT).last()
-        note = f"The commits of round {last.round} could not land."
+        note = f"Commit {last.sha[:12]} of round {last.round} could not land."
         told = self.project.events.filter(kind="gap_found", note=note)
         if clash is None or told.exists():
             return False

@@ -283,29 +283,35 @@ def test_a_point_of_the_final_review_becomes_a_gap_and_the_rounds_go_on(project:
 
 
 def test_what_does_not_fit_onto_the_branch_any_more_is_a_gap_for_the_engineer() -> None:
+    """In a later session, too, whose rounds have the same numbers."""
     project = document_project()
-    gap_in(project, A)
-    session = review(propose(tick(project), proposal(A)), verdict(FINE, {A: FINE}))
-    session = review(session, verdict(FINE, {A: FINE}))
-    last = session.last_submission()
-    Landing.objects.create(
-        project=project, task=session, submission=last, status="conflict", sha=last.sha, problem="It clashes."
-    )
-    session.clash(note="It clashes.")
+    for number, gap in enumerate((A, B), start=1):
+        gap_in(project, gap, number=50 * number)
+        session = review(propose(tick(project), proposal(gap)), verdict(FINE, {gap: FINE}))
+        session = review(session, verdict(FINE, {gap: FINE}))
+        last = session.last_submission()
+        last.sha = str(number) * 40
+        last.save()
+        Landing.objects.create(
+            project=project, task=session, submission=last, status="conflict", sha=last.sha,
+            problem="It clashes.",
+        )  # fmt: skip
+        session.clash(note="It clashes.")
 
-    session = tick(project)
+        session = tick(project)
 
-    new = project.tasks.get(gap="GAP-DOC-001")
-    assert new.title == "GAP-DOC-001: main has moved on: what was accepted has to fit onto it again"
-    assert new.body.startswith(
-        f"Commit {last.sha[:12]} of round 1 was accepted and could not land on main: It c"
-    )
-    assert (session.status, session.round, new.status) == ("in_progress", 2, "in_progress")
-    assert session in Task.objects.in_the_loop()
-    session = review(propose(session, proposal(new.gap)), verdict(FINE, {new.gap: FINE}))
-    session = review(session, verdict(FINE, {A: FINE}))
-    session.refresh_from_db()
-    assert (session.status, session.accepted.round) == ("completed", 2)
+        new = project.tasks.get(gap=f"GAP-DOC-00{number}")
+        assert new.title == f"{new.gap}: main has moved on: what was accepted has to fit onto it again"
+        assert new.body.startswith(
+            f"Commit {last.sha[:12]} of round 1 was accepted and could not land on main: It c"
+        )
+        assert (session.status, session.round, new.status) == ("in_progress", 2, "in_progress")
+        assert session in Task.objects.in_the_loop()
+        session = review(propose(session, proposal(new.gap)), verdict(FINE, {new.gap: FINE}))
+        session = review(session, verdict(FINE, {gap: FINE}))
+        session.refresh_from_db()
+        assert (session.status, session.accepted.round) == ("completed", 2)
+        session.landed(session.accepted.sha)
 
 
 def test_blocked_gaps_wait_for_people_and_the_session_has_nothing_to_do(project: Project) -> None:
