@@ -151,15 +151,16 @@ def roll_back(task: Task, to_round: int, *, user: Any, reason: str, version: int
 def _restore_gaps(session: Task, back: Rollback, actor: Actor) -> None:
     """Restore the gaps as they were at the end of the round that stays, except those that people have moved.
 
-    Gaps that came up since are cancelled, because no remaining document mentions them.
+    Gaps that came up since are cancelled, because no remaining document mentions them. What has landed is of
+    an earlier session, whose rounds have the same numbers.
     """
     since = session.events.filter(kind="round_judged", data__round=back.to_round).order_by("-pk").first()
     moved_by = {"start", "submit", "reject", "approve", "restore"}
-    for gap in session.project.tasks.gaps().exclude(gap=""):
+    for gap in session.project.tasks.gaps().filter(landed_at__isnull=True).exclude(gap=""):
         gap.project = session.project
         gap.submissions.standing().filter(round__gt=back.to_round, kind="document").update(rolled_back=back)
-        later = gap.events.exclude(to_status="").order_by("pk")
-        later = later.filter(pk__gt=since.pk) if since else later.exclude(kind__in=["created", "task_added"])
+        later = gap.events.exclude(to_status="").exclude(kind__in=["created", "task_added"]).order_by("pk")
+        later = later.filter(pk__gt=since.pk) if since else later
         first, last = later.first(), later.last()
         if first is None or last.kind not in {*moved_by, "gap_found"}:
             continue

@@ -12,6 +12,7 @@ from disputes.protocol.rounds.validation import FailureType, Form
 from disputes.rulings import offers
 from disputes.sessions import gaps, handing_in, repair
 from tasks import hooks
+from tasks.adding import add_task
 from tasks.errors import Refused
 from tasks.events import SYSTEM, Actor
 from tasks.models import Landing, Project, Task
@@ -21,7 +22,7 @@ from tests.rounds import document_project, flagged, gap_in, proposal, propose, r
 
 pytestmark = pytest.mark.django_db
 
-A, B, C = "GAP-AUTH-001", "GAP-AUTH-002", "GAP-AUTH-003"
+A, B, C, D = "GAP-AUTH-001", "GAP-AUTH-002", "GAP-AUTH-003", "GAP-AUTH-004"
 BACK, FINE = "NEEDS_REVISION", "APPROVED"
 
 
@@ -345,6 +346,26 @@ def test_rounds_are_taken_back_with_their_gaps_and_figures(project: Project) -> 
     session = propose(session, proposal(A))
     review(session, verdict(FINE, {A: FINE}))
     assert states(project)[A] == "ACCEPTED"
+
+
+def test_a_rollback_touches_no_earlier_session_and_keeps_gaps_that_people_added(project: Project) -> None:
+    lea = create_user("lea", is_superuser=True)
+    session = review(propose(tick(project), proposal(B, C)), verdict(FINE, {B: FINE, C: FINE}))
+    session = review(propose(session, proposal(A)), verdict(FINE, {A: FINE}))
+    session = review(session, verdict(FINE, {A: FINE}))
+    session.landed(session.last_submission().sha)
+    for number in (4, 5):
+        add_task(project, f"GAP-AUTH-00{number}: Who?", actor=Actor.person(lea))
+        session = tick(project)
+        session = propose(session, proposal(D, answers=("ISSUE-R1-001",) if number == 5 else ()))
+        session = review(session, verdict(BACK, {D: BACK}, (f"ISSUE-R{number - 3}-001", D, "Noon is open")))
+
+    for to_round in (1, 0):
+        rollbacks.roll_back(session, to_round, user=lea, reason="It is about something else.")
+        session = tick(project)
+        assert (session.round, len(gaps.assigned(session))) == (to_round + 1, 2)
+    assert all(gap.submissions.standing().exists() for gap in project.tasks.filter(gap__in=[A, B, C]))
+    assert not project.tasks.get(gap=D).submissions.standing().exists()
 
 
 def test_a_gap_is_not_taken_back_without_its_session(project: Project, client: Client) -> None:
