@@ -122,7 +122,7 @@ def _told(gap: Task) -> str:
         lines.append(f"It is about `{one_line(gap.source)}`.")
     if gap.body.strip():
         lines += ["", fenced(gap.body[:GAP_MAX])]
-    before = gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).newest_first().first()
+    before = gaps.documents_of(gap).first()
     if before and before.response.strip():
         lines += ["", f"Proposed in round {before.round}:", "", fenced(before.response[:GAP_MAX], "markdown")]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from tasks.adding import create_last, section_titled
 from tasks.events import SYSTEM, Actor
 from tasks.models import Project, Review, Submission, Task
 from tasks.models.event import record
+from tasks.models.submission import SubmissionQuerySet
 from tasks.states import Severity, Status, severity_rank
 from tasks.text.regex import regex
 
@@ -50,13 +51,19 @@ def under_review(session: Task) -> list[Task]:
     last = session.last_submission()
     rows = session.project.tasks.gaps().filter(status=Status.REVIEW)
     if last is not None:
-        treated = Submission.objects.standing().filter(
-            round=last.round, attempt=last.attempt, kind="document"
-        )
+        treated = Submission.objects.standing().filter(at=last.at, kind="document")
         rows |= session.project.tasks.gaps().filter(
             status=Status.IN_PROGRESS, pk__in=treated.filter(task__project=session.project).values("task")
         )
     return _gravest_first(rows.exclude(gap=""))
+
+
+def documents_of(gap: Task) -> SubmissionQuerySet:
+    """Return what was proposed for the gap, newest first. In each session rounds are counted from one.
+
+    Each has the time of the session's submission that it is a part of.
+    """
+    return gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).order_by("-pk")
 
 
 def _gravest_first(gaps: QuerySet[Task]) -> list[Task]:
@@ -164,3 +171,9 @@ def may_be_given(project: Project) -> Iterable[Task]:
     """Return the gaps that nobody is working on and nothing holds up, gravest first."""
     waiting = project.tasks.gaps().filter(status=Status.PENDING, waits_for=0, section__is_stopped=False)
     return _gravest_first(waiting.filter(alerts.in_focus(project)).exclude(gap=""))
+
+
+def is_work_left(project: Project) -> bool:
+    """Whether a gap is with the engineer, or may be given to it."""
+    given = project.tasks.gaps().filter(status=Status.IN_PROGRESS).exclude(gap="")
+    return given.exists() or any(may_be_given(project))

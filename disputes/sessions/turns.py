@@ -43,7 +43,7 @@ def advance(project: Project) -> None:
     session = gaps.session_of(project)
     if session is None or session.landed_at:
         _land_gaps(session)
-        if not any(gaps.may_be_given(project)):
+        if not gaps.is_work_left(project):
             return
         session = gaps.begin(project)
     with transaction.atomic():
@@ -114,14 +114,7 @@ class _Turn:
         for code, text in work.sections.items():
             if (gap := self.gaps.get(code)) is None:
                 continue
-            Submission.objects.get_or_create(
-                task=gap, round=submission.round, attempt=submission.attempt, rolled_back=None,
-                defaults={
-                    "kind": Submission.Kind.DOCUMENT, "response": text, "by_agent": submission.by_agent,
-                    "origin_path": work.document.path, "content_sha256": work.document.sha256,
-                    "state": Submission.State.VERIFIED, "at": submission.at,
-                },
-            )  # fmt: skip
+            self._keep_document(gap, submission, work, text)
             if why := self._propose_gap(gap, submission, text, actor):
                 refused[code] = why
         for each in made.blocked:
@@ -136,6 +129,17 @@ class _Turn:
             },
         )  # fmt: skip
         self._flags(submission, work.document.path)
+
+    def _keep_document(self, gap: Task, submission: Submission, work: Work, text: str) -> None:
+        """Store the gap's part of a document with the gap, once."""
+        taken = gaps.documents_of(gap).filter(round=submission.round, attempt__gte=submission.attempt)
+        if not taken.filter(at=submission.at).exists():
+            Submission.objects.create(
+                task=gap, round=submission.round, attempt=submission.attempt + taken.count(),
+                kind=Submission.Kind.DOCUMENT, response=text, by_agent=submission.by_agent,
+                origin_path=work.document.path, content_sha256=work.document.sha256,
+                state=Submission.State.VERIFIED, at=submission.at,
+            )  # fmt: skip
 
     def _propose_gap(self, gap: Task, submission: Submission, text: str, actor: Actor) -> str:
         """Propose the gap. Return why it cannot be proposed, or ""."""
@@ -260,11 +264,10 @@ class _Turn:
 
     def _verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> GapState | None:
         """Return the state to which the review moves the gap, or None if it stays where it is."""
-        newest = gap.submissions.standing().filter(kind=Submission.Kind.DOCUMENT).newest_first().first()
-        seen = (review.submission.round, review.submission.attempt)
-        if newest is None or (newest.round, newest.attempt) > seen:
+        newest = gaps.documents_of(gap).first()
+        if newest is None or newest.at > review.submission.at:
             return None  # the gap was written about since
-        is_of_this = (newest.round, newest.attempt) == seen
+        is_of_this = newest.at == review.submission.at
         if gap.status != Status.REVIEW and not (gap.status == Status.IN_PROGRESS and is_of_this):
             return None
         if not _is_named(judged, gap.gap) or self._asked().filter(finding__gap=gap).exists():
@@ -309,10 +312,7 @@ class _Turn:
 
     def _keep_verdict(self, review: Review, judged: ReviewDocument, gap: Task) -> None:
         """Store the review's verdict on the gap with the gap's own proposal."""
-        own = gap.submissions.standing().filter(
-            kind=Submission.Kind.DOCUMENT, round__lte=review.submission.round
-        )
-        last = own.newest_first().first()
+        last = gaps.documents_of(gap).filter(at__lte=review.submission.at).first()
         if last is None or not _is_named(judged, gap.gap):
             return
         sent_back = self._grave_issues(review, gap) or not self._signs_off(judged, gap)
@@ -347,9 +347,9 @@ class _Turn:
             note = "Every gap is settled or put off: the final review."
             self.session.review_rest(note=note, final=True, submission=last.pk)
             return
-        if not self._is_work_left():
+        if not gaps.is_work_left(self.project):
             self._go_on_with_proposed(last)
-        if last.round == self.session.round and self._is_work_left():
+        if last.round == self.session.round and gaps.is_work_left(self.project):
             self.session.next_round(note="The round was passed; gaps are left.")
 
     def _is_clash_given(self, last: Submission) -> bool:
@@ -373,11 +373,6 @@ class _Turn:
             self.session, code, title, Severity.HIGH, parent=None, note=note, body=body
         )
         return True
-
-    def _is_work_left(self) -> bool:
-        """Whether a gap is with the engineer, or may be given to it."""
-        given = self.session.open_gaps().filter(status=Status.IN_PROGRESS)
-        return given.exists() or any(gaps.may_be_given(self.project))
 
     def _go_on_with_proposed(self, last: Submission) -> None:
         """Continue if all gaps that can be worked on are proposed, and reviewed as they are.

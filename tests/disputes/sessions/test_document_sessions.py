@@ -477,3 +477,10 @@ def test_what_was_accepted_lands_when_a_session_is_ended_early(project: Project,
     tick(project)
     assert project.tasks.get(gap=B).landed_at
     assert "would not land" not in client.get(end).content.decode()
+
+    project.tasks.get(gap=C).resume(actor=Actor.person(lea))  # for a session with a round 1 of its own
+    review(propose(tick(project), proposal(C).replace("30 seconds", "99 s")), verdict(FINE, {C: FINE}))
+    last, first = gaps.documents_of(project.tasks.get(gap=C))
+    assert ("99 s" in last.response, "99 s" in first.response, last.round) == (True, False, 1)
+    assert [each.verdict for document in (first, last) for each in document.reviews.all()] == [BACK, FINE]
+    assert states(project)[C] == "ACCEPTED"
