@@ -55,15 +55,13 @@ def escalated() -> QuerySet[Task]:
     return Task.objects.filter(status__in=UNFINISHED).exclude(escalation="")
 
 
-def unwatched(
-    projects: Iterable[Project], crew: Crew | None = None, *, is_escalated: bool = True
-) -> list[Unwatched]:
+def unwatched(projects: Iterable[Project], crew: Crew, *, is_escalated: bool = True) -> list[Unwatched]:
     """Return the columns that need an agent and have none: two queries for any number of projects.
 
     Every stage needs one. A column of specialists does if the project names it, a ladder sends tasks to it,
     or a task is in it. `is_escalated` says whether any task may be in one.
     """
-    rows, crew = list(projects), crew or Crew()
+    rows = list(projects)
     coders: list[Any] = [agent for agent in crew.agents if agent.role == Run.Role.CODER]
     if not coders:
         return []  # nothing is set up yet, and the pages say so
@@ -93,9 +91,9 @@ def _needed(config: ProjectSettings, entered: set[str]) -> list[Stage]:
     return [*stages_of(config), *specialists]
 
 
-def without_domain(crew: Crew | None = None) -> list[Agent]:
+def without_domain(crew: Crew) -> list[Agent]:
     """Return the coders without domains beside others of their sort that have some: no catch-alls (ARB-9)."""
-    coders = [agent for agent in (crew or Crew()).agents if agent.role == Run.Role.CODER]
+    coders = [agent for agent in crew.agents if agent.role == Run.Role.CODER]
     return [
         agent
         for agent in coders

@@ -86,17 +86,9 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
     class Meta:
         model = Decision
         fields = [
-            "letter",
-            "option",
-            "text",
-            "rationale",
-            "constraints",
-            "cites",
-            "expects_change",
-            "by",
-            "at",
+            "letter", "option", "text", "rationale", "constraints", "cites", "expects_change", "by", "at",
             "used_at",
-        ]
+        ]  # fmt: skip
         extra_kwargs = {
             "used_at": {"help_text": "When a prompt began with it; from then on it cannot be undone."},
             "rationale": {"help_text": "Why; the prompt says it, too."},
@@ -133,11 +125,9 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
     decision = serializers.SerializerMethodField(help_text="The ruling that stands; none where it is open.")
     opinions = OpinionSerializer(many=True, read_only=True)
     synthesis = serializers.CharField(
-        source="proposal.text",
-        default="",
-        read_only=True,
+        source="proposal.text", default="", read_only=True,
         help_text="What was proposed as a middle ground: option C.",
-    )
+    )  # fmt: skip
     synthesis_by = serializers.CharField(
         source="proposal.by", default="", read_only=True, help_text="Who proposed it."
     )
@@ -145,11 +135,9 @@ class ConflictSerializer(serializers.ModelSerializer[Conflict]):
         source="proposal.trade_off", default="", read_only=True, help_text="What each side gives up."
     )
     synthesis_covers_both = serializers.BooleanField(
-        source="proposal.covers_both",
-        default=False,
-        read_only=True,
+        source="proposal.covers_both", default=False, read_only=True,
         help_text="Whether it meets both concerns.",
-    )
+    )  # fmt: skip
     presentation = serializers.SerializerMethodField(
         help_text="The conflict as a person reads it, in Markdown"
     )
@@ -355,11 +343,8 @@ class DisputeViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             return get_object_or_404(disputes, pk=number)
         if head.upper() == "C":
             return get_object_or_404(disputes.filter(conflicts__pk=number))
-        found = (
-            disputes.filter(task__in=tasks_named(self.request.user, self.kwargs["ref"]))
-            .order_by("-pk")
-            .first()
-        )
+        tasks = tasks_named(self.request.user, self.kwargs["ref"])
+        found = disputes.filter(task__in=tasks).order_by("-pk").first()
         if found is None:
             raise Refused(
                 "not_found", f"There is no dispute on {self.kwargs['ref']} that you may see.",

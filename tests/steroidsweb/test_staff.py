@@ -9,6 +9,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from agents.crew import coverage
+from agents.crew.choosing import Crew
 from tasks.models import Project
 from tests.factories import create_agent, create_project, create_task
 
@@ -23,7 +24,7 @@ def said() -> list[tuple[str, str]]:
 
 
 def unwatched(project: Project) -> list[str]:
-    return [each.column for each in coverage.unwatched([project])]
+    return [each.column for each in coverage.unwatched([project], Crew())]
 
 
 def test_before_there_is_any_agent_nothing_is_wrong(ledger: Project) -> None:
@@ -38,7 +39,7 @@ def test_an_agent_of_no_type_takes_the_only_stage(ledger: Project) -> None:
 def test_a_stage_that_nobody_watches_is_named_with_what_to_do(ledger: Project) -> None:
     create_agent("coder", kind="test-architect")
     assert said() == [("steroids.W010", "Nobody watches the column dev of Ledger.")]
-    (found,) = coverage.unwatched([ledger])
+    (found,) = coverage.unwatched([ledger], Crew())
     assert found.hint == (
         'Add a coder without a type or of the type dev-agent, or have one watch it: watches ["dev"].'
     )
@@ -110,7 +111,7 @@ def test_agents_of_different_projects_do_not_stand_side_by_side() -> None:
     here, there = create_project(), create_project()
     create_agent("coder").projects.add(here)
     create_agent("coder", domains=["api"]).projects.add(there)
-    assert coverage.without_domain() == []
+    assert coverage.without_domain(Crew()) == []
 
 
 def test_a_database_without_tables_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
