@@ -202,20 +202,12 @@ def record_of(project: Project, severity: str) -> arbitration.Agreement:
     """Return how often people ruled as a judge had said, on this severity's newest conflicts (ARB-10)."""
     sides = [Opinion.Verdict.ENFORCE, Opinion.Verdict.DISMISS]
     said_before = Opinion.objects.judge_before_ruling().filter(verdict__in=sides)
-    rulings_of_people = (
-        Decision.objects.standing()
-        .filter(
-            authority=Decision.Authority.PERSON,
-            conflict__kind=Conflict.Kind.DISAGREEMENT,
-            conflict__severity=severity,
-            conflict__dispute__project=project,
-        )
-        .annotate(said=Subquery(said_before.values("verdict")[:1]))
-        .exclude(said=None)
-        .order_by("-pk")
-        .values_list("option", "said")[: arbitration.NEWEST]
-    )
-    pairs = list(rulings_of_people)
+    of_people = Decision.objects.standing().filter(
+        authority=Decision.Authority.PERSON, conflict__kind=Conflict.Kind.DISAGREEMENT,
+        conflict__severity=severity, conflict__dispute__project=project,
+    )  # fmt: skip
+    told = of_people.annotate(said=Subquery(said_before.values("verdict")[:1])).exclude(said=None)
+    pairs = list(told.order_by("-pk").values_list("option", "said")[: arbitration.NEWEST])
     agreed = sum(arbitration.option_of(said) == option for option, said in pairs)
     return arbitration.Agreement(agreed, len(pairs))
 
@@ -245,11 +237,8 @@ def _earned(conflict: Conflict) -> arbitration.Agreement | None:
 def fail(opinion: Opinion, why: str) -> bool:
     """Record that nobody will give the opinion. Return False if it was already given or given up."""
     with transaction.atomic():
-        failed = (
-            Opinion.objects.asked()
-            .filter(pk=opinion.pk)
-            .update(state=Opinion.State.FAILED, reasons=why[:500])
-        )
+        asked = Opinion.objects.asked().filter(pk=opinion.pk)
+        failed = asked.update(state=Opinion.State.FAILED, reasons=why[:500])
         if failed:
             about = {"opinion": opinion.pk, "kind": opinion.kind}
             opinion.conflict.record_event("opinion_failed", note=why, **about)

@@ -78,11 +78,8 @@ class _Turn:
 
     def _follow_documents(self) -> None:
         """Let each new document change the gaps, and apply the last review again after each ruling."""
-        known = set(
-            self.project.events.filter(task=self.session, kind__in=[PROPOSED, JUDGED]).values_list(
-                "kind", "data__row"
-            )
-        )
+        told = self.project.events.filter(task=self.session, kind__in=[PROPOSED, JUDGED])
+        known = set(told.values_list("kind", "data__row"))
         rows = [
             (PROPOSED, p.row.pk) if isinstance(p.row, Submission) else (JUDGED, p.row.pk)
             for p in self.folder.places
@@ -414,11 +411,8 @@ class _Turn:
 
     def _send_back_ruled(self) -> None:
         """Send gaps back to the engineer if a ruling asks for a change to them, or for an answer."""
-        for gap in (
-            self.project.tasks.gaps()
-            .filter(status=Status.REVIEW, gap_findings__in=self._asked().values("finding"))
-            .distinct()
-        ):
+        proposed = self.project.tasks.gaps().filter(status=Status.REVIEW)
+        for gap in proposed.filter(gap_findings__in=self._asked().values("finding")).distinct():
             gap.project = self.project
             gap.send_gap_back(actor=SYSTEM, note="A ruling asks for a change or an answer.")
 
