@@ -122,7 +122,7 @@ ANONYMOUS = (
         lambda c: (
             c.purpose in (Purpose.OTHER, Purpose.CHECKS)
             and (c.start.numbered or c.start.bold or c.start.trailing or c.start.leading)
-            and c.has_words
+            and (c.has_words or (c.start.numbered and c.start.words))
             and c.has_severity
         ),
     ),

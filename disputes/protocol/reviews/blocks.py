@@ -12,19 +12,24 @@ from disputes.protocol.reviews.group_labels import MAX_LABEL, GroupLabel, bold_l
 from disputes.protocol.reviews.headings import TOP, Purpose, Section, purpose_of
 from disputes.protocol.reviews.layout import Layout
 from disputes.protocol.text.documents import RULE, STATED, trimmed
+from disputes.protocol.text.locations import line_alone
 
 STRONG = (Shape.HEADING, Shape.BOLD)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The lines of one finding, from `begin` to just before `end`, with its section and its group label."""
+    """The lines of one finding, from `begin` to just before `end`, with its section and its group label.
+
+    `place` is the line of a file that stands alone above it.
+    """
 
     start: Start
     begin: int
     end: int
     section: Section
     group: GroupLabel | None
+    place: str = ""
 
 
 class Blocks(NamedTuple):
@@ -44,7 +49,7 @@ def find_blocks(layout: Layout, *, lenient: bool = False, last_resort: bool = Fa
     As a `last_resort`, include all items of lists, for a review that rejects and raises nothing else.
     """
     walk = _Walk(layout, lenient=lenient, last_resort=last_resort)
-    blocks = _without_repeats(layout, walk.run(), walk.reasons)
+    blocks = _below_places(layout, _without_repeats(layout, walk.run(), walk.reasons))
     return Blocks(blocks, walk.reasons, walk.passed_over)
 
 
@@ -219,6 +224,35 @@ class _Walk:
         self.reasons[index] = rule.reason
         self.passed_over = self.passed_over or rule.repeats
         return rule.begins
+
+
+# --- Places -----------------------------------------------------------------------------------------------
+
+
+def _below_places(layout: Layout, blocks: list[Block]) -> list[Block]:
+    """Return the blocks with the places above them, if the first has one: a review sets all alike."""
+    if not blocks or _place_above(layout, blocks[0].begin) is None:
+        return blocks
+    found = [_place_above(layout, block.begin) for block in blocks]
+    ends = [each[0] if each else len(layout.lines) for each in found[1:]]
+    return [
+        replace(
+            block,
+            place=each[1] if each else "",
+            end=block.begin + 1 + len(trimmed(layout.lines[block.begin + 1 : min(block.end, end)])),
+        )
+        for block, each, end in zip(blocks, found, [*ends, len(layout.lines)], strict=True)
+    ]
+
+
+def _place_above(layout: Layout, begin: int) -> tuple[int, str] | None:
+    """Return the line above a finding that only names the line of a file, and what it names."""
+    for index in range(begin - 1, -1, -1):
+        line = layout.lines[index]
+        if line.mode is STATED and line.text.strip():
+            named = line_alone(line.text)
+            return (index, named) if named else None
+    return None
 
 
 # --- Repeats ----------------------------------------------------------------------------------------------

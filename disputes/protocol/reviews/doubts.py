@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from disputes.protocol.reviews.first_lines.prose import NOTHING
 from disputes.protocol.reviews.first_lines.start import EMPTY
@@ -88,6 +89,13 @@ TALLIED = regex(
     r"|(?:critical|high|P0|P1)(?=\s*(?:[,;.)+*]|$|(?:severity|priority|issues?|findings?|and)\b)))\b",
     re.IGNORECASE,
 )
+# The same the other way round: "Actionable comments posted: 3", "Issues found: 2".
+TALLIED_BEHIND = regex(
+    r"^\W{0,4}(?:actionable |new |open |total )?(?P<what>comments|findings|issues|problems)"
+    r"(?: (?:posted|found|raised|generated))?:[ *_]{0,4}(?P<count>\d{1,2})\W*$",
+    re.IGNORECASE,
+)
+ALL = ("com", "f", "i", "pro")  # how the words begin that count all findings
 # How such a line begins, in which no finding may lie although it stands right below one.
 TALLY_FIRST = regex(
     r"\W{0,4}(?:(?:total|summary|findings?|result|tally|found|i found|there are)\b|\d)", re.IGNORECASE
@@ -189,9 +197,10 @@ def _untallied(read: ReadReview) -> Iterator[Problem]:
             continue
         if line.mode is not STATED or OTHERWISE.search(line.text):
             continue
-        counted = [(int(match["count"]), match["what"].lower()) for match in TALLIED.finditer(line.text)]
-        of_all = max((number for number, what in counted if what[0] in "fi" or what[:3] == "pro"), default=0)
-        of_grave = sum(number for number, what in counted if what[0] in "bch" or what in ("p0", "p1"))
+        told = chain(TALLIED.finditer(line.text), TALLIED_BEHIND.finditer(line.text))
+        counted = [(int(match["count"]), match["what"].lower()) for match in told]
+        of_all = max((number for number, what in counted if what.startswith(ALL)), default=0)
+        of_grave = sum(number for number, what in counted if not what.startswith(ALL))
         if of_all > count or of_grave > grave:
             yield Problem(line.number, f"it counts more findings than the {count} that were read")
             return

@@ -10,9 +10,9 @@ from disputes.protocol.reviews.first_lines.start import Shape, Start
 from disputes.protocol.reviews.headings import Purpose, Section
 from disputes.protocol.reviews.inline_severities import MAX_TITLE, field_severity, severity_in
 from disputes.protocol.reviews.layout import Layout
-from disputes.protocol.text.documents import Line
+from disputes.protocol.text.documents import STATED, Line
 from disputes.protocol.text.identifiers import gaps_in
-from disputes.protocol.text.locations import is_place, line_named, place
+from disputes.protocol.text.locations import is_place, line_named, only_line_named, place
 from tasks.states import Severity, severity_rank
 from tasks.text.regex import regex
 
@@ -90,7 +90,7 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         # SEV-10: if severities disagree, the highest one counts.
         severity=max(stated, key=severity_rank, default=None),
         raw_severity=raw[:40],
-        location=text_of(fields, "location") or _place_of(start) or _place_above(layout, block),
+        location=text_of(fields, "location") or _place_of(layout, block),
         impact=impact,
         suggestion=suggestion,
         text=text,
@@ -106,13 +106,22 @@ def read_block(layout: Layout, block: Block, listed: dict[str, Severity], before
         yield replace(found, code=code.upper(), title=(title or code)[:MAX_TITLE], ordinal=ordinal)
 
 
-def _place_of(start: Start) -> str:
-    """Return the line of a file that the first line of a finding names: before its title, or within it."""
+def _place_of(layout: Layout, block: Block) -> str:
+    """Return the place of a finding without a label for it.
+
+    That is the line of a file that its first line names, before the title or within it, or what stands above
+    it; else the only one that its text names.
+    """
+    start = block.start
     before = line_named(start.rest) if start.tag or start.prose else ""
-    return before or line_named(f"{start.title} {start.rest}"[:MAX_TITLE])
+    first = before or line_named(f"{start.title} {start.rest}"[:MAX_TITLE])
+    if first or (above := block.place or _file_above(layout, block)):
+        return first or above
+    inside = layout.lines[block.begin : block.end]
+    return only_line_named("\n".join(line.text for line in inside if line.mode is STATED))
 
 
-def _place_above(layout: Layout, block: Block) -> str:
+def _file_above(layout: Layout, block: Block) -> str:
     """Return the file that the heading above a finding names, with the line that the finding begins with."""
     title = block.section.title
     if not is_place(title):

@@ -1,7 +1,7 @@
 """Reading findings that a review lists in a table, and what tables say about other findings (FND-6)."""
 
 from collections.abc import Callable, Collection, Iterator
-from itertools import chain
+from itertools import chain, zip_longest
 
 from disputes.protocol.reviews.blocks import Block
 from disputes.protocol.reviews.candidate import SILENT
@@ -25,7 +25,7 @@ SEVERITY_COLUMNS = frozenset(
     ["severity", "priority", "prio", "risk", "sev", "sev.", "risk level", "severity level"]
     + ["schwere", "schweregrad", "priorität", "gravedad", "severidad", "prioridad", "gravité"]
 )
-# Other headings of a severity column, which count if every cell below states a severity.
+# Other headings of a severity column, which count, as does none, if every cell below states a severity.
 SEVERE_HEAD = regex(
     r"\b(?:sever\w*|priorit\w*|bad|serious\w*|urgen\w*|importan\w*|rating|level|weight|class|grade)\b"
 )
@@ -73,8 +73,8 @@ def find_rows(
     for table, section in _tables_of_issues(layout, blocks, lenient=lenient):
         if told is None:
             told = [keywords(block.start.title) for block in blocks[:MAX_COMPARED]]
-        for index, row in enumerate(table.rows, table.start + 2):
-            found = _row(layout.written(index, index + 1).strip(), table, row, section)
+        for first, last, row in _whole_rows(table):
+            found = _row(layout.written(first, last).strip(), table, row, section)
             if found and not any(code in raised for code in _row_codes(row)) and not _told(found, told):
                 yield found
 
@@ -96,6 +96,21 @@ def _tables_of_issues(
             continue
         if id(section) not in busy or section.parent is None:
             yield table, section
+
+
+def _whole_rows(table: Table) -> Iterator[tuple[int, int, Row]]:
+    """Yield each row with its lines: one with words in a single cell goes on with the one above it."""
+    severe = _severity_column(table)
+    whole: list[tuple[int, int, Row]] = []
+    for index, row in enumerate(table.rows, table.start + 2):
+        goes_on = severe is not None and not row.cell(severe) and sum(map(bool, row.cells)) == 1
+        if goes_on and whole and not row.cells[0]:
+            first, _, above = whole.pop()
+            cells = tuple(" ".join(filter(None, pair)) for pair in zip_longest(above.cells, row.cells))
+            whole.append((first, index + 1, Row(above.line, cells)))
+        else:
+            whole.append((index, index + 1, row))
+    yield from whole
 
 
 def _row_codes(row: Row) -> list[str]:
@@ -126,7 +141,8 @@ def _severity_column(table: Table) -> int | None:
     if (column := table.column(SEVERITY_COLUMNS)) is not None:
         return column
     for index, name in enumerate(table.names):
-        if SEVERE_HEAD.search(name) and all(severity_in(row.cell(index)) for row in table.rows):
+        cells = [cell for row in table.rows if (cell := row.cell(index))]
+        if (not name or SEVERE_HEAD.search(name)) and cells and all(map(severity_in, cells)):
             return index
     return None
 

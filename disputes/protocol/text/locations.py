@@ -25,8 +25,13 @@ CODED = r"`(?=[^`\n]{0,299}[./])[^`\s:](?:[^`\n]{0,298}?[^`\s])??:\d{1,7}(?:[-�
 _CODED = regex(CODED)
 _LINE = r"[:#]L?(?P<first>[0-9]{1,7})(?:(?:-|–)L?(?P<last>[0-9]{1,7})|:[0-9]{1,7})?"
 _IN_CODE = regex(rf"`(?P<path>[^`\s:](?:[^`\n]{{0,298}}?[^`\s])??)(?:{_LINE})?`")
-_ALONE, _AT_LINE = regex(rf"{_NAMED}(?:{_LINE})?"), regex(rf"{_NAMED}`?{_LINE}(?!\w)")
+_ALONE = regex(rf"{_NAMED}(?:{_LINE})?")
+# A file and its line in a sentence: "src/a.py:12", "`src/a.py`, line 12", "src/a.py (lines 12-14)".
+_AT_LINE = regex(
+    rf"{_NAMED}`?(?:[:#]L?|[ ,(]{{1,2}}(?:at |around |on )?(?:lines? |L))(?P<first>[0-9]{{1,7}})(?!\w)"
+)
 LINE_OF_FILE = regex(r"\.\w{1,16}:[0-9]")
+NUMBER = regex(r"[0-9]")
 LINE_NUMBER = regex(r":[0-9]")  # contained in nearly every place that names a line
 _WHOLE = regex(rf"(?P<path>[^`\s:]\S{{0,299}}?)(?:{_LINE})?")
 _SUFFIXED = regex(r"(?:.*/)?\.[\w.-]+|.*\.[A-Za-z]\w{0,7}")
@@ -92,8 +97,24 @@ def line_named(words: str) -> str:
     """Return the first line of a file that some words name; empty if they name none."""
     if (coded := _CODED.search(words)) and oddly_named(coded[0]):
         return coded[0]
-    found = _AT_LINE.search(words) if LINE_NUMBER.search(words) else None
+    found = _AT_LINE.search(words) if NUMBER.search(words) else None
     return location_of(found["path"].removeprefix("./"), found["first"]) if found else ""
+
+
+def line_alone(text: str) -> str:
+    """Return the line of a file if a text names nothing else: `**src/a.py:12**`, `### src/a.py (line 12)`."""
+    found = _AT_LINE.match(plain := text[:LOCATION_MAX].strip(" \t*_`#"))
+    return line_named(plain) if found and not plain[found.end() :].strip(" \t-–0123456789)*_`:") else ""
+
+
+def only_line_named(text: str) -> str:
+    """Return the one line of a file that a text names; of several in one file only the file; else nothing."""
+    text = text[:TEXT_MAX]
+    named = {(found["path"].removeprefix("./"), found["first"]) for found in _AT_LINE.finditer(text)}
+    paths = {path for path, _ in named}
+    if len(paths) != 1:
+        return ""
+    return location_of(*named.pop()) if len(named) == 1 else paths.pop()
 
 
 def oddly_named(location: str) -> re.Match[str] | None:

@@ -80,7 +80,8 @@ def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: 
     if start is not None and (start.shape is not Shape.BOLD or start.coded or start.words or start.field):
         return None
     if LINE_NUMBER.search(text[:MAX_PLACE]) and (led := LED.match(text)):
-        return None if _praises(led["text"]) else _start(led["text"], led["place"])
+        words = _only_severity(_paragraph(lines, starts, index))
+        return None if _praises(led["text"]) else _start(led["text"], led["place"], *words)
     if text[:1] == "`" and (led := ON_LINES.match(text)):
         return _start(led["text"], led["place"])
     if start is not None:
@@ -88,20 +89,26 @@ def _of_paragraph(lines: Sequence[Line], starts: Sequence[Start | None], index: 
     sentence, word = _severe_clause(_paragraph(lines, starts, index))
     if sentence and not _praises(sentence):
         return _start(sentence, "", word)
-    return _loose(text)
+    return _loose(text, _only_severity(_paragraph(lines, starts, index)))
+
+
+def _only_severity(paragraph: str) -> tuple[str, ...]:
+    """Return the severity in parentheses that a paragraph states, if it states only one."""
+    stated = {words for words in IN_PARENTHESES.findall(paragraph) if severity_in(words)}
+    return tuple(stated) if len(stated) == 1 else ()
 
 
 def _start(title: str, place: str, *words: str) -> Start:
     return Start(Shape.RECORD, title=title[:MAX_READ].strip(), words=words, rest=place, prose=True)
 
 
-def _loose(text: str) -> Start | None:
+def _loose(text: str, words: tuple[str, ...]) -> Start | None:
     """Return the start of a paragraph that begins a finding only below a request, or None."""
     ordinal = ORDINAL.match(text)
     has_place = LINE_NUMBER.search(text[:MAX_PLACE]) and HAS_PLACE.search(text[:MAX_PLACE])
     if not (ordinal or has_place) or text.rstrip()[-1:] == ":":
         return None
-    start = _start(text[ordinal.end() if ordinal else 0 :], "")
+    start = _start(text[ordinal.end() if ordinal else 0 :], "", *words)
     start.loose = True
     return None if _praises(start.title) else start
 

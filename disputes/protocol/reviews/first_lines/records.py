@@ -17,7 +17,8 @@ TITLE = regex(r"[*_]{0,2}(?:title|name)[*_]{0,2}:[*_]{0,2}\s*(?P<text>\S.*)$", r
 TITLES = ("title", "problem", "impact", "suggestion", "location")
 PICTURE = regex(r"!\[(?P<word>[^\[\]]{1,40})\]\([^()\s]{1,300}\)\s*$")
 BADGE_FIRST = frozenset("!_*`")
-LINES = regex(r"`\d{1,6}(?:-\d{1,6})?`:\s+")  # of the file above it
+# Before a badge: the lines of the file above it, or a file and its lines: "`a.py` around lines 30-38: "
+LINES = regex(r"`(?:\d{1,6}(?:-\d{1,6})?|[^`\s]{1,90})`(?: (?:around )?lines? \d{1,6}(?:-\d{1,6})?)?:\s+")
 MAX_BADGE = 120  # characters
 MARKS = " \t*_"
 

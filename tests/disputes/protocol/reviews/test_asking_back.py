@@ -218,6 +218,8 @@ def test_an_approval_is_asked_back_where_a_point_may_have_been_missed(text: str,
         # counts and scales are no points
         ("- [HIGH] a.py:3 - it leaks\n\nTotal: 3 findings (2 P0)\n\nReject.", [3]),
         ("- [HIGH] a.py:3 - it leaks\n\nTotal: 1 finding (0 P0, 1 high, 0 low)\n\nReject.", []),
+        ("**Actionable comments posted: 2**\n\n- [HIGH] a.py:3 - it leaks\n\nReject.", [1]),
+        ("- [HIGH] a.py:3 - it leaks\n\nIssues found: 1\n\nReject.", []),
         ("Scale (critical/high/low).\n\n- [HIGH] a.py:3 - it leaks\n\nReject. (high: 1, low: 0)", []),
         # nobody knows what a fence hides that is never closed
         ("- [MUST] a.py:3 Take the lock:\n\n```\nlock()\n\n- [MUST] a.py:7 Close the file", [3]),

@@ -1312,6 +1312,53 @@ Connections stay open until the server times them out.
         ("-", [(9, "l", "Remove the unused"), (17, "h", "The pool is never closed")]),
     ),
     (
+        "CodeRabbit, retold: the file before its lines and the badge",
+        """\
+`app/db.py` around lines 41-58: _⚠️ Potential issue_ | _🟠 Major_
+
+**The pool is never closed on shutdown.**
+""",
+        ("-", [(1, "h", "The pool is never closed")]),
+    ),
+    (
+        "a table with signs in a column without a name, and a cell that goes on in the next row",
+        """\
+### Summary of findings
+
+| | Finding | File |
+|---|---|---|
+| 🔴 High | No timeout is given, so a dead | `a.ts:10` |
+| | server blocks the worker | |
+| 🟡 Medium | Duplicated code | `b.ts:4` |
+
+**Decision:** 🔄 Needs revision
+""",
+        ("r", [(5, "h", "No timeout is given, so a dead server blocks the worker"), (7, "m", "Dup")]),
+    ),
+    (
+        "titles of one word, with the points below them",
+        """\
+Review result: REQUEST CHANGES
+
+1. **Concurrency** (high)
+   - `src/q.py:10`: the queue is shared without a lock
+2. **Errors** (medium)
+   - a failing job is dropped silently (`src/q.py:55`)
+""",
+        ("r", [(3, "h", "Concurrency"), (5, "m", "Errors")]),
+    ),
+    (
+        "a letter whose severities stand behind a second sentence",
+        """\
+Two things before we merge.
+
+First, the rounding in src/money.py:14 is banker's rounding. That's serious (high).
+
+Second, I'd like a test for negative amounts (medium).
+""",
+        ("-", [(3, "h", "the rounding in src/money.py:14"), (5, "m", "Second, I'd like a test")]),
+    ),
+    (
         "SARIF",
         """\
 {
@@ -1399,6 +1446,11 @@ PLACES = [
         "`a.py:42`,\n`b.py:7`\n- `c.py:9`",
     ),
     ("**Location:**\n`a.py:42`\n\nIt rounds twice.", "`a.py:42`"),
+    # without a label: the only place that the text names, in whatever words
+    ("`a.py`, line 42, rounds twice.", "a.py:42"),
+    ("It rounds twice (a.py#L42-L44).\n\n> see b.py:3\n\n```\nb.py:4\n```", "a.py:42"),
+    ("It rounds at `a.py` (lines 42-44) and again at `a.py:60`.", "a.py"),
+    ("It rounds at `a.py:42`, and `b.py:42` does so too.", ""),
 ]
 
 
@@ -1407,7 +1459,17 @@ def test_a_finding_is_where_its_place_says_and_nothing_else_belongs_to_the_place
     assert [[each.location for each in findings] for findings in found] == [[place] for _, place in PLACES]
     table = "## Findings\n\n| Severity | File:Line | Finding |\n|---|---|---|\n| High | a.py:42 | No lock |\n"
     headed = "Verdict: REJECTED\n\n## src/a.py\n\n- L42: no lock\n- Nothing tests it\n"
-    for text, places in [(table, ["a.py:42"]), (headed, ["src/a.py:42", "src/a.py"])]:
+    above = (
+        "**src/a.py:42**\n\n> ```\n> x = 1\n> ```\n\nHigh: two writers race.\n\n"
+        "**src/b.py (line 3)**\n\nLow: unused import.\n"
+    )
+    told = [
+        (table, ["a.py:42"]),
+        (headed, ["src/a.py:42", "src/a.py"]),
+        (above, ["src/a.py:42", "src/b.py:3"]),
+        ("Rejected\n\n1. **Token is logged** (`src/a.py:58`)\n   High.\n", ["src/a.py:58"]),
+    ]
+    for text, places in told:
         assert [each.location for each in read_review(text).findings] == places, text
 
 
