@@ -85,7 +85,7 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|(?:left|leaving|kept|keeping) (?:it |this )?(?:unchanged|untouched|alone)"
          r"|on purpose"
          r"|no (?:code |spec |further )?changes?(?: (?:needed|required|made|necessary))?|by design"
-         r"|noted(?=\W*$|[.;!])|works? as (?:intended|designed)|working as intended"
+         r"|noted(?=\W*$|[.;!]|, thank)|works? as (?:intended|designed)|working as intended"
          r"|known limitation|acknowledged"
          r"|accept(?:ed|s)? (?:the |as (?:a )?)?(?:known )?(?:risk|limitation)|risk accepted",
          AnswerKind.ACCEPTED_AS_IS),
@@ -94,7 +94,8 @@ PHRASES: tuple[tuple[re.Pattern[str], AnswerKind], ...] = tuple(
          r"|(?:escalated|left|deferred|up|put) to (?:the |a )?(?:user|human)"
          r"|(?:per|needs|awaiting|pending) (?:the |a )?(?:user|human)(?:['’]s)? (?:decision|input|ruling)",
          AnswerKind.USER_DECISION),
-        (r"out of scope|future work|to ?do|tbd|wip|follow up(?: (?:task|issue|ticket))?|punted|park(?:ed|ing)"
+        (r"out of scope|fix(?:es)? (?:is |are )?(?:pending|planned|coming|to follow|in progress|underway)"
+         r"|future work|to ?do|tbd|wip|follow up(?: (?:task|issue|ticket))?|punted|park(?:ed|ing)"
          rf"|(?:left|leave|leaving) (?:{_IT} )?(?:for|to) (?:later|(?:an|a|another|the next) \w+(?: up)?)"
          r"|(?:filed|opened|created|tracked|tracking|logged) (?:\w+ ){0,3}"
          r"(?:issue|ticket|follow up|task|backlog|#\d+)"
@@ -122,7 +123,7 @@ FILLERS = frozenset(
 )  # fmt: skip
 DENIALS = frozenset({"not", "never", "cannot", "no", "un", "nicht", "pas", "non"})
 # "Respectfully, no. The callers rely on it": the word is a sentence of its own.
-NO_ALONE = regex(r"\bno\s*(?:[.,;!–—](?!\s*\d)|$)")
+NO_ALONE = regex(r"\bno\s*(?:[.,:;!–—](?!\s*\d)|$)")
 # What stands before an answer out of courtesy: "Good catch, fixed", "Thanks! Done".
 COURTESY = regex(
     r"[\s*_\"'“”(]{0,8}(?:(?:(?:good|great|nice|fair|excellent) (?:catch|point|call|find|idea|spot)"
@@ -153,6 +154,7 @@ REFUSING = regex(
     rf"\b(?:decided (?:against {_IT}|not to(?: (?:do|{_ACTS}) {_IT})?)"
     r"|(?:i|we) (?:(?:did|do|will|would) not|(?:did|do|wo|would)n['’]t|(?:am|are) not going to|chose not to)"
     rf" (?:do|make|take|{_ACTS}) {_IT}"
+    r"|(?:(?:i|we)(?:['’]ll| will)|will) leave (?:it|this|that)(?: \w+)? (?:to|for) (?:you|the \w+|a human)"
     rf"|(?:have not|haven['’]t) (?:done|changed|fixed|touched|implemented) {_IT}"
     rf"|(?:i|we)(?:['’]d| would) rather (?:not(?: (?:do|{_ACTS}) {_IT})?"
     rf"|(?:leave|keep|skip) {_IT}(?: as \w+ \w+| alone)?))"

@@ -15,7 +15,13 @@ from disputes.protocol.responses.answer_kinds import (  # fmt: skip
     is_open,
     stated_kind,
 )
-from disputes.protocol.responses.arguments import answer_kind, is_silencing, says_nothing, tells_of_deed
+from disputes.protocol.responses.arguments import (  # fmt: skip
+    answer_kind,
+    is_silencing,
+    is_undone,
+    says_nothing,
+    tells_of_deed,
+)
 from disputes.protocol.responses.disagree_blocks import first_kind, heading_of_block, section_kind
 from disputes.protocol.responses.references import referred
 from disputes.protocol.responses.replies import reply_below
@@ -27,6 +33,11 @@ from tasks.text.regex import regex
 MAX_TEXT = 4000
 # An answer beside the id: "<id> (disagree): it is bounded".
 BESIDE = regex(r"[\s*_`]{0,6}[(\[](?P<said>[^()\[\]]{2,60})[)\]]")
+ENDING = regex(r"[*_`]{0,2}[)\]][.!]?\s*")  # behind the id that ends an entry
+SIGNS = f"{''.join(SYMBOLS)}\ufe0f "
+DENYING = regex(
+    r"\W*(?:i|we) (?:(?:did|do|have|could|can) not|(?:did|do|have|could|ca)n['’]t|cannot)\b", re.IGNORECASE
+)
 IN_SENTENCES = frozenset({"claim", "list"})
 UNDONE = frozenset({
     AnswerKind.ACCEPTED_AS_IS, AnswerKind.DECLINED, AnswerKind.DEFERRED, AnswerKind.DISCARDED,
@@ -62,10 +73,16 @@ class Answered:
 
     def checked(self) -> "Answered":
         """Return the answer as its words have it if it is called done and they say that it is not (ANS-9)."""
-        said = answer_kind(self.text) if self.kind is AnswerKind.ADDRESSED else None
-        if said not in UNDONE or (said is AnswerKind.ACCEPTED_AS_IS and tells_of_deed(self.text)):
+        if self.kind is not AnswerKind.ADDRESSED:
+            return self
+        said = answer_kind(self.text)
+        if said is AnswerKind.PARTLY:
+            return replace(self, kind=said)
+        if said is AnswerKind.ACCEPTED_AS_IS and tells_of_deed(self.text):
             return self  # "No change to the API, only the lock was added"
-        return replace(self, kind=said, is_torn=True)
+        if said in UNDONE:
+            return replace(self, kind=said, is_torn=True)
+        return replace(self, is_torn=is_open(self.text) or is_undone(self.text))
 
     def beside(self, later: "Answered") -> "Answered":
         """Return which counts of this answer and a later one of equal worth (ANS-9)."""
@@ -102,6 +119,11 @@ class _Read:
         return self.below if self.place == "heading" else self.text
 
     @property
+    def denies(self) -> bool:
+        """Whether it says of this finding alone that nothing was done."""
+        return len(self.span.codes) == 1 and (self.kind in UNDONE or DENYING.match(self.said) is not None)
+
+    @property
     def worth(self) -> _Worth:
         """How much the line says: a kind, in a place of its own, about this finding alone."""
         own = self.place not in IN_SENTENCES
@@ -114,8 +136,8 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
 
     The first answer counts, unless a later one says more: it states what became of the finding, has a place
     of its own instead of a sentence, or is about this finding alone instead of several. Of two that are worth
-    the same, one that says that nothing was done counts (ANS-9). Headings of DISAGREE blocks are left to
-    `read_blocks`.
+    the same, one that says that nothing was done counts; of a lesser one only the contradiction is kept
+    (ANS-9). Headings of DISAGREE blocks are left to `read_blocks`.
     """
     found: dict[str, tuple[_Worth, Answered]] = {}
     mentions: dict[tuple[str, Mode], Mention] = {}
@@ -143,13 +165,19 @@ def read_answers(lines: list[Line], names: Names) -> tuple[dict[str, Answered], 
                 code = answer.code
                 if code in excepted:
                     continue
-                worth, before = found.get(code, (None, answer))
-                if worth is None or read.worth > worth:
-                    found[code] = (read.worth, answer)
-                elif read.worth == worth and worth[0]:
-                    found[code] = (worth, before.beside(answer))
+                found[code] = _counting(read, answer, *found[code]) if code in found else (read.worth, answer)
             last = read.span.codes[-1]
     return {code: answer for code, (_, answer) in found.items()}, list(mentions.values())
+
+
+def _counting(read: _Read, answer: Answered, worth: _Worth, before: Answered) -> tuple[_Worth, Answered]:
+    """Return which counts of two answers to a finding, with its worth; `read` is the later one's line."""
+    if read.worth > worth:
+        return read.worth, answer
+    if read.worth == worth and worth[0]:
+        return worth, before.beside(answer)
+    is_torn = before.is_torn or (before.kind is AnswerKind.ADDRESSED and read.denies)
+    return worth, replace(before, is_torn=is_torn)
 
 
 def _answered(
@@ -337,10 +365,17 @@ class _Entry:
         words = self.text[self.start : self.start + MAX_TEXT].strip()
         if self.ticked and not span.weak:
             yield _Read(span, "checkbox", AnswerKind.ADDRESSED, words)
+        elif (end := leading_ids.after_responding(self.text, self.start, span)) and not self.waiting:
+            said = self.text[end : end + MAX_TEXT].strip(" *_`,")
+            yield _Read(span, "lead-in", answer_kind(said), _told(said))
         elif (kind := carried or leading_ids.claimed_kind(self.text, self.start, span)) and not self.waiting:
             yield _Read(span, "claim", kind, words)
-        elif self.start and place.role is Role.RESPONSE and leading_ids.closes(self.text, self.start, span):
-            yield _Read(span, "list", None, words)
+        elif self.start and leading_ids.closes(self.text, self.start, span):
+            is_told = (
+                place.role is Role.PLAIN and ENDING.fullmatch(self.text, span.end) and tells_of_deed(words)
+            )
+            if place.role is Role.RESPONSE or is_told:
+                yield _Read(span, "list", None, words)
 
 
 def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
@@ -355,7 +390,7 @@ def _kind_below(lines: list[Line], index: int) -> AnswerKind | None:
 
 def _told(rest: str) -> str:
     """Return the words of an answer; empty if they only name its kind."""
-    return "" if rest.lower() in ANSWER_WORDS else rest
+    return "" if rest.strip(SIGNS).lower() in ANSWER_WORDS else rest
 
 
 def _paragraph(lines: list[Line], index: int) -> str:

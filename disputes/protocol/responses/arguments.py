@@ -2,7 +2,7 @@
 
 import re
 
-from disputes.protocol.responses.answer_kinds import COURTESY, AnswerKind, is_open, stated_kind
+from disputes.protocol.responses.answer_kinds import ANSWER_WORDS, COURTESY, AnswerKind, is_open, stated_kind
 from tasks.text.regex import regex
 
 # Verbs in the past that tell of no deed: "I looked at it", "We decided on this order".
@@ -89,6 +89,7 @@ STAYS = regex(
     r"\b(?:on purpose|deliberate(?:ly)?|intentional(?:ly)?|by design|bewusst|absichtlich"
     r"|so (?:gelassen|gewollt)"
     r"|volontairement|exprès|a propósito|as (?:it )?(?:is|was)$|as before$|suffices?|moved on|my attempt"
+    r"|no (?:code |further )?changes? (?:(?:is|are|was|were) )?(?:made|needed|necessary|required)(?=\W*$)"
     r"|chose (?:to (?:keep|leave|stay)|not to)|it (?:made|broke|caused))\b",
     re.IGNORECASE,
 )
@@ -96,8 +97,11 @@ STAYS = regex(
 NOTHING_DONE = regex(
     r"\b(?:changed|did|removed) nothing\b|\bnothing (?:needs|had|has) to\b"
     r"|\b(?:then|later|so|but|and) (?:i |we )?(?:reverted|undid|(?:rolled|backed)(?= (?:it|this|that)\b))"
-    r"(?: (?:it|this|that|them|back|out)){0,2}(?=\W*(?:$|[.,;]|again|because|since))"
+    r"(?: (?:it|this|that|them|back|out|(?:the|my) (?:change|commit|fix))){0,2}"
+    r"(?=\W*(?:$|[.,;]|again|because|since))"
     r"|^\W*(?:i |we )?reverted (?:the|my|this|that) (?:attempt|change|commit|fix)\b"
+    r"|^\W*(?:i |we )?(?:tried|attempted)\b.{0,200}"
+    r"\b(?:reverted|undone|undid|gave up|(?:rolled|backed) (?:it|this|that)\b)"
     r"|\bwithout success\b|\bto no avail\b|\b(?:did not|didn['’]t) (?:help|work)\b"
     r"|^this stays\b|\bthe (?:code|original|present \w+) (?:is as before|remains|stays)\b",
     re.IGNORECASE,
@@ -109,7 +113,16 @@ SILENCING = regex(
     r"\b(?:noqa|nosec|type: ignore|warnings?|lint\w*|checks?|rules?|tests?|pylint|eslint|mypy|ruff)\b"
     r"|(?:add|put|us)(?:e?d|ing)?\b.{0,20}?"
     r"(?:\bnoqa|\bnosec|type: ignore|no cover|eslint-disable|@ts-ignore|SuppressWarnings|xfail)"
-    r"|mark(?:ed|ing)?\b.{0,30}?\b(?:skip(?:ped)?|xfail)\b)",
+    r"|mark(?:ed|ing)?\b.{0,30}?\b(?:skip(?:ped)?|xfail)\b"
+    # and what only makes a test agree, or says in a comment why nothing is done
+    r"|(?:delet|remov|dropp?|loosen|relax)(?:ed|ing)?\b.{0,20}?"
+    r"\b(?:assert(?:ion)?s?|(?:failing|flaky|broken|red) tests?)\b"
+    r"|(?:chang|updat|adapt|adjust)(?:e?d|ing)?\b.{0,20}?\btests? to (?:accept|expect|match) "
+    r"(?:the )?(?:actual|current|existing|old|present)\b"
+    r"|(?:add|left|leave|put)(?:e?d|ing)?\b (?:an? |some )?(?:todo|fixme|xxx)\b"
+    r"|(?:add|left|leave|put|wr[io]te)(?:e?d|ing)?\b (?:an? )?(?:\w+ )?(?:comment|note)\b.{0,30}?"
+    r"\b(?:why|that) (?:\w+ ){1,6}"
+    r"(?:not|never|unnecessary|needless|intentional|intended|deliberate|safe|fine|harmless)\b)",
     re.IGNORECASE,
 )
 CLAUSES = regex(
@@ -130,7 +143,7 @@ HEDGED = regex(
     re.IGNORECASE,
 )
 # What leaves a part undone: "Fixed in a.py, but not in b.py", "the write path is still open".
-_UNDONE = r"(?:missing|open|to do|unchanged|undone|unfixed)"
+_UNDONE = r"(?:missing|open|to do|un(?!ti)\w{2,12}ed|undone)"
 LEFT = regex(
     r"\b(?:but|though|although|however|except)\b[^.;]{0,60}"
     r"\b(?:not (?:in|for|on|the|yet)|only|missing|open|remains?|still|unchanged|unfixed)\b"
@@ -153,12 +166,17 @@ MAX_QUESTION = 200
 def answer_kind(text: str) -> AnswerKind | None:
     """Return what became of a finding, as `stated_kind` does, or that other work is to treat it."""
     kind, text = stated_kind(text), text[:MAX_READ]
-    is_doubtful = HEDGED.match(text) or STAYS.search(text) or NOTHING_DONE.search(text)
+    is_doubtful = HEDGED.match(text) or STAYS.search(text) or is_undone(text)
     if kind is AnswerKind.ADDRESSED and is_doubtful and not tells_of_deed(text):
         return None  # "I agree in principle, but …", "It was implemented that way on purpose"
     if kind in (None, AnswerKind.ADDRESSED) and LEFT.search(text) and (kind or tells_of_deed(text)):
         return AnswerKind.PARTLY
     return kind or (AnswerKind.DEFERRED if PUT_OFF.search(text) and not tells_of_deed(text) else None)
+
+
+def is_undone(text: str) -> bool:
+    """Whether an answer says that nothing was done about the finding, or that it was taken back."""
+    return NOTHING_DONE.search(text[:MAX_READ]) is not None
 
 
 def tells_of_deed(text: str) -> bool:
@@ -167,14 +185,17 @@ def tells_of_deed(text: str) -> bool:
     If it does not, it may be a refusal in other words (ANS-7): "The caller already holds the lock."
     """
     text = text[:MAX_READ]
-    if NOTHING_DONE.search(text):
+    if is_undone(text):
         return False
     clauses = [clause.strip(" *_\"'“”.") for clause in CLAUSES.split(text)]
     elsewhere = [clause for clause in clauses if DEED_ELSEWHERE.search(clause)]
     if any(map(DENIED_ELSEWHERE.search, elsewhere)):
         elsewhere = []
     told = [*elsewhere, *(each for each in clauses if DEED.search(each) and not DENIED_DEED.search(each))]
-    return any(not (BEFORE.search(clause) or STAYS.search(clause)) for clause in told)
+    return any(
+        not (BEFORE.search(clause) or STAYS.search(clause) or clause.lower() in ANSWER_WORDS)
+        for clause in told
+    )
 
 
 def is_silencing(text: str) -> bool:

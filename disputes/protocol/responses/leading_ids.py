@@ -20,7 +20,8 @@ BOLD = regex(r"(?P<mark>\*\*|__)(?P<text>.{1,300}?)(?P=mark)")
 LABEL = regex(r"[*_]{0,2}(?P<label>[A-Za-z][A-Za-z0-9' ]{1,60}?)[*_]{0,2}:[*_]{0,2}\s")
 # Words before an id that make a sentence an answer to it: Regarding ISSUE-R1-001: …
 RESPONDING = regex(
-    r"\W*(?:(?P<sure>regarding|concerning|as\s+for|in\s+response\s+to|re)|from|for|on)\s*:?\s+"
+    r"\W*(?:(?P<sure>regarding|concerning|as\s+for|in\s+response\s+to|re"
+    r"|(?:a\s+)?(?:note|remark|update)\s+(?:about|on|to))|from|for|on)\s*:?\s+"
     r"(?:the\s+)?(?:issue\s+|finding\s+)?\W*",
     re.IGNORECASE,
 )
@@ -73,8 +74,8 @@ EXCEPTION = regex(
 )
 NEAR_EXCEPTION = 40  # how many characters behind such words the finding may stand that they except
 UNDONE = regex(
-    r"\b(?:not|never|cannot|n't|without|to|would|could|should|might|may|will|must|if|before|until|when|unless)"
-    r"(?:\s+\w+){0,1}\s*$",
+    r"\b(?:not|never|cannot|n't|without|instead of|rather than|to|would|could|should|might|may|will|must|if"
+    r"|before|until|when|unless)(?:\s+\w+){0,1}\s*$",
     re.IGNORECASE,
 )
 AFTER_TITLE = regex(r"[^|:–—→]{1,120}?(?::|–|—|→|=>|\s-{1,2}>?\s)")
@@ -158,6 +159,14 @@ def label_before(text: str, start: int, span: Span) -> tuple[str, AnswerKind | N
     return label, kind or AnswerKind.ADDRESSED
 
 
+def after_responding(text: str, start: int, span: Span) -> int:
+    """Return where the words begin behind "Regarding <id>:"; else 0."""
+    match, led = RESPONDING.fullmatch(text, start, span.start), AFTER_ID.match(text, span.end)
+    if match and led:
+        return led.end()
+    return span.end if match and match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == "," else 0
+
+
 def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
     """Return what a sentence claims about a finding: `Fixes <id>`, `(<id> fix)`, `<id> was deferred`."""
     before = text[max(start, span.start - 80) : span.start]
@@ -165,10 +174,6 @@ def claimed_kind(text: str, start: int, span: Span) -> AnswerKind | None:
         undone = UNDONE.search(before[: match.start()])
         if not undone or (undone[0].lower().strip() == "to" and not before[: undone.start()].strip(MARKS)):
             return AnswerKind.ADDRESSED
-    if match := RESPONDING.fullmatch(text, start, span.start):
-        led = AFTER_ID.match(text, span.end)
-        if led or (match["sure"] and text[span.end :].lstrip("*_`)] ")[:1] == ","):
-            return stated_kind(text[led.end() if led else span.end :]) or AnswerKind.ADDRESSED
     if CLAIM_AFTER.match(text, span.end) and not UNDONE.search(before):
         return AnswerKind.ADDRESSED
     return _subject_kind(text, start, span)

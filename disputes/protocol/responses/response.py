@@ -229,6 +229,16 @@ def _draft(answer: Answered) -> Disagreement:
     )  # fmt: skip
 
 
+def _kind_named(said: str) -> AnswerKind | None:
+    plain = said.lower().replace("_", " ").replace("wont ", "won't ")  # "wont_fix"
+    return ANSWER_WORDS.get(said.lower()) or stated_kind(said) or stated_kind(plain)
+
+
+def _needs(number: int, said: str) -> str:
+    unknown = f", not {said[:40]!r}" if said.strip() else ""
+    return f"answer {number} needs a finding and a kind: {', '.join(HAND_IN_KINDS)}{unknown}"
+
+
 def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
     problems: list[Problem] = []
     answers: list[Answered] = []
@@ -242,10 +252,9 @@ def _from_structure(data: Mapping[str, Any]) -> ReadResponse:
         fields = {key: str(value) for key, value in told if value is not None}
         code = SPELLED.sub(_as_printed, fields.get("finding", "")).upper()
         said = fields.get("kind", "")
-        kind = ANSWER_WORDS.get(said.lower()) or stated_kind(said)
+        kind = _kind_named(said)
         if not code or kind is None:
-            kinds = ", ".join(HAND_IN_KINDS)
-            problems.append(Problem(number, f"answer {number} needs a finding and a kind: {kinds}"))
+            problems.append(Problem(number, _needs(number, said if code else "")))
             continue
         if code in seen:
             problems.append(Problem(number, f"answer {number} answers {code} a second time"))

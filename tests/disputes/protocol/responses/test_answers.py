@@ -412,8 +412,20 @@ ARGUING += [
     "Added `# noqa` to the line",
     "Marked the test as skipped",
     "I disabled the check in CI",
+    "Tried to fix it but the tests deadlock, so I reverted the change.",
+    "Attempted, reverted.",
+    "Added a TODO.",
+    "Added a comment explaining why the lock is unnecessary.",
+    "Removed the assertion so that the test passes.",
+    "Updated the test to expect the current behaviour.",
+    "Addressed (no change required).",
 ]
 DOING += ["Ignored errors are logged now.", "Added a test that the rule is skipped for an empty list."]
+DOING += [
+    "Added a comment explaining the lock order.",
+    "Fixed in `a.py`; no changes needed in `b.py`.",
+    "Reverted the unrelated change to `b.py` as you asked.",
+]
 
 
 @for_each("text", ARGUING)
@@ -514,6 +526,9 @@ def test_a_list_of_changes_answers_what_it_names_in_parentheses() -> None:
 
     assert kinds(f"## Revision History\n\n{entries}") == {"003": "addressed", "004": "addressed"}
     assert kinds(f"## Limits\n\n{entries}") == {}
+    deeds = "I did this:\n\n- Took the lock around the write (ISSUE-R1-003).\n- The test of (ISSUE-R1-004)."
+    assert kinds(deeds) == {"003": "addressed"}  # without a heading it says itself what was done
+    assert kinds("Instead of fixing ISSUE-R1-001 I rewrote the module.") == {}
 
 
 def test_a_section_about_deferred_work_is_no_section_of_deferred_findings() -> None:

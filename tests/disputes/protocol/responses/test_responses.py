@@ -263,6 +263,20 @@ def test_of_answers_that_contradict_each_other_the_one_that_is_not_done_counts()
     ]:
         answer = answered(text)
         assert (answer.line, answer.kind, answer.is_torn) == (line, kind, True), text
+    # a sign before the kind; words that deny what was done without a kind; a sentence elsewhere
+    row = "| ISSUE-R1-001 | ✅ Addressed | {} |"
+    for text, kind in [
+        (row.format("Left as is, a lock would deadlock here."), "accepted_as_is"),
+        (row.format("Will be fixed by the migration task."), "deferred"),
+        (row.format("WIP"), "addressed"),
+        (row.format("Tried the lock, three tests broke, so I backed it out."), "addressed"),
+        (f"{row.format('lock')}\n\nNote on ISSUE-R1-001: I did not add the lock.", "addressed"),
+        (f"{row.format('lock')}\n\nRegarding ISSUE-R1-001, I left it as is.", "accepted_as_is"),
+    ]:
+        answer = answered(text)
+        assert (answer.kind, answer.is_torn) == (kind, True), text
+    assert answered(row.format("Partly: `a.py` is done")).kind == "partly"
+    assert answered(structured({"finding": "ISSUE-R1-001", "kind": "wont_fix"})).kind == "discarded"
     for text in (
         "| ISSUE-R1-001 | fixed | Not needed any more, since I dropped the module |",
         "| ISSUE-R1-001 | fixed | No change to the API, only the lock was added |",
@@ -578,7 +592,7 @@ MALFORMED = [
     (structured({"finding": "ISSUE-R1-001"}), [(1, NEEDS.format(1))]),  # no kind
     (structured({"kind": "fixed"}), [(1, NEEDS.format(1))]),  # no finding
     (structured({"finding": "", "kind": "fixed"}), [(1, NEEDS.format(1))]),
-    (structured({"finding": "ISSUE-R1-001", "kind": "maybe"}), [(1, NEEDS.format(1))]),
+    (structured({"finding": "ISSUE-R1-001", "kind": "maybe"}), [(1, f"{NEEDS.format(1)}, not 'maybe'")]),
     (structured({"finding": "ISSUE-R1-001", "kind": None}), [(1, NEEDS.format(1))]),
     (
         structured({**DECLINED, "rationale": ""}),
