@@ -68,7 +68,6 @@ def _seen(conflict: Conflict, decision: Decision, submission: Submission, raised
         raised_again=again,
         changes=changes_since_last_round(submission),
         earlier=_earlier(conflict),
-        files=[path for path, *_ in submission.diff_stat.get("files", [])],
         section_changed=_section_changed(conflict, submission) if submission.task.is_session else None,
     )
 

@@ -1,7 +1,9 @@
 """Whether a ruling was followed (DEC-13). The ruling itself says whether code must change."""
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from disputes.protocol.rulings.conflict_states import Followed
 from disputes.protocol.text.chapters import chapters
@@ -13,6 +15,13 @@ from tasks.text.regex import regex
 # What a ruling quotes as code, if it is long enough not to occur by chance.
 _CODE = regex(r"`([^`\n]{4,200})`")
 MAX_CODE = 10
+# Words before what a ruling forbids, or names as a model: "do not touch", "instead of", "as in".
+_BESIDE = regex(
+    r"(?:\b(?:not|never|no|avoid|without|instead of|rather than|leave|keep|like|as|see|nicht|statt|wie)"
+    r"|n['’]t)\b[^.;:,!?\n]*$",
+    re.IGNORECASE,
+)
+MAX_BESIDE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,6 @@ class Seen:
     raised_again: bool = False
     changes: Changes | None = None
     earlier: tuple[Changes | None, ...] = ()
-    files: Collection[str] = ()
     section_changed: bool | None = None
 
 
@@ -69,8 +77,10 @@ def judge(order: Order, seen: Seen) -> Compliance:
         return Compliance(Followed.APPLIED, "The reviewer did not raise it again.")
     if seen.raised_again:
         return Compliance(Followed.NOT_HONOURED, "The reviewer raises it again.", reopens=True)
-    if _artifact_exists(order, seen):
-        return Compliance(Followed.APPLIED, "What the ruling names is there, and it was not raised again.")
+    if name := _file_came_in(order, seen.changes):
+        return Compliance(
+            Followed.APPLIED, f"{name}, which the ruling names, came or changed; not raised again."
+        )
     place, is_known = place_after(read_place(order.location), seen.earlier)
     changed = place_changed(place, seen.changes)
     if changed and not is_known:
@@ -122,8 +132,8 @@ def place_changed(place: Place, changes: Changes | None) -> bool | None:
         return None if changes.is_cut else False
     if change.is_new or change.is_deleted or change.is_binary:
         return True
-    if not change.edits:
-        return None if changes.is_cut else False  # the file was only renamed
+    if all(edit.is_blank for edit in change.edits):
+        return None if changes.is_cut else False  # the file was only renamed, or its blanks were changed
     if place.first:
         return change.touched(place.first, place.last or place.first) or None
     return None if place.section else True
@@ -137,19 +147,25 @@ def _code_came_in(text: str, place: Place, changes: Changes | None) -> str:
     lines = [line for hunk in change.hunks for line in hunk.lines]
     came = "\n".join(line.text for line in lines if line.sign == "+")
     went = "\n".join(line.text for line in lines if line.sign == "-")
-    named = (match.strip() for match in _CODE.findall(text)[:MAX_CODE])
+    named = (
+        match[1].strip() for match in islice(_CODE.finditer(text), MAX_CODE) if _is_asked(text, match.start())
+    )
     return next((code for code in named if len(code) > 3 and code in came and code not in went), "")
 
 
-def _artifact_exists(order: Order, seen: Seen) -> bool:
-    """Whether a file that the ruling names, other than the finding's own, was changed since or exists."""
+def _file_came_in(order: Order, changes: Changes | None) -> str:
+    """Return the file that the ruling asks for, other than the finding's own, which came or changed since."""
     path = read_place(order.location).path
-    named = [each for each in paths_in(order.text) if not same_file(each, path)]
-    for name in named:
-        change = seen.changes.of(name) if seen.changes else None
-        if (change and not change.is_deleted) or any(same_file(name, file) for file in seen.files):
-            return True
-    return False
+    for name in paths_in(order.text):
+        change = changes.of(name) if changes and not same_file(name, path) else None
+        if change and not change.is_deleted and _is_asked(order.text, order.text.find(name)):
+            return name
+    return ""
+
+
+def _is_asked(text: str, at: int) -> bool:
+    """Whether a ruling asks for what it names here; it may forbid it, or take it for a model."""
+    return _BESIDE.search(text[max(at - MAX_BESIDE, 0) : at]) is None
 
 
 def section_changed(before: str, after: str, location: str) -> bool | None:

@@ -15,12 +15,16 @@ CUT = "\\ The rest is not shown: the change is too large.\n"  # the last line of
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit that replaced `removed` lines from line `old` on by `added` lines from line `new` on."""
+    """An edit that replaced `removed` lines from line `old` on by `added` lines from line `new` on.
+
+    `is_blank` says that they differ only in blanks within or behind their words.
+    """
 
     old: int
     removed: int
     new: int
     added: int
+    is_blank: bool = False
 
 
 class HunkLine(NamedTuple):
@@ -60,7 +64,9 @@ class FileChange:
     def edited(self, old: int, removed: int, new: int, added: int) -> None:
         """Add the edit that ends just before these lines of the old and the new file, unless it is empty."""
         if removed or added:
-            self.edits.append(Edit(old - removed, removed, new - added, added))
+            lines = [line for line in self.hunks[-1].lines if line.sign != " "][-(removed + added) :]
+            told = [[_words(line.text) for line in lines if line.sign == sign] for sign in "-+"]
+            self.edits.append(Edit(old - removed, removed, new - added, added, told[0] == told[1]))
 
     def moved(self, first: int, last: int) -> tuple[int, int]:
         """Return the first and last line of the new file that correspond to these lines of the old file.
@@ -84,7 +90,13 @@ class FileChange:
 
     def touched(self, first: int, last: int, near: int = 0) -> bool:
         """Whether these lines of the old file, or lines within `near` of them, were changed or removed."""
-        return any(_meets(edit.old, edit.removed, first, last, near) for edit in self.edits)
+        told = (edit for edit in self.edits if not edit.is_blank)
+        return any(_meets(edit.old, edit.removed, first, last, near) for edit in told)
+
+
+def _words(line: str) -> tuple[str, list[str]]:
+    """Return how a line is indented, and its words."""
+    return line[: len(line) - len(line.lstrip())], line.split()
 
 
 def _meets(start: int, count: int, first: int, last: int, near: int) -> bool:

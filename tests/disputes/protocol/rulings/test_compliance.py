@@ -149,15 +149,30 @@ def test_a_file_that_the_ruling_names_and_that_came_in_is_applied() -> None:
     assert state(change("src/other.py:1", "Describe it in docs/retries.md."), reviewed()) is APPLIED
 
 
-def test_a_file_that_the_ruling_names_and_that_is_there_is_applied() -> None:
-    order = change("src/other.py:1", "Use `src/backoff.py`.")
-    assert state(order, reviewed(files=["src/backoff.py"])) is APPLIED
-    assert state(order, reviewed(files=["src/else.py"])) is NOT_HONOURED
+def test_a_file_that_the_ruling_names_is_no_proof_if_it_was_there_or_was_not_asked_for() -> None:
+    for text in (
+        "Use `src/backoff.py`.",  # it did not come or change
+        "Leave docs/retries.md as it is.", "Write it here instead of in docs/retries.md.",
+        "Back off as docs/retries.md says.", "Don't write to docs/retries.md!",
+    ):  # fmt: skip
+        assert state(change("src/other.py:1", text), reviewed()) is NOT_HONOURED, text
+    forbidden = change("src/calls.py:90", "Never call `wait()` here.")
+    assert state(forbidden, reviewed()) is CANNOT_TELL
+    assert state(change("src/calls.py:90", "Call `wait()` first."), reviewed()) is APPLIED
+
+
+def test_blanks_change_nothing() -> None:
+    for old, new, found in [
+        ("call(a,b)", "call(a,b)  ", NOT_HONOURED), ("a = 1", "a  =  1", NOT_HONOURED),
+        ("    call()", "call()", APPLIED),  # it is no longer in the block above it
+    ]:  # fmt: skip
+        text = f"--- a/src/calls.py\n+++ b/src/calls.py\n@@ -30 +30 @@\n-{old}\n+{new}\n"
+        assert state(change(), reviewed(changes=read_diff(text))) is found, old
 
 
 def test_naming_the_disputed_file_is_no_proof_that_it_changed() -> None:
     order = change("src/other.py:1", "Change src/other.py as asked.")
-    assert state(order, reviewed(files=["src/other.py"])) is NOT_HONOURED
+    assert state(order, reviewed()) is NOT_HONOURED
 
 
 def test_a_file_that_was_deleted_is_not_there() -> None:
