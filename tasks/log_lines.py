@@ -10,6 +10,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from tasks.text.unseen import visible
+
 View = Callable[[HttpRequest], HttpResponse]
 
 _about: ContextVar[dict[str, Any]] = ContextVar("about", default={})  # noqa: B039 (never changed in place)
@@ -38,6 +40,16 @@ def of_a_request(get_response: View) -> View:
             return get_response(request)
 
     return middleware
+
+
+class PlainLines(logging.Formatter):
+    """One line per message, for people, and its traceback below it.
+
+    A message may quote what an agent wrote, which could else look like lines of its own.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the name is logging's)
+        return visible(" / ".join(super().formatMessage(record).splitlines()))
 
 
 class JSONLines(logging.Formatter):

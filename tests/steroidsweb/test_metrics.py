@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agents.models import Run, token_hash
 from disputes.models import Dispute
 from steroidsweb.env import is_behind_proxy
-from tasks.log_lines import JSONLines, about
+from tasks.log_lines import JSONLines, PlainLines, about
 from tasks.models import Project
 from tests.factories import create_host, create_project, create_run, create_task
 
@@ -107,6 +107,12 @@ def test_a_line_of_the_log_is_one_object_with_run_and_task() -> None:
         "task": "ledger-3", "process": 0,
     }  # fmt: skip
     assert "run" not in json.loads(formatter.format(record))
+    record.args = ("it\n11:35:02  ledger-3  landed\x1b[2J\u202e",)
+    plain = PlainLines("{levelname} {message}", style="{").format(record)
+    assert (
+        plain
+        == "WARNING two / lines of it / 11:35:02  ledger-3  landed\u27e8U+001B\u27e9[2J\u27e8U+202E\u27e9"
+    )
 
 
 @pytest.mark.django_db
