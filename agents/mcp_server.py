@@ -28,6 +28,7 @@ from agents.mcp_claims import PATIENCE, Claim, Here, Sessions
 STRING_MAX, ITEMS_MAX, REPLY_MAX = 8_000, 100, 60_000
 PAGE = 20_000  # characters of a prompt
 TEXT_MAX = 20_000
+NO_RUN = "You have no run. Call claim_next to get work."
 
 INSTRUCTIONS = """\
 Hand in work to Steroids Web. Begin with my_task; an agent that claims its own work begins with claim_next.
@@ -82,10 +83,25 @@ def _path(api: cli.Api, task: str, target: cli.Target, verb: str = "") -> str:
 
     Raises cli.Stop if there is neither, or if the API does not answer.
     """
-    ref = task or target.task or api.get(f"{cli.API}me/").get("task")
+    if ref := task or target.task:
+        return cli.path_of("tasks", ref, verb)
+    me = api.get(f"{cli.API}me/")
+    ref = me.get("task")
+    if not ref and me.get("kind") == "agent":
+        raise cli.Stop(cli.USAGE, NO_RUN)
     if not ref:
         raise cli.Stop(cli.USAGE, "Name the task, such as ledger-3: only in a run it may be left out.")
     return cli.path_of("tasks", ref, verb)
+
+
+def _check_clone(folder: str, base: str) -> None:
+    """Raise ToolError if a folder is no clone in which the claimed run was worked on."""
+    try:
+        cli.git("cat-file", "-e", f"{base}^{{commit}}", folder=folder)
+    except cli.Stop:
+        where = cli.line(os.path.abspath(folder))
+        why = f"{where} is no clone of your work: it lacks {cli.line(base)[:12]}, where your run begins."
+        raise ToolError(f"{why}\nName the folder of your clone in `clone`.") from None
 
 
 class Tools:
@@ -121,7 +137,7 @@ class Tools:
             me = api.get(f"{cli.API}me/")
             ref = task or target.task or me.get("task") or ""
             if not ref and me.get("kind") == "agent":
-                return told({"you": me, "message": "You have no run. Call claim_next to get work."})
+                return told({"you": me, "message": NO_RUN})
             shown = api.get(_path(api, ref, target)) if ref else {"message": "Name a task."}
             return told({"you": me, "task": {k: v for k, v in shown.items() if k != "findings"}})
 
@@ -217,13 +233,14 @@ class Tools:
             api, target = self._api(ctx)
             path = _path(api, task, target, "submit")
             if self.is_local:
-                sha = sha or cli.head(clone)
                 claim = self.sessions.claim_of(self.sessions.target(ctx))
                 pulled = target.pulled
                 if claim is not None:
                     work = claim.api().get(claim.addresses["work"])
                     bundle = claim.addresses["bundle"]
                     pulled = {"bundle": bundle, "base": work.get("base_sha"), "ref": work.get("hand_in_ref")}
+                    _check_clone(clone, str(pulled["base"]))
+                sha = sha or cli.head(clone)
                 cli.check_descent(str((pulled or {}).get("base") or target.base), sha, clone)
                 if pulled:
                     cli.bring(api, pulled, sha, clone)

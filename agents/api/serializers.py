@@ -36,7 +36,17 @@ class Document(serializers.Field):  # type: ignore[type-arg]
 
 
 class Body(serializers.Serializer[Any]):
-    """Reads a body. Its fields are made once, not copied for each request, since nothing changes them."""
+    """Reads a body. Its fields are made once, not copied for each request, since nothing changes them.
+
+    A field that it does not know is refused: what an approval says in one would else be lost.
+    """
+
+    def to_internal_value(self, data: Any) -> Any:
+        read = super().to_internal_value(data)
+        if unknown := sorted(set(map(str, data)) - self.fields.keys()):
+            why = f"There is no such field; the fields are {', '.join(self.fields)}."
+            raise serializers.ValidationError({all_storable(name[:60]): [why] for name in unknown[:20]})
+        return read
 
     @cached_property
     def fields(self) -> Any:

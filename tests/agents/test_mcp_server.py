@@ -319,6 +319,8 @@ def test_an_agent_elsewhere_claims_works_and_hands_in_by_tools_alone(
         git(tmp_path, "clone", "--quiet", told["repo_url"], str(clone))
         git(clone, "checkout", "--quiet", "-B", told["branch"], told["base_sha"])
         commit(clone, {"ledger.py": "total = 1\n"})
+        elsewhere = await call("submit", clone=str(tmp_path))
+        assert "Name the folder of your clone in `clone`." in elsewhere.text
         handed_in = await call("submit", clone=str(clone))
         after = await call("my_task")
         return [idle, claimed, again, handed_in, after, Answer(await client.call_tool("read_prompt", {}))]

@@ -326,7 +326,8 @@ def test_no_run_changes_a_status(working: Task, role: str, status: str) -> None:
 
 def test_the_token_says_who_hands_in_and_the_model_is_a_label(working: Task) -> None:
     run, secret = live_run(working, agent_label="coder-9")
-    accepted(submit(secret, working, model="somebody-else", by_agent="lea", agent="lea"))
+    refused(submit(secret, working, by_agent="lea", agent="lea"), 422, "invalid")
+    accepted(submit(secret, working, model="somebody-else"))
     made = Submission.objects.get()
     assert (made.by_agent, made.by_model, made.by_user) == ("coder-9", "somebody-else", None)
     assert (event(working, "submit").label, event(working, "submit").run_number) == ("coder-9", run.pk)
@@ -955,6 +956,9 @@ def test_a_malformed_review_is_refused_and_the_run_goes_on(reviewed: Task, verb:
 def test_a_rejection_says_why(reviewed: Task) -> None:
     run, secret = live_run(reviewed, "reviewer")
     before = rows()
+    # what stands in a field that nobody reads is no approval, either
+    body = refused(hand_in(secret, reviewed, "approve", body="Fix the lock first."), 422, "invalid")
+    assert [(each["field"], "review" in each["reason"]) for each in body["details"]] == [("body", True)]
     refused(hand_in(secret, reviewed, "reject"), 422, "malformed_review")
     assert rows() == before
     assert_live(run)
