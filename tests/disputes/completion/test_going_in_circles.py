@@ -555,15 +555,20 @@ def test_a_reviewer_that_thinks_again_passes_it(task: Task) -> None:
 LACKS = "Partly: I have no access to the staging server."
 
 
-def test_a_coder_that_lacks_what_it_takes_asks_for_help(task: Task) -> None:
+@for_each("kind", ["partly", "addressed"])
+def test_a_coder_that_lacks_what_it_takes_asks_for_help(task: Task, kind: str) -> None:
+    """Its words say so, whatever the answer calls itself."""
     rejected(task, HIGH)
-    hand_in(task, answers(task, "partly", LACKS), CHANGED)
+    hand_in(task, answers(task, kind, LACKS), CHANGED)
     card = Conflict.objects.get()
     assert (card.kind, card.origin, fresh(task).status) == ("help", "blocked", "disputed")
     assert kinds(task)[-2:] == ["stop_for_help", "conflict_opened"]
 
 
-@for_each(("kind", "words"), [("addressed", LACKS), ("partly", "Partly: the pause is there.")])
+DID_IT = "The wait is capped. I have no access to the staging server, so a stub stands in for it."
+
+
+@for_each(("kind", "words"), [("addressed", DID_IT), ("partly", "Partly: the pause is there.")])
 def test_one_that_did_it_does_not(task: Task, kind: str, words: str) -> None:
     rejected(task, HIGH)
     hand_in(task, answers(task, kind, words), CHANGED)
