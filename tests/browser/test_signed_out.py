@@ -119,8 +119,8 @@ def test_a_log_says_that_the_session_ended(open_page: Open, scene: Scene) -> Non
 def test_the_pages_that_say_no_have_our_look(open_page: Open, scene: Scene, shoot: Shoot) -> None:
     phone = {"viewport": {"width": 390, "height": 844}}
     for look, options in {"light": {}, "dark": {"color_scheme": "dark"}, "phone": phone}.items():
-        page = open_page("/queue/D-99/", expect=404, **options)
-        expect(page.get_by_role("alert")).to_contain_text("There is nothing at /queue/D-99/")
+        page = open_page("/queue/D-99999/", expect=404, **options)
+        expect(page.get_by_role("alert")).to_contain_text("There is nothing at /queue/D-99999/")
         shoot(page, f"404-{look}")
         page = open_page("/admin/auth/user/", expect=403, **options)
         expect(page.get_by_role("alert")).to_contain_text("Only superusers may")
