@@ -61,12 +61,13 @@ class FileChange:
     edits: list[Edit] = field(default_factory=list)
     hunks: list[Hunk] = field(default_factory=list)
 
-    def edited(self, old: int, removed: int, new: int, added: int) -> None:
-        """Add the edit that ends just before these lines of the old and the new file, unless it is empty."""
-        if removed or added:
-            lines = [line for line in self.hunks[-1].lines if line.sign != " "][-(removed + added) :]
-            told = [[_words(line.text) for line in lines if line.sign == sign] for sign in "-+"]
-            self.edits.append(Edit(old - removed, removed, new - added, added, told[0] == told[1]))
+    def edited(self, old: int, new: int, lines: list[HunkLine]) -> None:
+        """Add the edit by these lines, if any, which ends just before these lines of the two files."""
+        removed = [_words(line.text) for line in lines if line.sign == "-"]
+        added = [_words(line.text) for line in lines if line.sign == "+"]
+        if lines:
+            first = old - len(removed), new - len(added)
+            self.edits.append(Edit(first[0], len(removed), first[1], len(added), removed == added))
 
     def moved(self, first: int, last: int) -> tuple[int, int]:
         """Return the first and last line of the new file that correspond to these lines of the old file.
@@ -165,23 +166,24 @@ def _hunk(file: FileChange, match: re.Match[str], lines: list[str], index: int) 
     old, new = old + (not old_left), new + (not new_left)
     hunk = Hunk(match.string, old)
     file.hunks.append(hunk)
-    removed = added = 0
+    changed: list[HunkLine] = []
     while (old_left > 0 or new_left > 0) and index < len(lines):
         sign = lines[index][:1] or " "
         if sign not in {"-", "+", " ", "\\"}:
             break
         if sign != "\\":
             hunk.lines.append(HunkLine(old if sign == "-" else new, sign, lines[index][1:]))
-        if sign == "-":
-            old, old_left, removed = old + 1, old_left - 1, removed + 1
-        elif sign == "+":
-            new, new_left, added = new + 1, new_left - 1, added + 1
+        if sign in {"-", "+"}:
+            changed.append(hunk.lines[-1])
         elif sign == " ":
-            file.edited(old, removed, new, added)
-            removed = added = 0
-            old, old_left, new, new_left = old + 1, old_left - 1, new + 1, new_left - 1
+            file.edited(old, new, changed)
+            changed = []
+        if sign in {"-", " "}:
+            old, old_left = old + 1, old_left - 1
+        if sign in {"+", " "}:
+            new, new_left = new + 1, new_left - 1
         index += 1
-    file.edited(old, removed, new, added)
+    file.edited(old, new, changed)
     return index, old_left <= 0 and new_left <= 0
 
 
