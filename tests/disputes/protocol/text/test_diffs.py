@@ -164,6 +164,9 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 def test_a_diff_of_the_greatest_size_is_read_in_linear_time() -> None:
-    for piece in ("@@ -1,9 +1,9 @@\n", "-a\n", "diff --git a/x b/y\n", " b/", '"\\303', "--- a\n"):
+    pieces = ["@@ -1,9 +1,9 @@\n", "-a\n", "diff --git a/x b/y\n", " b/", '"\\303', "--- a\n"]
+    texts = [piece * (1024 * 1024 // len(piece)) for piece in pieces]
+    texts.append("@@ -1,999999 +1,999999 @@\n" + " same\n-a\n+b\n" * 80_000)
+    for text in texts:
         with linear_time():
-            read_diff("--- a/x\n+++ b/x\n" + piece * (1024 * 1024 // len(piece)))
+            read_diff(f"--- a/x\n+++ b/x\n{text}")
